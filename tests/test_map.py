@@ -134,7 +134,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "estimators/test_probability_intervals.py",
     ),
     "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
-    "bayesvb/results/folds.py": ("results/test_subsampling.py",),
     "bayesvb/results/class_evaluation.py": (
         CLASSES,
         "results/test_checks.py",
@@ -300,7 +299,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "results/test_recalibration.py",
         "results/test_jackknife_plus.py",
     ),
-    "bayesvb/results/residuals.py": ("estimators/test_regression_verbs.py",),
     "bayesvb/results/importance.py": ("sensitivity/test_covariance.py",),
     "bayesvb/results/named_draws.py": ("results/test_summary.py",),
     "bayesvb/results/groups.py": (
@@ -309,6 +307,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "results/test_any_group.py",
     ),
     "bayesvb/results/pit.py": (
+        "estimators/test_regression_verbs.py",
         "results/test_leave_one_out.py",
         "estimators/test_groups.py",
         "results/test_pit_without_groups.py",

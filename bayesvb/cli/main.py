@@ -104,7 +104,7 @@ def fit(
     weights: str | None,
     units: dict[str, str],
     method: str,
-    settings: dict[str, Any],
+    settings: dict[str, object],
     restarts: int,
     max_iter: int,
     tol: float,
@@ -114,7 +114,7 @@ def fit(
     report: str | None,
     save: str | None,
     form: CsvFormat,
-    **own: Any,
+    **own: object,
 ) -> None:
     """Fit FORMULA to DATA: a CSV or Parquet file, the name of a shipped data set, or - for stdin.
 

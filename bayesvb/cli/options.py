@@ -69,9 +69,9 @@ METHOD = click.option(
 """Of every command that fits a model."""
 
 
-def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, Any]:
+def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, object]:
     """Options of an engine by name; numbers and true or false are read as such."""
-    found: dict[str, Any] = {}
+    found: dict[str, object] = {}
     for given in value:
         name, equals, text = given.partition("=")
         if not (equals and name.isidentifier() and text):
@@ -167,7 +167,7 @@ def model_of(
         If an option belongs to another model.
     """
     kind: type[Any] = MODELS[COMMAND_NAMES[name]]
-    given: dict[str, Any] = {key: value for key, value in options.items() if value is not None}
+    given: dict[str, object] = {key: value for key, value in options.items() if value is not None}
     taken = inspect.signature(kind).parameters
     if "n_components" in given and "n_experts" in taken:
         given["n_experts"] = given.pop("n_components")
@@ -184,7 +184,7 @@ def csv_format(command: Callable[..., None]) -> Callable[..., None]:
     @click.option("--sep", help="What separates values in DATA.  [default: recognised]")
     @click.option("--encoding", help="Encoding of DATA.  [default: utf-8, or else Latin-1]")
     @functools.wraps(command)
-    def reading(*args: Any, sep: str | None, encoding: str | None, **kwargs: Any) -> None:
+    def reading(*args: object, sep: str | None, encoding: str | None, **kwargs: object) -> None:
         mark = SEPARATOR_NAMES.get(sep, sep) if sep else None
         if mark is not None and len(mark) != 1:
             raise click.BadParameter(f"{sep!r} is not one character, or tab", param_hint="--sep")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -210,7 +210,7 @@ def _checked(fit: AbstractFit, part: str) -> bool:
 
 def _by_component(
     fit: AbstractFit, part: str
-) -> list[tuple[dict[str, Any], Float[np.ndarray, "draws terms"]]]:
+) -> list[tuple[dict[str, object], Float[np.ndarray, "draws terms"]]]:
     """Draws of the coefficients of each component, and of each response."""
     name, named = PARTS[part].coefficients, fit.named
     draws, axes = named.values[name], named.dims[name][:-1]

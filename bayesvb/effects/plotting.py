@@ -19,13 +19,15 @@ from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.effects.table import EffectsTable
 
 ENDS = ["estimate", "lower", "upper"]
 
 
 @partial(checked, result=check_effects)
-def effects(result: EffectsTable, *, ax: Any = None) -> Any:
+def effects(result: EffectsTable, *, ax: Axes | None = None) -> Axes:
     """Estimates with their intervals against the first covariate that tells them apart.
 
     Other columns that differ become series, each with its colour, dash and label. Without a
@@ -70,7 +72,7 @@ def effects(result: EffectsTable, *, ax: Any = None) -> Any:
 
 
 def _series(
-    axes: Any,
+    axes: Axes,
     table: pd.DataFrame,
     across: str,
     keys: list[tuple[object, ...]],
@@ -107,7 +109,7 @@ def _series(
         marks.end_labels(axes, ends, words, inks)
 
 
-def _along(axes: Any, values: pd.Series) -> Float[np.ndarray, " rows"]:
+def _along(axes: Axes, values: pd.Series) -> Float[np.ndarray, " rows"]:
     """Numbers along the axis, which has dates where the values are dates; durations in days."""
     if values.dtype.kind == "m":
         return np.asarray(
@@ -124,7 +126,7 @@ def _along(axes: Any, values: pd.Series) -> Float[np.ndarray, " rows"]:
     return np.asarray(dates.date2num(values), dtype=float)
 
 
-def _listed(result: EffectsTable, columns: list[str], ax: Any) -> Any:
+def _listed(result: EffectsTable, columns: list[str], ax: Axes | None) -> Axes:
     """EffectsTable as a list, the first at the top."""
     table = result.summary
     if len(table) > LIMITS.printed_rows:
@@ -150,7 +152,7 @@ def _listed(result: EffectsTable, columns: list[str], ax: Any) -> Any:
     return axes
 
 
-def _reference(axes: Any, result: EffectsTable, palette: Palette, axis: str) -> None:
+def _reference(axes: Axes, result: EffectsTable, palette: Palette, axis: str) -> None:
     """A line where nothing changes."""
     if result.kind == "predictions":
         return

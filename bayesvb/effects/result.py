@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,8 @@ from bayesvb.effects.table import NUMBERS, EffectsTable
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.results.base import AbstractFit
 
 
@@ -29,7 +31,7 @@ class Effects(EffectsTable):
     The fields are those of ``EffectsTable``.
     """
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """Effects against the first covariate that tells them apart; see ``plots.effects``."""
         return plotting.effects(self, ax=ax)
 

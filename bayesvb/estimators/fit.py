@@ -20,8 +20,8 @@ from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit, with_fields
+from bayesvb.results.named_draws import PosteriorDraws
 from bayesvb.results.other_names import meant
-from bayesvb.results.posterior_draws import PosteriorDraws
 from bayesvb.results.simulation_calibration import SimulationCalibration
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Fit(AbstractFit):
         DataError
             If the model explains no response.
         """
-        from bayesvb.results.residuals import fitted
+        from bayesvb.results.pit import fitted
 
         return fitted(self)
 
@@ -229,7 +229,7 @@ class Fit(AbstractFit):
         Dunn, Smyth (1996), Randomized quantile residuals, Journal of Computational and Graphical
         Statistics 5(3).
         """
-        from bayesvb.results.residuals import residuals
+        from bayesvb.results.pit import residuals
 
         return residuals(self, kind)
 

@@ -29,7 +29,7 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit, with_fields
-from bayesvb.results.integrated_draws import is_integrated
+from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.named_draws import HasDraws, ModelDraws
 from bayesvb.variational.local import Draws
 

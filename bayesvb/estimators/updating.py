@@ -25,11 +25,10 @@ from bayesvb.formula.design import Rows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.exact_draws import is_integrated, with_integrated_scales
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
-from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
-from bayesvb.results.named_draws import count
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import PosteriorDraws, count
 from bayesvb.sensitivity.covariance import LinearResponse, withheld
 
 if TYPE_CHECKING:

@@ -102,7 +102,7 @@ def elpd_data(result: Elpd) -> object:
     xr = importlib.import_module("xarray")
     n = result.pointwise.size
     rows = coordinate(pd.RangeIndex(n) if result.labels is None else result.labels)
-    coords: dict[str, Any] = {"obs_id": rows}
+    coords: dict[str, object] = {"obs_id": rows}
     total = result.pointwise
     if result.weights is not None:
         coords, total = coords | {WEIGHT: ("obs_id", result.weights)}, total * result.weights

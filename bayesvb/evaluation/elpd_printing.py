@@ -38,13 +38,13 @@ def saying_how(base: type, method: str) -> type:
 def _saying_how(base: Any) -> type:
     """A subclass of the same name: tools of ArviZ take it for what it is."""
 
-    def text(self: Any) -> str:
+    def text(self: object) -> str:
         return COMPUTED.sub(lambda _: _first_line(self), base.__str__(self), count=1)
 
-    def copied(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def copied(self: object, *args: object, **kwargs: object) -> Any:
         return _saying_how(base)(base.copy(self, *args, **kwargs))
 
-    def reduced(self: Any, protocol: Any) -> tuple[Any, ...]:
+    def reduced(self: object, protocol: object) -> tuple[object, ...]:
         _, (_, *args), *rest = base.__reduce_ex__(self, 2)
         return (_blank, (base, *args), *rest)
 
@@ -54,7 +54,7 @@ def _saying_how(base: Any) -> type:
     return type(base.__name__, (base,), own)
 
 
-def _blank(base: Any, *args: Any) -> Any:
+def _blank(base: object, *args: object) -> Any:
     """An object of the subclass whose state is to follow: what a pickle begins with."""
     made: Any = _saying_how(base)
     return made.__new__(made, *args)

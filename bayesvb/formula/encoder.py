@@ -142,7 +142,7 @@ class Encoder:
                 found[role.column] = ~np.isin(own.codes, _codes_of(own, known))
         return {column: where for column, where in found.items() if where.any()}
 
-    def new_groupings(self, rows: UsableRows) -> dict[str, list[Any]]:
+    def new_groupings(self, rows: UsableRows) -> dict[str, list[object]]:
         """Columns of groups none of which was there before, and these groups.
 
         The typical group, which has a name of its own, is no new one.
@@ -318,7 +318,7 @@ def role_table(
 
     Columns with levels are those of ``levelled``, which holds the levels where they are known.
     """
-    values: dict[str, Any] = {}
+    values: dict[str, object] = {}
     for role in roles:
         column, name = rows.columns[role.column], role.column
         if role.role == "hashed":

@@ -28,7 +28,7 @@ UNCOMPUTABLE = (
 
 def evaluate(
     terms: Any, table: pd.DataFrame, *, formula: Formula, context: Mapping[str, object]
-) -> tuple[dict[str, Float[np.ndarray, "rows terms"]], dict[str, tuple[str, ...]], Any]:
+) -> tuple[dict[str, Float[np.ndarray, "rows terms"]], dict[str, tuple[str, ...]], object]:
     """Matrix and column names of each part, and the record which makes the same of new data.
 
     Parameters

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
 
@@ -43,7 +43,7 @@ class TermBlock:
 
 
 def term_blocks(
-    columns_of: Mapping[Any, Sequence[int]], levelled: Container[ColumnRole]
+    columns_of: Mapping[object, Sequence[int]], levelled: Container[ColumnRole]
 ) -> tuple[TermBlock, ...]:
     """Blocks of a part: one for each term but the intercept, in the order of the columns.
 

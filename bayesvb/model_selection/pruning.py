@@ -24,8 +24,7 @@ from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import with_default_covariance
-from bayesvb.results.named_draws import count
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import PosteriorDraws, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +41,7 @@ class _State:
 
     model: Any
     core: Any
-    stats: Any
+    stats: object
     order: tuple[int, ...]
     score: float
     ascent: EngineResult[Any]
@@ -209,7 +208,7 @@ def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
 
     every = fitted_rows(state.model)
     units = state.model.log_jacobian * every.total_weight
-    row: dict[Any, Any] = {
+    row: dict[object, object] = {
         "start": f"{number_before(fit.restarts) or fit.core.n_components} components, pruned",
         "elbo": state.ascent.bound - units,
         "score": state.score - units,

@@ -30,6 +30,7 @@ from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from bayesvb.estimators.fit import Fit
     from bayesvb.evaluation.elpd import Elpd
@@ -90,7 +91,7 @@ class Selection:
         return self.fits[self.chosen]
 
     @checked
-    def plot(self, *, ax: Any = None) -> Any:
+    def plot(self, *, ax: Axes | None = None) -> Axes:
         """Expected log predictive density by number of components, with one standard error.
 
         Parameters
@@ -164,7 +165,7 @@ def select(
     seed: int | None = None,
     restarts: int = 8,
     n_jobs: int | None = None,
-    **options: Any,
+    **options: object,
 ) -> Selection:
     """Fit a model with several numbers of components, and choose one.
 
@@ -248,7 +249,7 @@ def select(
 
 
 def _with_alternatives(
-    selection: Selection, results: Mapping[int, Elpd], options: Mapping[str, Any]
+    selection: Selection, results: Mapping[int, Elpd], options: Mapping[str, object]
 ) -> Selection:
     """The selection beside Student experts, and what the components of the chosen fit make."""
     chosen, model = selection.chosen, selection.best.model
@@ -289,7 +290,7 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
 
 
 def _fits(
-    models: Mapping[int, AbstractEstimator], workers: int, options: Mapping[str, Any]
+    models: Mapping[int, AbstractEstimator], workers: int, options: Mapping[str, object]
 ) -> dict[int, Fit]:
     """Fits that were finished; all of them unless Ctrl-C came.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from bayesvb.drawing.palette import marker, palette_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 LABELS = {
     "lpd": "log predictive density of a held-out row",
@@ -28,7 +29,7 @@ LOGARITHMIC = ("seconds", "passes")
 
 
 @checked
-def benchmark(table: pd.DataFrame, value: str = "lpd", *, ax: Any = None) -> Any:
+def benchmark(table: pd.DataFrame, value: str = "lpd", *, ax: Axes | None = None) -> Axes:
     """Mean over seeds and folds of one column of ``bayesvb.benchmark``, with its standard error.
 
     The standard error takes folds as independent. Fits that failed are left out, and their number

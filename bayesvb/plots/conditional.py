@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,8 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.results.local_support import has_support, supported
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.distributions.base import AbstractRowDistribution
     from bayesvb.results.base import AbstractFit
 
@@ -39,8 +41,8 @@ def ridges(
     others: str | None = None,
     response: str | None = None,
     transform: str | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Predictive densities of the response at some values of a covariate, above one another.
 
     Each is scaled to the same height: shapes are to be compared, not heights.
@@ -97,8 +99,8 @@ def quantiles(
     others: str | None = None,
     response: str | None = None,
     transform: str | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Predictive median, middle half and middle 90 % against a covariate, over the data.
 
     Hatched where predictions lean on components without rows nearby.
@@ -147,8 +149,8 @@ def weights(
     at: Mapping[str, object] | None = None,
     others: str | None = None,
     prob: float = PROB,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Weights of the components against a covariate: means of the draws, and bands.
 
     Components that never have more than 1 % are left out.
@@ -222,7 +224,7 @@ def _limits(values: Float[np.ndarray, " some"]) -> tuple[float, float]:
 
 
 def _cloud(
-    axes: Any, column: pd.Series, one: Covariate, y: Float[np.ndarray, " rows"], colour: str
+    axes: Axes, column: pd.Series, one: Covariate, y: Float[np.ndarray, " rows"], colour: str
 ) -> None:
     """Rows as points, those of a level spread beside one another."""
     step = max(len(y) // LIMITS.subsample, 1)

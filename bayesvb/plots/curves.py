@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,13 +18,17 @@ from bayesvb.effects.curves import groups as groups_of
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.results.base import AbstractFit
 
 ENDS = ("estimate", "lower", "upper")
 
 
 @checked
-def curve(fit: AbstractFit, name: str | None = None, *, part: str = MEAN, ax: Any = None) -> Any:
+def curve(
+    fit: AbstractFit, name: str | None = None, *, part: str = MEAN, ax: Axes | None = None
+) -> Axes:
     """A smooth curve of every component with its band.
 
     Parameters
@@ -67,8 +71,8 @@ def curve(fit: AbstractFit, name: str | None = None, *, part: str = MEAN, ax: An
 @partial(checked, term=check_text)
 def groups(
     fit: AbstractFit, term: str | None = None, *, part: str = MEAN, component: int = 1,
-    ax: Any = None,
-) -> Any:  # fmt: skip
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
     """Effects of groups in one component with their intervals, the largest at the top.
 
     Parameters

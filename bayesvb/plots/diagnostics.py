@@ -17,18 +17,19 @@ from bayesvb.evaluation.calibration import pit_ecdf
 from bayesvb.results.calibration import calibration as calibration_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
-from bayesvb.results.pit import check_numeric
-from bayesvb.results.residuals import fitted, residuals
+from bayesvb.results.pit import check_numeric, fitted, residuals
 from bayesvb.results.subsampling import pits_at, pits_seen, replicated, sample
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.results.base import AbstractFit
 
 
 @checked
 def replicates(
-    fit: AbstractFit, n: int = 50, *, response: str | None = None, ax: Any = None
-) -> Any:
+    fit: AbstractFit, n: int = 50, *, response: str | None = None, ax: Axes | None = None
+) -> Axes:
     """Posterior predictive check: distribution functions of replicated data and of the data.
 
     Each replicated data set is drawn with one draw of the parameters, at the covariates of the
@@ -83,7 +84,7 @@ def replicates(
 
 
 @checked
-def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -> Any:
+def calibration(fit: AbstractFit, *, response: str | None = None, ax: Axes | None = None) -> Axes:
     """Calibration of rows left out: of numbers by PIT values, of classes by reliability.
 
     Of numbers the share of PIT values up to each value, less the same share of uniform ones, with
@@ -127,7 +128,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Any = None
 
 
 @checked
-def residual(fit: AbstractFit, *, response: str | None = None, ax: Any = None) -> Any:
+def residual(fit: AbstractFit, *, response: str | None = None, ax: Axes | None = None) -> Axes:
     """Quantile residuals of rows left out against fitted values: standard normal, if all is well.
 
     Parameters
@@ -167,13 +168,13 @@ def _chosen(response: str | None, names: tuple[str, ...]) -> str:
     return name
 
 
-def _step(axes: Any, values: Float[np.ndarray, " rows"], **look: Any) -> None:
+def _step(axes: Axes, values: Float[np.ndarray, " rows"], **look: Any) -> None:
     """Empirical distribution function."""
     x = np.sort(values)
     axes.step(x, np.arange(1, len(x) + 1) / len(x), where="post", **look)
 
 
-def _reliability(fit: AbstractFit, axes: Any) -> Any:
+def _reliability(fit: AbstractFit, axes: Axes) -> Axes:
     """Observed shares of each class against predicted probabilities."""
     palette, table = palette_of(axes), calibration_of(fit)
     marks.dress(axes, palette, x="predicted probability", y="observed share")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bayesvb.argument_checks import check_count, checked
 from bayesvb.drawing import marks
@@ -11,11 +11,13 @@ from bayesvb.results.influence import influence as influence_of
 from bayesvb.results.influence import placed
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.results.base import AbstractFit
 
 
 @checked
-def influence(fit: AbstractFit, *, n: int = 5, ax: Any = None) -> Any:
+def influence(fit: AbstractFit, *, n: int = 5, ax: Axes | None = None) -> Axes:
     """Cook's distance of every row against its leverage, the most influential ones named.
 
     Of a model with ``group`` that of every group, in the order of the data.

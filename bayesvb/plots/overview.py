@@ -19,6 +19,8 @@ from bayesvb.plots.curve_rows import curve_rows
 from bayesvb.plots.diagnostics import calibration, replicates, residual
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from bayesvb.results.base import AbstractFit
 
 Panel = Callable[..., Any]
@@ -98,7 +100,7 @@ def _has_weights(fit: AbstractFit) -> bool:
     return int(fit.core.n_components) > 1
 
 
-def _probabilities(fit: AbstractFit, along: str, ax: Any) -> Any:
+def _probabilities(fit: AbstractFit, along: str, ax: Axes) -> Axes:
     """Probability of each class along a covariate, the others as a page has them."""
     held = predictions(fit, along)
     values = list(dict.fromkeys(held.summary[along]))

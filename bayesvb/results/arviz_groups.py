@@ -72,7 +72,7 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
 def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
     named = fit.named
-    groups: dict[str, Any] = {"posterior": named.values}
+    groups: dict[str, object] = {"posterior": named.values}
     statistics = {"log_q": fit.log_q}
     if all(part.fit.core.draws_complete for part in fit.parts):
         groups["log_prior"] = {"parameters": fit.core.log_prior(fit.draws)}

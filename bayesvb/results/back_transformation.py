@@ -23,8 +23,8 @@ from bayesvb.distributions.transformations import (
 from bayesvb.distributions.transformed import Transformed, no_moments
 from bayesvb.errors import DataError
 from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.exact_draws import IntegratesScales
 from bayesvb.results.groups import units_of
-from bayesvb.results.integrated_draws import IntegratesScales
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 

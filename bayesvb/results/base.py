@@ -27,13 +27,12 @@ from bayesvb.formula.parser import Formula
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.named_draws import HasDraws, NamedDraws, count
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import HasDraws, NamedDraws, PosteriorDraws, count
 from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.sensitivity.covariance import LinearResponse
 from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,7 +120,7 @@ class AbstractPublicModel(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def core(self) -> AbstractVariationalModel[Any, Any]:
+    def core(self) -> AnyModel:
         """The model on the standardised scale."""
 
     @property
@@ -134,13 +133,11 @@ class AbstractPublicModel(abc.ABC):
         """Arguments that make this model again, JSON-able, other than formula, data and weights."""
 
     @abc.abstractmethod
-    def ordered(
-        self, core: Any, stats: Any
-    ) -> tuple[AbstractVariationalModel[Any, Any], Any, tuple[int, ...]]:
+    def ordered(self, core: Any, stats: Any) -> tuple[AnyModel, Any, tuple[int, ...]]:
         """Model and statistics with components in the order of their labels, and that order."""
 
     @abc.abstractmethod
-    def relabelled(self, core: Any, order: Sequence[int]) -> AbstractVariationalModel[Any, Any]:
+    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
         """The model whose components have this order."""
 
     @abc.abstractmethod
@@ -192,8 +189,8 @@ class AbstractPublicModel(abc.ABC):
         return f"{self.title}, {engine.found}"
 
     def aligned(
-        self, fit: AbstractFit, core: Any, stats: Any
-    ) -> tuple[AbstractVariationalModel[Any, Any], Any, tuple[int, ...]]:
+        self, fit: AbstractFit, core: object, stats: object
+    ) -> tuple[AnyModel, object, tuple[int, ...]]:
         """Like ``ordered``, with the labels of another fit to the same rows."""
         raise self._lacks("restarts that are combined")
 
@@ -319,7 +316,7 @@ class AbstractFit(abc.ABC):
     seed: int
     members: tuple[Member, ...] = ()
     method: str = DEFAULT_METHOD
-    method_options: Mapping[str, Any] = field(default_factory=dict)
+    method_options: Mapping[str, object] = field(default_factory=dict)
     engine_log_q: Float[np.ndarray, " draws"] | None = None
     n_chains: int = 1
     findings: Mapping[str, float] = field(default_factory=dict)
@@ -425,9 +422,9 @@ class AbstractFit(abc.ABC):
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property
-    def without_folds(self) -> tuple[Any, ...]:
+    def without_folds(self) -> tuple[object, ...]:
         """Statistics of runs that went on without each fifth of the rows; for one restart."""
-        from bayesvb.results.folds import stats_without_folds
+        from bayesvb.results.leave_one_out import stats_without_folds
 
         return self.cache.once("fold statistics", lambda: stats_without_folds([self])[0])
 

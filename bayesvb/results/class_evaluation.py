@@ -14,8 +14,8 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.reliability import Reliability, reliability
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.baselines import multinomial_baseline
-from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import grouping_of
+from bayesvb.results.leave_one_out import leave_folds_out
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import folds_affordable, left_out_at
 

@@ -20,11 +20,15 @@ from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.all_rows import check_all_rows
-from bayesvb.results.folds import leave_folds_out
+from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
-from bayesvb.results.integrated_draws import is_integrated
-from bayesvb.results.leave_one_out import RowsLeftOut, has_log_predictive, leave_one_out
+from bayesvb.results.leave_one_out import (
+    RowsLeftOut,
+    has_log_predictive,
+    leave_folds_out,
+    leave_one_out,
+)
 from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.stacking import combined
 from bayesvb.variational.local import Draws

@@ -14,11 +14,14 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit, replace_draws
-from bayesvb.results.exact_draws import log_importance_ratio, with_exact_draws
-from bayesvb.results.integrated_draws import is_integrated, with_integrated_scales
+from bayesvb.results.exact_draws import (
+    is_integrated,
+    log_importance_ratio,
+    with_exact_draws,
+    with_integrated_scales,
+)
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.named_draws import count
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import PosteriorDraws, count
 from bayesvb.results.reduced_draws import (
     importance_sample,
     reduced_khat,

@@ -44,7 +44,7 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     points = changes_without_rows(own)
     changes, means = named.parameters(points), named.means(points)
     relative = named.in_sds(means, named.sd_of_means)
-    columns: dict[str, Any] = {
+    columns: dict[str, object] = {
         "cooks_distance": named.distances(changes),
         "leverage": leverages(own),
         "prediction": np.abs(relative).max(axis=1, initial=0.0),

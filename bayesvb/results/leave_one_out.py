@@ -13,7 +13,9 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine
+from bayesvb.engines.folds import Ascended, without_folds
 from bayesvb.engines.refits import refitted, without_one
 from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.runtime import processors, single_threaded_blas
@@ -23,6 +25,7 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import is_affordable, n_answering
+from bayesvb.variational.model import AnyModel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,11 +100,11 @@ class OneRestart(Protocol):
         """What was fitted."""
 
     @property
-    def core(self) -> Any:
+    def core(self) -> AnyModel:
         """The model on the standardised scale."""
 
     @property
-    def stats(self) -> Any:
+    def stats(self) -> SufficientStats:
         """Statistics at the end."""
 
     @property
@@ -142,9 +145,9 @@ class Fitted:
         Whether a row of weight w is one row, as of a survey, and not w rows.
     """
 
-    core: Any
+    core: AnyModel
     source: AbstractSource
-    stats: Any
+    stats: SufficientStats
     engine: AbstractEngine
     streams: EngineStreams
     row_passes: float
@@ -304,7 +307,7 @@ def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     )
 
 
-def has_log_predictive(core: Any, source: AbstractSource, stats: Any) -> bool:
+def has_log_predictive(core: AnyModel, source: AbstractSource, stats: SufficientStats) -> bool:
     """Whether a model has a closed predictive density."""
     return core.log_predictive(core.update(stats), source.take(np.arange(1))) is not None
 
@@ -368,7 +371,7 @@ def _predicted(
     )
 
 
-def _log_predictive(core: Any, posterior: Any, block: Block) -> Float[np.ndarray, "1 rows"]:
+def _log_predictive(core: AnyModel, posterior: object, block: Block) -> Float[np.ndarray, "1 rows"]:
     """Log predictive density of each row."""
     return np.asarray(core.log_predictive(posterior, block))[None]
 
@@ -442,3 +445,23 @@ def _together(
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
     share = copies(block) if groups is None else weight
     return np.asarray(share @ deletion.of_rows(block))
+
+
+def leave_folds_out(fit: Any) -> None:
+    """Have each restart go on without each fold, which it keeps; what was known stays."""
+    each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
+    for one, stats in zip(each, stats_without_folds(each), strict=True):
+        one.cache["fold statistics"] = stats
+
+
+def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[object, ...]]:
+    """Statistics of the runs of fits of one restart for each fold, without it."""
+    if not fits:
+        return []
+    return without_folds([_ascended(one) for one in fits], fits[0].model.source, fits[0].engine)
+
+
+def _ascended(fit: OneRestart) -> Ascended:
+    """Where the run of a fit ended, from which others go on."""
+    streams = Streams(fit.seed).branch("restart", fit.best_restart)
+    return Ascended(fit.core, fit.stats, streams)

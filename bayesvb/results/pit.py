@@ -9,19 +9,20 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import softmax
 
+from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import randomised_pit
+from bayesvb.evaluation.normal_scores import normal_scores
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.criteria import answers, leaves_folds_out
-from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import grouping_of, units_of
-from bayesvb.results.leave_one_out import without_rows
+from bayesvb.results.leave_one_out import leave_folds_out, without_rows
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws, count
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, SHARES, Deletion
@@ -364,3 +365,49 @@ def _of_group(
         if np.isfinite(found).all():
             return np.stack(found)
     return np.full(observed.shape, np.nan)
+
+
+KINDS = ("quantile", "response")
+
+
+def fitted(fit: AbstractFit) -> pd.Series | pd.DataFrame:
+    """Predictive means, of classes their probabilities, of the rows used; see ``Fit.fitted``."""
+    import pandas as pd
+
+    design = fit.model.design
+    if design.response is None:
+        raise DataError(
+            f"{type(fit.model).__name__} explains no response, so that nothing is fitted to it",
+            hint=f"fit.predict(response={next(iter(fit.model.observed()))!r}) predicts a variable "
+            "from the others",
+        )
+    if fit.model.response.is_categorical:
+        return fit.predict(kind="probability")
+    names = design.response_names
+    if len(names) == 1:
+        return pd.Series(fit.predict(kind="mean"), name="fitted")
+    means = {name: fit.predict(kind="mean", response=name) for name in names}
+    return pd.DataFrame(means, index=design.index)
+
+
+def residuals(fit: AbstractFit, kind: str) -> pd.Series | pd.DataFrame:
+    """Residuals of the rows used; see ``Fit.residuals``."""
+    import pandas as pd
+
+    check_choice("kind", kind, KINDS)
+    if kind == "quantile":
+        check_numeric(fit)
+        values = pit(fit)
+        if isinstance(values, pd.Series):
+            return pd.Series(normal_scores(values.to_numpy()), values.index, name="residual")
+        scores = {name: normal_scores(values[name].to_numpy()) for name in values}
+        return pd.DataFrame(scores, index=values.index)
+    found, design = fitted(fit), fit.model.design
+    if fit.model.response.is_categorical:
+        codes = np.asarray(design.response)
+        hits = np.eye(len(design.class_labels))[codes]
+        return pd.DataFrame(hits - found.to_numpy(), found.index, list(design.class_labels))
+    observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    if isinstance(found, pd.Series):
+        return pd.Series(observed[:, 0] - found.to_numpy(), found.index, name="residual")
+    return pd.DataFrame(observed - found.to_numpy(), found.index, list(design.response_names))

@@ -19,8 +19,8 @@ from bayesvb.formula.missing import MissingValues
 from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
+from bayesvb.results.exact_draws import log_evidence
 from bayesvb.results.groups import grouping_of, units_of
-from bayesvb.results.integrated_draws import log_evidence
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import response_notes

@@ -17,6 +17,7 @@ from bayesvb.results.robust import jackknife
 from bayesvb.sensitivity.deletion import SHARES
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import full_step
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -107,7 +108,7 @@ def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
     return model.relabelled(fit.engine.model_for(model.core), fit.order)
 
 
-def _pass(fit: AbstractFit, core: Any) -> Float[np.ndarray, " entries"]:
+def _pass(fit: AbstractFit, core: AnyModel) -> Float[np.ndarray, " entries"]:
     """Statistics after one undamped pass from those of the fit."""
     posterior = core.update(fit.stats)
     sums = fit.model.source.map_reduce(partial(core.e_step, posterior)).stats

@@ -21,8 +21,7 @@ from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows, has_all_rows
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.named_draws import count, log_joint
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import PosteriorDraws, count, log_joint
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 

@@ -14,7 +14,7 @@ from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import replace_draws
 from bayesvb.results.groups import group_numbers, units_of
 from bayesvb.results.leave_one_out import group_sums, has_log_predictive
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import PosteriorDraws
 from bayesvb.sensitivity.deletion import check_answers
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.robust import RobustCovariance

@@ -18,6 +18,7 @@ from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from jaxtyping import Float
+    from matplotlib.axes import Axes
 
 PROBS = (0.5, 0.8, 0.9)
 """Probabilities of the central intervals whose coverage is counted."""
@@ -60,7 +61,7 @@ class SimulationCalibration:
     formula: str
     description: str
     method: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     seed: int
 
     @cached_property
@@ -166,7 +167,7 @@ class SimulationCalibration:
         """Replications without a fit."""
         return self.replications[self.replications["problem"] != ""]
 
-    def described(self) -> dict[str, Any]:
+    def described(self) -> dict[str, object]:
         """All that it holds, JSON-able."""
         own = {one.name: getattr(self, one.name) for one in fields(self)}
         return own | {
@@ -189,7 +190,7 @@ class SimulationCalibration:
         }
         return cls(**{**rest, **tables})
 
-    def plot(self, ax: Any = None) -> Any:
+    def plot(self, ax: Axes | None = None) -> Axes:
         """ECDF of the ranks of every quantity minus the uniform one, with the band.
 
         Parameters
@@ -334,7 +335,7 @@ def troubles(found: Audit) -> list[str]:
     return lines
 
 
-def rank_plot(ecdfs: Mapping[tuple[str, str], PitEcdf], ax: Any = None) -> Any:
+def rank_plot(ecdfs: Mapping[tuple[str, str], PitEcdf], ax: Axes | None = None) -> Axes:
     """Axes with all quantities, by kind and place, and the band.
 
     See ``SimulationCalibration.plot``.

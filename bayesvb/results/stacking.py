@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,11 +20,11 @@ from bayesvb.results.base import AbstractFit, Member
 from bayesvb.results.exact_draws import automatic_draws, check_exact
 from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.named_draws import count, log_lik_blocks
-from bayesvb.results.posterior_draws import PosteriorDraws
+from bayesvb.results.named_draws import PosteriorDraws, count, log_lik_blocks
 from bayesvb.results.robust import cluster_numbers, moved, robust_covariance
 from bayesvb.sensitivity.covariance import LinearResponse, withheld
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "robust")
 """What the draws of a fit may be made with."""
@@ -140,7 +139,7 @@ def combined(weights: Float[np.ndarray, " members"], each: Sequence[Elpd]) -> El
     )
 
 
-def held_out(core: Any, source: AbstractSource, draws: Draws) -> Float[np.ndarray, " rows"]:
+def held_out(core: AnyModel, source: AbstractSource, draws: Draws) -> Float[np.ndarray, " rows"]:
     """Leave-one-out log density of every row, by Pareto-smoothed importance sampling."""
     parts = []
     for block in log_lik_blocks(core, source, draws, 0.0):

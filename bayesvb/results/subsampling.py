@@ -18,10 +18,9 @@ from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
-from bayesvb.results.folds import leave_folds_out
 from bayesvb.results.groups import places_of_rows, units_at, units_of
 from bayesvb.results.importance import pareto_k
-from bayesvb.results.leave_one_out import RowsLeftOut, leave_one_out, without_rows
+from bayesvb.results.leave_one_out import RowsLeftOut, leave_folds_out, leave_one_out, without_rows
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import chunks, count, log_lik_blocks
 from bayesvb.results.pit import pit_values, seen_pits

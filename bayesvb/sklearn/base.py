@@ -40,7 +40,7 @@ class AbstractModelEstimator(BaseEstimator):
     """
 
     formula: str | None
-    random_state: Any
+    random_state: object
 
     @abc.abstractmethod
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> AbstractEstimator:

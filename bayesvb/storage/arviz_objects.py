@@ -85,11 +85,11 @@ def import_arviz() -> ModuleType:
 
 
 def to_arviz(
-    groups: Mapping[str, Mapping[str, Any] | xr.Dataset],
+    groups: Mapping[str, Mapping[str, object] | xr.Dataset],
     *,
     dims: Mapping[str, Sequence[str]] | None = None,
-    coords: Mapping[str, Sequence[Any] | np.ndarray | pd.Index | range] | None = None,
-    attrs: Mapping[str, Any] | None = None,
+    coords: Mapping[str, Sequence[object] | np.ndarray | pd.Index | range] | None = None,
+    attrs: Mapping[str, object] | None = None,
     kind: str = "auto",
     n_chains: int = 1,
 ) -> object:
@@ -200,7 +200,7 @@ def check_names(values: Mapping[str, np.ndarray]) -> None:
         )
 
 
-def encode_attributes(attrs: Mapping[str, Any]) -> dict[str, str | int | float]:
+def encode_attributes(attrs: Mapping[str, object]) -> dict[str, str | int | float]:
     """Attributes that every file format keeps: text and numbers as they are, the rest as JSON.
 
     Booleans, None, lists and mappings become JSON text (netCDF turns a list of one into its
@@ -214,7 +214,7 @@ def encode_attributes(attrs: Mapping[str, Any]) -> dict[str, str | int | float]:
     return {name: _plain(value) for name, value in attrs.items()}
 
 
-def coordinate(values: Sequence[Any] | np.ndarray | pd.Index | range) -> np.ndarray:
+def coordinate(values: Sequence[object] | np.ndarray | pd.Index | range) -> np.ndarray:
     """Labels of a dim as xarray and netCDF hold them: numbers, dates without zone, else text.
 
     The levels of a MultiIndex are joined by a comma; dates with a zone are given in UTC.
@@ -252,7 +252,7 @@ def _stamp() -> dict[str, str]:
 
 
 def _dataset(
-    arrays: Mapping[str, Any],
+    arrays: Mapping[str, object],
     dims: Mapping[str, Sequence[str]],
     labels: Mapping[str, np.ndarray],
     n_chains: int | None,
@@ -296,7 +296,7 @@ def _wrap(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any], kind: st
     return import_arviz().InferenceData(attrs=dict(attrs), **datasets)
 
 
-def _wrap_tree(datasets: Mapping[str, xr.Dataset], attrs: Mapping[Any, Any]) -> xr.DataTree:
+def _wrap_tree(datasets: Mapping[str, xr.Dataset], attrs: Mapping[object, object]) -> xr.DataTree:
     """The datasets as children of a root that holds the attributes."""
     import xarray as xr
 

@@ -65,7 +65,7 @@ class Column:
         One-dimensional arrays of numbers, by role.
     """
 
-    meta: dict[str, Any]
+    meta: dict[str, object]
     parts: dict[str, np.ndarray] = field(default_factory=dict)
 
 
@@ -96,7 +96,7 @@ def decode_column(meta: Meta, parts: Parts) -> Any:
     return CODECS[kind][1](meta, parts)
 
 
-def check_ranges(meta: Any, most: int) -> None:
+def check_ranges(meta: object, most: int) -> None:
     """Refuse ranges, anywhere in the meta data of columns, that are longer than a number of rows.
 
     Raises
@@ -158,7 +158,7 @@ def decode_index(meta: Meta, parts: Parts) -> pd.Index:
     return index
 
 
-def _kind(dtype: Any) -> str:
+def _kind(dtype: object) -> str:
     """Which codec holds this dtype; TypeError if none does."""
     if isinstance(dtype, np.dtype):
         numeric = dtype.kind in "biufMm" and dtype.itemsize <= 8
@@ -182,7 +182,7 @@ def _only(prefix: str, parts: Parts) -> dict[str, np.ndarray]:
     return {k.removeprefix(prefix): array for k, array in parts.items() if k.startswith(prefix)}
 
 
-def _to_json(value: Any) -> str:
+def _to_json(value: object) -> str:
     """One label or cell as JSON; TypeError for what is neither text, number, missing nor tuple."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -316,7 +316,7 @@ def _decode_interval(meta: Meta, parts: Parts) -> Any:
     return pd.arrays.IntervalArray.from_arrays(left, right, closed=meta["closed"])
 
 
-CODECS: dict[str, tuple[Callable[[Values], Column], Callable[[Meta, Parts], Any]]] = {
+CODECS: dict[str, tuple[Callable[[Values], Column], Callable[[Meta, Parts], object]]] = {
     "number": (_encode_number, _decode_number),
     "masked": (_encode_masked, _decode_masked),
     "text": (_encode_text, _decode_text),

@@ -227,7 +227,7 @@ class _Inspector:
         names = [f"STD_I{bits}{order}", f"STD_U{bits}{order}", f"IEEE_F{bits}{order}"]
         return any(kind.equal(getattr(h5t, name)) for name in names if hasattr(h5t, name))
 
-    def attributes(self, path: str, owner: Any) -> None:
+    def attributes(self, path: str, owner: object) -> None:
         """Refuse attributes that are no numbers, texts or names of axes."""
         h5a, h5t = self.h5py.h5a, self.h5py.h5t
         held = 0

@@ -120,7 +120,7 @@ def check_json(value: Any, kind: Kind, place: str) -> None:
             _check_type(value, kind, place)
 
 
-def _is(value: Any, kind: Kind, place: str) -> bool:
+def _is(value: object, kind: Kind, place: str) -> bool:
     try:
         check_json(value, kind, place)
     except DataError:
@@ -128,7 +128,7 @@ def _is(value: Any, kind: Kind, place: str) -> bool:
     return True
 
 
-def _check_type(value: Any, kind: Kind, place: str) -> None:
+def _check_type(value: object, kind: Kind, place: str) -> None:
     """A truth value is no number, a whole number is a number."""
     if kind is ANYTHING or (kind is None and value is None):
         return
@@ -138,6 +138,6 @@ def _check_type(value: Any, kind: Kind, place: str) -> None:
         raise DataError(f"{place} is {_short(value)}, which is not of type {name}")
 
 
-def _short(value: Any) -> str:
+def _short(value: object) -> str:
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -31,14 +30,14 @@ TrialProgress = Callable[[int, int], None]
 def benchmark(
     models: Mapping[str, MakesModel | AbstractEstimator],
     data: object,
-    methods: Sequence[str] | Mapping[str, Mapping[str, Any]] = ("cavi",),
+    methods: Sequence[str] | Mapping[str, Mapping[str, object]] = ("cavi",),
     folds: int = 5,
     seeds: Sequence[int] = (1,),
     *,
     groups: str | None = None,
     criteria: Sequence[str] = ("waic",),
     progress: TrialProgress | None = None,
-    **options: Any,
+    **options: object,
 ) -> pd.DataFrame:
     """Fit every model by every method to each data set without each fold, and predict the fold.
 
@@ -138,10 +137,10 @@ _Named = tuple[dict[str, object], Trial]
 def _trials(
     division: _Division,
     makers: Mapping[str, MakesModel],
-    ways: Mapping[str, Mapping[str, Any]],
+    ways: Mapping[str, Mapping[str, object]],
     seeds: Sequence[int],
     criteria: Sequence[str],
-    options: Mapping[str, Any],
+    options: Mapping[str, object],
 ) -> Iterator[_Named]:
     """Every fit to one data set, with what tells it from the others."""
     frame, first = division.frame, next(iter(makers.values()))
@@ -191,8 +190,8 @@ def _check(models: object, folds: object, seeds: object, criteria: Sequence[str]
 
 
 def _ways(
-    methods: Sequence[str] | Mapping[str, Mapping[str, Any]],
-) -> dict[str, dict[str, Any]]:
+    methods: Sequence[str] | Mapping[str, Mapping[str, object]],
+) -> dict[str, dict[str, object]]:
     """Arguments of ``fit`` by the name of the way."""
     if isinstance(methods, str):
         methods = (methods,)

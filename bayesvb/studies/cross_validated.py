@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -19,6 +19,9 @@ from bayesvb.evaluation.classification import calibration_error
 from bayesvb.results.limits import LIMITS
 from bayesvb.studies.compared_rows import ComparedRows
 from bayesvb.studies.score_means import Scored, mean_and_error, resampled_error
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 LABELS = ("model", "repeat", "fold", "row", "group")
 """Columns of the rows that are no scores."""
@@ -174,7 +177,7 @@ class CrossValidation:
         return pd.DataFrame(found, columns=names)
 
     @checked
-    def plot(self, score: str = "log_density", *, ax: Any = None) -> Any:
+    def plot(self, score: str = "log_density", *, ax: Axes | None = None) -> Axes:
         """Differences of a score from the best model, with two standard errors on each side.
 
         Thick bars are over rows or groups, thin ones over training rows as well.

@@ -48,7 +48,7 @@ def cross_validate(
     seed: int | None = None,
     n_jobs: int | None = None,
     progress: FoldProgress | None = None,
-    **options: Any,
+    **options: object,
 ) -> CrossValidation:
     """Fit models without each fold of the rows, and score what they predict for it.
 
@@ -157,7 +157,7 @@ class FoldTrials:
     frame: pd.DataFrame
     numbers: Int[np.ndarray, "repeats rows"]
     folds: int
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     asked: Asked
     seed: int
 
@@ -166,17 +166,17 @@ class FoldTrials:
         """How many fits there are."""
         return len(self.makers) * self.folds * len(self.numbers)
 
-    def labels(self, number: int) -> dict[str, Any]:
+    def labels(self, number: int) -> dict[str, object]:
         """Model, repetition and fold of a number."""
         rest, model = divmod(number, len(self.makers))
         repeat, fold = divmod(rest, self.folds)
         return {"model": list(self.makers)[model], "repeat": repeat + 1, "fold": fold + 1}
 
-    def crashed(self, number: int, why: str) -> tuple[dict[str, Any], pd.DataFrame | None]:
+    def crashed(self, number: int, why: str) -> tuple[dict[str, object], pd.DataFrame | None]:
         """What stands for the fit of a process that ended."""
         return {"number": number, **self.labels(number), **_failed(why)}, None
 
-    def __call__(self, number: int) -> tuple[dict[str, Any], pd.DataFrame | None]:
+    def __call__(self, number: int) -> tuple[dict[str, object], pd.DataFrame | None]:
         """Record of a fit and the scores of its fold; what goes wrong is in the record."""
         labels = self.labels(number)
         try:
@@ -208,12 +208,12 @@ class FoldTrials:
         return record, scored
 
 
-def _failed(why: str) -> dict[str, Any]:
+def _failed(why: str) -> dict[str, object]:
     none = {"n": 0, "n_test": 0, "unknown": np.empty(0, dtype=int), "seconds": np.nan}
     return {**none, "converged": False, "failure": why}
 
 
-def _named(models: object) -> dict[str, Any]:
+def _named(models: object) -> dict[str, object]:
     """Models by name; one alone has the name of its class."""
     if isinstance(models, AbstractEstimator):
         return {type(models).__name__: models}
@@ -246,7 +246,7 @@ def _numbers(compared: ComparedRows, folds: int, streams: EngineStreams) -> Any:
 
 def _done(
     trials: FoldTrials, n_jobs: int | None, progress: FoldProgress | None
-) -> list[tuple[dict[str, Any], pd.DataFrame | None]]:
+) -> list[tuple[dict[str, object], pd.DataFrame | None]]:
     """Fits in their order; those that were done if Ctrl-C comes."""
     made: list[tuple[dict[str, Any], pd.DataFrame | None]] = []
     try:

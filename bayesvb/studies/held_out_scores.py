@@ -6,7 +6,6 @@ import time
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -37,7 +36,7 @@ class Trial:
     make: MakesModel
     training: pd.DataFrame
     test: pd.DataFrame
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
     criteria: Sequence[str]
 
     def record(self) -> dict[str, object]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -33,7 +32,7 @@ class SameModel:
 
     kind: type[AbstractEstimator]
     formula: str
-    options: Mapping[str, Any]
+    options: Mapping[str, object]
 
     def __call__(self, rows: pd.DataFrame) -> AbstractEstimator:
         """The model of these rows, all that it learns of data learned of them."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
-from typing import Any
 
 import pandas as pd
 
@@ -39,7 +38,7 @@ def sbc(
     draws: int = DRAWS,
     n_jobs: int | None = None,
     progress: ReplicationProgress | None = None,
-    **options: Any,
+    **options: object,
 ) -> SimulationCalibration:
     """Audit by simulation: fits of data whose truth is known, for this formula, design and prior.
 
@@ -120,12 +119,12 @@ def sbc(
 
 
 def _settled(
-    model: object, method: str | None, options: Mapping[str, Any]
-) -> tuple[str, dict[str, Any]]:
+    model: object, method: str | None, options: Mapping[str, object]
+) -> tuple[str, dict[str, object]]:
     """Engine and options: those of a fit unless told otherwise."""
     if not isinstance(model, AbstractFit):
         return method or DEFAULT_METHOD, dict(options)
-    own: dict[str, Any] = {}
+    own: dict[str, object] = {}
     if not model.automatic and model.covariance in INTERVALS:
         own = {"covariance": model.covariance}
     if method in (None, model.method):
@@ -134,7 +133,7 @@ def _settled(
 
 
 def _replicator(
-    given: AbstractEstimator | AbstractFit, options: Mapping[str, Any], seed: int
+    given: AbstractEstimator | AbstractFit, options: Mapping[str, object], seed: int
 ) -> Replicator:
     """What makes the replications.
 

@@ -370,3 +370,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the variational posterior."""
+
+
+AnyModel = AbstractVariationalModel[Any, Any]
+"""A model of any posterior and statistics, where an algorithm does not ask which."""

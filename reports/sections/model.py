@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.results.integrated_draws import IntegratesScales
+from bayesvb.results.exact_draws import IntegratesScales
 from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.summary import smooth_dof
 

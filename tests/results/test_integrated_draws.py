@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.results.integrated_draws import is_integrated, log_evidence
+from bayesvb.results.exact_draws import is_integrated, log_evidence
 
 
 @pytest.fixture(scope="module")

@@ -85,7 +85,7 @@ def test_the_ascents_of_a_fit_are_continued_once(class_fit, monkeypatch):
         replace(member, fit=replace(member.fit, held_out=None)) for member in class_fit.members
     ))  # fmt: skip
     first = read_elpd(fresh.loo()).pointwise
-    monkeypatch.setattr("bayesvb.results.folds.without_folds", None)
+    monkeypatch.setattr("bayesvb.results.leave_one_out.without_folds", None)
     assert_array_equal(read_elpd(fresh.loo()).pointwise, first)
     criteria_at(fresh, np.arange(10))
     moved = replace(fresh.members[0].fit)
@@ -95,7 +95,7 @@ def test_the_ascents_of_a_fit_are_continued_once(class_fit, monkeypatch):
 
 def test_rows_that_were_left_out_to_weigh_restarts_are_not_left_out_again(class_fit, monkeypatch):
     fresh = replace(class_fit)
-    monkeypatch.setattr("bayesvb.results.folds.without_folds", None)
+    monkeypatch.setattr("bayesvb.results.leave_one_out.without_folds", None)
     weights = np.array([member.weight for member in fresh.members])
     held = np.stack([member.fit.held_out for member in fresh.members])
     assert_allclose(read_elpd(fresh.loo()).pointwise, np.log(weights @ np.exp(held)))

@@ -11,7 +11,7 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.sections import calibration
-from bayesvb.results import folds as folds_left_out
+from bayesvb.results import leave_one_out as folds_left_out
 from bayesvb.results import subsampling
 from bayesvb.results.checks.table import checks
 from bayesvb.results.limits import LIMITS
@@ -31,7 +31,7 @@ def two_restarts(regimes):
 def beyond_budget(two_restarts, monkeypatch):
     """A fit whose folds would take too long, and that must not make them."""
     monkeypatch.setitem(vars(LIMITS), "fold_work", 10.0)
-    monkeypatch.setattr("bayesvb.results.folds.without_folds", None)
+    monkeypatch.setattr("bayesvb.results.leave_one_out.without_folds", None)
     fresh = [replace(m, fit=replace(m.fit, held_out=None)) for m in two_restarts.members]
     return stacked(fresh)
 

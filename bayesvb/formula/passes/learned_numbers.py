@@ -59,7 +59,7 @@ def with_learned_numbers(encoder: Encoder, numbers: Float[np.ndarray, " numbers"
     return replace(encoder, specs=specs, own=own_terms)
 
 
-def _states(encoder: Encoder) -> Iterator[Any]:
+def _states(encoder: Encoder) -> Iterator[object]:
     """What each part has learned, in the order in which it is put back."""
     for spec in encoder.specs.values():
         yield dict(spec.transform_state)
@@ -67,7 +67,7 @@ def _states(encoder: Encoder) -> Iterator[Any]:
         yield from one.each
 
 
-def _changed(state: Any, new: Iterator[float] | None, found: list[np.ndarray]) -> Any:
+def _changed(state: object, new: Iterator[float] | None, found: list[np.ndarray]) -> Any:
     """The state with its numbers replaced in turn; those that it has are appended to ``found``."""
     if isinstance(state, float | np.floating):
         found.append(np.array([float(state)]))

@@ -288,7 +288,7 @@ def _after(fit: AbstractFit) -> Any:
 
 
 def _log_density(
-    parts: Sequence[Member], source: AbstractSource, each: Sequence[Any]
+    parts: Sequence[Member], source: AbstractSource, each: Sequence[object]
 ) -> Float[np.ndarray, " _"] | None:
     """Log predictive density of the rows by all restarts together; None if it has no closed form.
 

@@ -32,6 +32,12 @@ from bayesvb.results.subsampling import left_out_quickly
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
+Rows = Float[np.ndarray, " rows"]
+
+Columns = Float[np.ndarray, "_ rows"]
+
+Sides = Bool[np.ndarray, " rows"]
+
 MORE = "One more component"
 """Name of the check."""
 
@@ -240,33 +246,33 @@ def _residual(
     return points[0] - slope @ columns, others - mean[:, None]
 
 
-def _by_sign(residual: Any, others: Any, weight: Any) -> Any:
+def _by_sign(residual: Rows, others: Columns, weight: Rows) -> Sides:
     """Rows above the regression of the component."""
-    return residual > 0.0
+    return np.asarray(residual > 0.0)
 
 
-def _by_size(residual: Any, others: Any, weight: Any) -> Any:
+def _by_size(residual: Rows, others: Columns, weight: Rows) -> Sides:
     """Rows far from the regression: two spreads."""
-    return np.abs(residual) > np.sqrt((weight @ residual**2) / weight.sum())
+    return np.asarray(np.abs(residual) > np.sqrt((weight @ residual**2) / weight.sum()))
 
 
-def _by_slope(residual: Any, others: Any, weight: Any) -> Any:
+def _by_slope(residual: Rows, others: Columns, weight: Rows) -> Sides:
     """Rows on either side of two regressions that cross."""
-    return residual * _spreading(residual, others, weight) > 0.0
+    return np.asarray(residual * _spreading(residual, others, weight) > 0.0)
 
 
-def _by_covariate(residual: Any, others: Any, weight: Any) -> Any:
+def _by_covariate(residual: Rows, others: Columns, weight: Rows) -> Sides:
     """Rows on either side of the middle of the covariates along which the spread changes most."""
-    return _spreading(residual, others, weight) > 0.0
+    return np.asarray(_spreading(residual, others, weight) > 0.0)
 
 
-def _spreading(residual: Any, others: Any, weight: Any) -> Any:
+def _spreading(residual: Rows, others: Columns, weight: Rows) -> Rows:
     """Direction of the covariates whose squares go with the squares of the residuals."""
     if len(others) == 0:
         return np.zeros_like(residual)
     excess = weight * (residual**2 - (weight @ residual**2) / weight.sum())
     values, vectors = np.linalg.eigh((others * excess) @ others.T)
-    return vectors[:, np.argmax(np.abs(values))] @ others
+    return np.asarray(vectors[:, np.argmax(np.abs(values))] @ others)
 
 
 SPLITS = (_by_sign, _by_size, _by_slope, _by_covariate)

@@ -40,7 +40,7 @@ class PredictiveDistribution(BaseDistribution):
     80.0
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
+    _tags: ClassVar[dict[str, object]] = {
         "capabilities:approx": ["pdfnorm", "energy"],
         "capabilities:exact": ["mean", "var", "pdf", "log_pdf", "cdf", "ppf"],
         "distr:measuretype": "continuous",
@@ -119,7 +119,7 @@ class PredictiveDistribution(BaseDistribution):
         return values.reshape(self.shape)
 
     @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> Sequence[dict[str, Any]]:
+    def get_test_params(cls, parameter_set: str = "default") -> Sequence[dict[str, object]]:
         """Arguments with which skpro tests distributions."""
         fit = _small_fit()
         rows = fit.model.design.frame[["x"]].iloc[:3]

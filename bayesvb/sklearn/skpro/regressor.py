@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import pandas as pd
 from skpro.regression.base import BaseProbaRegressor
@@ -43,7 +43,7 @@ class DensityProbaRegressor(BaseProbaRegressor):
     [80.0, 50.0]
     """
 
-    _tags: ClassVar[dict[str, Any]] = {
+    _tags: ClassVar[dict[str, object]] = {
         "capability:multioutput": False,
         "capability:missing": False,
         "X_inner_mtype": "pd_DataFrame_Table",
@@ -94,7 +94,7 @@ class DensityProbaRegressor(BaseProbaRegressor):
         return PredictiveDistribution(fit, rows, index=X.index, columns=self._response)
 
     @classmethod
-    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, Any]]:
+    def get_test_params(cls, parameter_set: str = "default") -> list[dict[str, object]]:
         """Arguments with which skpro tests regressors."""
         few = {"restarts": 1, "random_state": 1}
         return [{"n_components": 1, **few}, {"n_components": 2, "gate": "stick-breaking", **few}]
