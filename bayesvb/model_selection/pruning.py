@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -13,16 +14,19 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count, check_positive, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
 from bayesvb.engines.settled_response import joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import number_before
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, warn
 from bayesvb.estimators.rebuilding import rebuilt
+from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
+from bayesvb.results.criteria import own_method
 from bayesvb.results.importance import with_default_covariance
 from bayesvb.results.named_draws import PosteriorDraws, count
 
@@ -33,6 +37,14 @@ if TYPE_CHECKING:
 
 LEAST_SHARE = 1e-8
 """Share of every row that each component left begins with: a row may have been another's alone."""
+
+
+CLEAR_NATS, CLEAR_ERRORS = 4.0, 2.0
+"""Nats, and standard errors, above which a difference between leave-one-out estimates is clear.
+
+Sivula, Magnusson, Matamoros, Vehtari (2025), Uncertainty in Bayesian leave-one-out
+cross-validation based model comparison, arXiv:2008.10296: below four nats models
+predict alike."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +92,11 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     ------
     DataError
         If the model is no mixture, or the fit is by an engine that does not maximise the bound.
+
+    Warns
+    -----
+    UserWarning
+        If leave-one-out by linear response clearly prefers the fit as it was.
 
     Notes
     -----
@@ -129,7 +146,27 @@ def _pruned(fit: Fit, source: AbstractSource, tol: float, max_iter: int, began: 
     first = state = _State(fit.model, fit.core, fit.stats, fit.order, score, best)
     while smaller := _smaller(state, source, climb):
         state = smaller
-    return fit if state is first else _fitted(fit, state, source, began)
+    if state is first:
+        return fit
+    pruned = _fitted(fit, state, source, began)
+    _warn_if_loo_disagrees(fit, pruned)
+    return pruned
+
+
+def _warn_if_loo_disagrees(fit: Fit, pruned: Fit) -> None:
+    """Warn if leave-one-out by linear response prefers the components that were taken out."""
+    if any(own_method(one) != "linear-response" for one in (fit, pruned)):
+        return
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of rows that would have to be refitted: here it is a hint
+        before, after = (read_elpd(one.loo()) for one in (fit, pruned))
+    lost, error = sum_and_error(before.pointwise - after.pointwise, before.weights)
+    if lost > max(CLEAR_NATS, CLEAR_ERRORS * error):
+        warn(
+            f"leave-one-out prefers the {fit.core.n_components} components of the fit to the "
+            f"{pruned.core.n_components} that the lower bound keeps, by {lost:.1f} nats (standard "
+            f"error {error:.1f}): bvb.select compares numbers of components by leave-one-out"
+        )
 
 
 def _smaller(state: _State, source: AbstractSource, climb: _Climb) -> _State | None:

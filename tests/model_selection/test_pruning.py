@@ -1,11 +1,16 @@
 """Components taken out of a fit: those that the bound can spare, and no others."""
 
+import warnings
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.estimators.fit import Fit
+from bayesvb.evaluation.elpd import elpd_data, read_elpd
 from bayesvb.gates import GATES
 from bayesvb.models.mixture import Mixture
 from bayesvb.reports.sections.reproduce import code
@@ -133,3 +138,24 @@ def test_combined_restarts_are_not_pruned(lines):
     with pytest.raises(DataError, match="combines 2 restarts"):
         bvb.prune(fit)
     assert bvb.prune(fit.members[0].fit).model.n_components == 2
+
+
+def test_leave_one_out_that_prefers_more_components_is_reported(clouds, monkeypatch):
+    """A difference that is clear beside its standard error, and no warning below it."""
+    fit = bvb.GaussianMixture("~ a + b", clouds, n_components=5).fit(seed=1, restarts=2)
+    plain, lost = Fit.loo, {5: 0.0}
+
+    def loo(one, *arguments, **options):
+        found = read_elpd(plain(one, *arguments, **options))
+        noise = 0.01 * np.cos(np.arange(len(clouds)))
+        worse = lost.get(one.core.n_components, lost["others"]) / len(clouds)
+        return elpd_data(replace(found, pointwise=found.pointwise * 0.0 - worse + noise))
+
+    monkeypatch.setattr(Fit, "loo", loo)
+    lost["others"] = 3.9
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        bvb.prune(fit)
+    lost["others"] = 10.7
+    with pytest.warns(UserWarning, match=r"prefers the 5 components.*the 3.*by 10\.7 nats"):
+        bvb.prune(fit)
