@@ -16,7 +16,7 @@ ResponseKind = Literal["continuous", "count", "binary", "classes", "none"]
 
 POSSIBLE: dict[ResponseKind, str] = {
     "continuous": "a number in the support of its family",
-    "count": "a whole number in the support of its family",
+    "count": "a whole number from 0",
     "binary": "0 or 1",
 }
 """Possible values, within an error message."""

@@ -96,11 +96,11 @@ class DensityRegression(AbstractGatedMixture):
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
         How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
         gates are one model with three bounds, the first of them the tightest.
-    family : {"gaussian", "student", "bernoulli"}
+    family : {"gaussian", "student", "bernoulli", "poisson"}
         Distribution of the response in each component. The degrees of freedom of ``"student"``
         are learned, one number for all components, unless ``priors`` fix them: ``Priors(dof=4)``.
-        ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; see
-        ``docs/responses.md``.
+        ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; ``"poisson"``: counts,
+        whose log mean is linear; see ``docs/responses.md``.
     priors : Priors, optional
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional

@@ -15,6 +15,7 @@ from bayesvb.experts.gaussian_full import FullGaussianExperts
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
+from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 
 GAUSSIAN_EXPERTS: dict[str, Any] = {
@@ -45,5 +46,6 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, An
     "gaussian": gaussian,
     "student": StudentExperts.from_prior,
     "bernoulli": BernoulliExperts.from_prior,
+    "poisson": PoissonExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

@@ -41,6 +41,13 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     posterior_by_row: ClassVar[bool] = False
     """Whether ``update`` takes statistics of many rows, on a leading axis, and predictions do."""
 
+    is_conjugate: ClassVar[bool] = True
+    """Whether the statistics of a row depend on the posterior by its responsibilities only.
+
+    Where they do not, first-order changes of the centre without a row are closer to a refit than
+    updates with first-order changes of the statistics, in which curvatures may nearly vanish.
+    """
+
     posterior_by_group: ClassVar[bool] = False
     """Whether ``log_predictive_of_groups`` takes a posterior for each group."""
 

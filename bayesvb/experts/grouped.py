@@ -77,6 +77,11 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         return self.experts.posterior_by_row and self.experts.posterior_by_group
 
     @property
+    def is_conjugate(self) -> bool:  # type: ignore[override]
+        """Whether the experts are."""
+        return self.experts.is_conjugate
+
+    @property
     def learns_scales(self) -> bool:  # type: ignore[override]
         """Whether those of the experts can be learned."""
         return self.experts.learns_scales

@@ -112,6 +112,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
     """
 
     posterior_by_row = True
+    is_conjugate = False
     learns_scales = True
     reads_offset = True
     scale_units = "units of the linear predictor"

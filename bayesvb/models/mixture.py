@@ -250,6 +250,11 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return np.concatenate([experts, self.gate.expectations(posterior.gate)])
 
     @property
+    def is_conjugate(self) -> bool:
+        """Whether the experts are."""
+        return self.experts.is_conjugate
+
+    @property
     def posterior_by_row(self) -> bool:
         """Whether both parts take many statistics at once."""
         return self.experts.posterior_by_row and self.gate.posterior_by_row

@@ -20,8 +20,8 @@ LONGEST_NAME = 60
 REMEDIES: Mapping[str, str | None] = {
     "two values": "if they are classes, family='bernoulli' with n_components=1 gives the "
     "probability of 1 against 0, ConditionalMixtureNetwork('C({name}) ~ ...') that of each class",
-    "counts": "of few numbers ConditionalMixtureNetwork('C({name}) ~ ...') gives probabilities; "
-    "otherwise log1p({name}) or sqrt({name}), and intervals rounded outwards",
+    "counts": "family='poisson' gives probabilities of counts; if their spread is larger, "
+    "log1p({name}) or sqrt({name}), and intervals rounded outwards",
     "coarse": "use exact values, or read intervals as rounded outwards, and no densities",
     "bound": "rows at a bound may be censored, or a case of their own: model whether a row is "
     "there by ConditionalMixtureNetwork, and the other rows alone",

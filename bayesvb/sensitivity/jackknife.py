@@ -238,10 +238,13 @@ class Jackknife:
     ) -> Float[np.ndarray, "groups coordinates"]:
         """Changes of the centre where each of these is added to the statistics, and answered.
 
-        The ``CURVED`` largest are differences of centres; others, each small, are linear.
+        The ``CURVED`` largest are differences of centres; others, each small, are linear, as all
+        are of a model that is not conjugate.
         """
         with single_threaded_blas(), np.errstate(all="ignore"):
             change = self.deletion.solve(direct)
+            if not self.deletion.model.is_conjugate:
+                return self._linear(change)
             if len(change) <= CURVED:
                 self._check_neighbours()
                 each = [

@@ -332,6 +332,11 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     @property
+    def is_conjugate(self) -> bool:
+        """Whether the statistics of a row depend on the posterior by its memberships only."""
+        return True
+
+    @property
     def posterior_by_row(self) -> bool:
         """Whether ``update`` takes statistics of many rows at once, and predictions these."""
         return False

@@ -54,6 +54,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "rows_note": choice_words(chosen),
         "left_out": _left_out(fit),
         "weighted": fit.model.weights is not None,
+        "discrete": fit.model.response.is_discrete,
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()

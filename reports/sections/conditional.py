@@ -74,7 +74,7 @@ def _of(fit: AbstractFit, number: int) -> Summary:
             "along": None,
             "bands": None,
             "densities": None
-            if fit.model.response.is_binary
+            if fit.model.response.is_discrete
             else _densities(["every row"], one, design.label(name), values, ""),
             "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
@@ -95,7 +95,9 @@ def _of(fit: AbstractFit, number: int) -> Summary:
         "name": name,
         "along": along,
         "bands": _bands(fit, curve, name, values),
-        "densities": _densities(words, at_few, design.label(name), values, few.fixed),
+        "densities": None
+        if fit.model.response.is_discrete
+        else _densities(words, at_few, design.label(name), values, few.fixed),
         "table": _table(index, at_few, design.label(name), few.fixed),
     }
 

@@ -123,7 +123,10 @@ def _statistics(name: str, sets: Values, values: Rows, used: Statistics) -> Summ
     """Statistics of replicated data sets beside those of the data: table, pictures and words."""
     given = {key: float(one(values[None])[0]) for key, one in used.items()}
     found = {key: one(sets) for key, one in used.items()}
-    p_values = {key: float((found[key] >= given[key]).mean()) for key in used}
+    p_values = {
+        key: float(((found[key] > given[key]) + 0.5 * (found[key] == given[key])).mean())
+        for key in used
+    }
     return {
         "statistics": _table(name, given, found, p_values),
         "panels": _panels(name, given, found),
@@ -159,8 +162,8 @@ def _table(
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("statistic")
     caption = (
         f"Statistics of {name}: observed, and over replicated data sets. p: share of replicated "
-        f"data sets whose value is at least the observed one; flagged below {TAIL:g} or above "
-        f"{1 - TAIL:g}."
+        "data sets whose value is at least the observed one, equal ones counted half; flagged "
+        f"below {TAIL:g} or above {1 - TAIL:g}."
     )
     titles = {"low": "replicated, 5%", "middle": "50%", "high": "95%"}
     each = after_uncertainty((frame["high"] - frame["low"]).to_numpy(), frame["middle"].to_numpy())

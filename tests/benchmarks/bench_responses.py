@@ -30,7 +30,14 @@ def log_odds(u, rng):
     return (rng.random(len(u)) < expit(u)).astype(float)
 
 
-FAMILIES = {"bernoulli": (log_odds, sm.families.Binomial(), expit(INTERCEPT) * expit(-INTERCEPT))}
+def log_means(u, rng):
+    return rng.poisson(np.exp(u)).astype(float)
+
+
+FAMILIES = {
+    "bernoulli": (log_odds, sm.families.Binomial(), expit(INTERCEPT) * expit(-INTERCEPT)),
+    "poisson": (log_means, sm.families.Poisson(), np.exp(INTERCEPT)),
+}
 """Family -> responses given the predictor, that of statsmodels, information per row."""
 
 

@@ -124,6 +124,7 @@ FAMILIES = {
     "own unit": {"family": "own unit"},
     "by medians": {"family": "by medians"},
     "bernoulli": {"family": "bernoulli"},
+    "poisson": {"family": "poisson"},
 }
 
 
@@ -144,8 +145,9 @@ def every_case():
 def made(data, family, gate, term):
     formula, options = TERMS[term]
     arguments = {**options, **FAMILIES[family], "gate": gate, "n_components": 2}
-    if family == "bernoulli":  # of which several components are identified by other columns only
+    if family in ("bernoulli", "poisson"):
         formula = formula.replace("y ~", "b ~").replace("- b", "- y")
+    if family == "bernoulli":  # of which several components are identified by other columns only
         apart = gate != "dirichlet" and term in ("smooth by factor", "gating", "unscaled")
         arguments["n_components"] = 2 if apart else 1
     return bvb.DensityRegression(formula, data, **arguments)

@@ -1,0 +1,96 @@
+"""Poisson experts: each component is a Bayesian Poisson regression of counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import gammaln
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.scaling import Scaling
+from bayesvb.distributions.poisson_mixture import (
+    DrawnPoissonMixture,
+    PoissonMixture,
+    draw_counts,
+    rate_at,
+)
+from bayesvb.distributions.response import Response
+from bayesvb.experts.predictor import AbstractPredictorExperts, Expected, Rows
+from bayesvb.factors.normal import Normal
+from bayesvb.variational.descriptions import ParameterText
+from bayesvb.variational.local import Draws
+
+SMALLEST_COUNT = 0.5
+"""Added to counts whose logarithm is where a run starts."""
+
+
+@dataclass(frozen=True)
+class PoissonExperts(AbstractPredictorExperts):
+    """``y ~ Poisson(exp(u))``, ``u`` the linear predictor.
+
+    The expected log density is ``y t - exp(t + s / 2) - log y!``, exact; it is concave in mean and
+    covariance of the coefficients together.
+    """
+
+    words = "mixture of Poisson regressions"
+    formula = "poisson"
+    response = Response(kind="count", support=(0.0, np.inf), link="log")
+    link_text = ParameterText(
+        symbol="β",
+        meaning="coefficients of each component's log mean, per unit of the term; exp(β) is a rate "
+        "ratio, of the intercept the mean",
+        heading="Components' log means",
+        caption="Coefficients of the components' log means, per unit of the term",
+        forest=True,
+        ratio="rate ratio",
+    )
+
+    prior: Normal
+
+    def expected(
+        self, y: Float[np.ndarray, " rows"], mean: Rows, variance: Rows, *, all_orders: bool = False
+    ) -> Expected:
+        """``y t - exp(t + s / 2) - log y!``; all orders of its derivatives are at hand."""
+        rate = rate_at(mean + 0.5 * variance)
+        value = y * mean - rate - gammaln(y + 1.0)
+        return Expected(value, y - rate, rate, -rate, -rate)
+
+    def first_predictor(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log of the count and a half."""
+        return np.log(y + SMALLEST_COUNT)
+
+    def log_mass(
+        self, y: Float[np.ndarray, " rows"], predictor: Float[np.ndarray, "draws experts rows"]
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """``y u - exp(u) - log y!``."""
+        return np.asarray(y * predictor - rate_at(predictor) - gammaln(y + 1.0))
+
+    def simulate(
+        self, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """Counts."""
+        return draw_counts(predictor, rng)
+
+    def predictive(
+        self,
+        posterior: Normal,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        response: int,
+    ) -> PoissonMixture:
+        """Mixture of Poisson distributions with normal log rates."""
+        return PoissonMixture(weights, *self.predictor(posterior, block))
+
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> DrawnPoissonMixture:
+        """Mixture of Poisson distributions given each draw."""
+        rate = rate_at(np.moveaxis(self.drawn_predictor(draws, block), 1, 0))
+        return DrawnPoissonMixture(np.broadcast_to(np.moveaxis(weights, 1, 0), rate.shape), rate)
