@@ -21,7 +21,8 @@ class LinearCoordinates(AbstractCoordinates):
     r"""``sqrt(tau) P' (b - m)`` with ``P P' = V``, then standardised ``log tau``.
 
     The stand-ins are ``tau P' (b - m) / sqrt(E tau)`` and ``sqrt(a) (tau / E tau - 1)``. Components
-    with common coefficients have one ``P`` for all of them.
+    with common coefficients have one ``P`` for all of them, and their stand-ins are correlated with
+    those of the noise a little.
 
     Attributes
     ----------
@@ -49,14 +50,6 @@ class LinearCoordinates(AbstractCoordinates):
         """Roots of the precisions with which coefficients scatter."""
         known = precision if self.coupled else self.posterior.expected_precision[None]
         return np.asarray(np.sqrt(known))
-
-    @property
-    def orthonormal(self) -> bool:
-        """Whether stand-ins are uncorrelated, with variance one, to rounding.
-
-        The noise of a component and the common coefficients depend on each other a little.
-        """
-        return isinstance(self.basis, ExpertBasis)
 
     @cached_property
     def basis(self) -> ExpertBasis | JointBasis:

@@ -175,11 +175,6 @@ class StudentCoordinates(AbstractCoordinates):
         return LinearCoordinates(self.posterior.linear, self.coupled)
 
     @property
-    def orthonormal(self) -> bool:
-        """Whether those of the regressions are."""
-        return self.linear.orthonormal
-
-    @property
     def size(self) -> int:
         """Number of coefficients and precisions, and of learned degrees of freedom."""
         return self.linear.size + self.n_learned

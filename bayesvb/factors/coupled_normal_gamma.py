@@ -408,12 +408,11 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         tau, mean = self.expected_precision[..., 0], self.mean[..., 0, :]
         of_log = polygamma(1, self.shape) * (0.5 * weight) - change.rate / self.rate[..., 0]
         scaled = change.tau[..., None] * mean + tau[:, None] * change.mean
-        across = self.slope @ self.common_covariance @ np.swapaxes(self.slope, -1, -2)
-        half = change.slope @ self.common_covariance @ np.swapaxes(self.slope, -1, -2)
-        half += change.mean[..., None] * mean[..., None, :]
-        second = change.tau[..., None, None] * (across + mean[..., None] * mean[..., None, :])
-        spread = self.slope @ change.common_covariance[:, None] @ np.swapaxes(self.slope, -1, -2)
-        second += tau[:, None, None] * (half + np.swapaxes(half, -1, -2) + spread)
+        middle, turned = self.common_covariance, np.swapaxes(self.slope, -1, -2)
+        across = self.slope @ middle @ turned + mean[..., None] * mean[..., None, :]
+        half = change.slope @ middle + self.slope @ (0.5 * change.common_covariance[:, None])
+        half = tau[:, None, None] * (half @ turned + change.mean[..., None] * mean[..., None, :])
+        second = change.tau[..., None, None] * across + half + np.swapaxes(half, -1, -2)
         second += change.conditional
         moments = (
             0.5 * of_log,
@@ -482,25 +481,26 @@ class _OfSums:
         yy: Float[np.ndarray, "many experts"],
         terms: Float[np.ndarray, "many terms"],
     ) -> _OfSums:
-        """``V W = Lambda E`` makes ``V dW = -(dA W + dLambda (W - E))``, and so on."""
-        slope, apart, own = law.slope, law.apart, terms[:, None, :, None]
-        base = law.base
-        seen, penalty = _products(xx, base), terms[:, None] * base
-        solved = (law.conditional @ (xy - seen - penalty)[..., None])[..., 0]
-        among = np.swapaxes(slope, -1, -2) @ xx @ slope
-        among += np.swapaxes(apart, -1, -2) @ (own * apart)
-        pull = np.einsum("kij,nki->nkj", slope, xy - seen)
-        pull -= np.einsum("kij,nki->nkj", apart, penalty)
+        """``V W = Lambda E`` makes ``V dW = -(dA W + dLambda (W - E))``, and so on.
+
+        As ``W = V^-1 Lambda E``, all of these but the change of ``V^-1`` are entries of it.
+        """
+        base, at, own = law.base, law.prior.columns.places, terms[:, None, :]
+        scale = law.prior.terms[at]
+        seen, penalty = _products(xx, base), own * base
+        conditional = np.zeros_like(xx)
+        if xx.any() or own.any():
+            whole = xx + own[..., None] * np.eye(terms.shape[-1])
+            conditional = -law.conditional @ whole @ law.conditional
+        slope = conditional[..., at] * scale + law.conditional[..., at] * own[..., None, at]
+        across = law.slope[..., at, :] * own[..., at, None]
+        among = -scale[:, None] * slope[..., at, :]
+        among += own[..., at, None] * np.eye(len(at)) - across
+        pull = np.swapaxes(law.slope, -1, -2) @ (xy - seen)[..., None]
+        pull -= np.swapaxes(law.apart, -1, -2) @ penalty[..., None]
         rest = yy - 2.0 * np.vecdot(base, xy) + np.vecdot(seen + penalty, base)
-        whole = xx + own * np.eye(terms.shape[-1])
-        return cls(
-            solved,
-            -law.conditional @ (xx @ slope + own * apart),
-            -law.conditional @ whole @ law.conditional,
-            among,
-            pull,
-            rest,
-        )
+        solved = _products(law.conditional, xy - seen - penalty)
+        return cls(solved, slope, conditional, among, pull[..., 0], rest)
 
 
 @dataclass(frozen=True)
@@ -570,9 +570,9 @@ class _Change:
 
 
 def _products(
-    matrix: Float[np.ndarray, "many experts terms terms"],
-    vector: Float[np.ndarray, "experts terms"],
-) -> Float[np.ndarray, "many experts terms"]:
+    matrix: Float[np.ndarray, "*many experts terms terms"],
+    vector: Float[np.ndarray, "*vectors experts terms"],
+) -> Float[np.ndarray, "*all experts terms"]:
     """Each matrix times the vector of its component."""
     return np.asarray((matrix @ vector[..., None])[..., 0])
 

@@ -150,7 +150,9 @@ class Normal:
         """
         shift = times_each(self.covariance, linear - times(precision, self.mean))
         half = shift[..., :, None] * self.mean[..., None, :]
-        second = half + np.swapaxes(half, -1, -2) - self.covariance @ precision @ self.covariance
+        second = half + np.swapaxes(half, -1, -2)
+        if precision.any():
+            second -= self.covariance @ precision @ self.covariance
         return -0.5 * quadratic_weights(second), shift
 
     def kl(self, prior: Normal) -> float:

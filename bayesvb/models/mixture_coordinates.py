@@ -24,11 +24,6 @@ class MixtureCoordinates(AbstractCoordinates):
         """Coordinates of both."""
         return self.experts.size + self.gate.size
 
-    @property
-    def orthonormal(self) -> bool:
-        """Whether those of both parts are."""
-        return self.experts.orthonormal and self.gate.orthonormal
-
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Those of the experts, then those of the gate."""
         return np.concatenate([self.experts.expectations(), self.gate.expectations()])

@@ -51,11 +51,6 @@ class ScaledCoordinates(AbstractCoordinates):
         """Coordinates of the mixture, and one of each drawn precision."""
         return self.mixture.size + int(self.drawn.sum())
 
-    @property
-    def orthonormal(self) -> bool:
-        """Whether those of the mixture are."""
-        return self.mixture.orthonormal
-
     def _tilts(self) -> Float[np.ndarray, "drawn blocks"]:
         """What a unit tilt of each drawn precision adds to the sums of squares."""
         found = np.zeros((int(self.drawn.sum()), len(self.drawn)))

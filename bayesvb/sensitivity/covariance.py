@@ -15,21 +15,16 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import curved_along
+from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
 from bayesvb.sensitivity.operator import expectations_along
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
-from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards
+from bayesvb.variational.shared_response import BendsUpwards
 
 STEP = 1e-3
 """Step of differences, in standard deviations of the posterior; the error is its square over the
 number of rows, as central differences leave the fourth derivative of the bound."""
-
-SMALLEST_NORM = 1e-3
-"""A new direction shorter than this adds less than its square to a covariance."""
-
-SETTLED = 1e-3
-"""Relative change of every variance after which no further directions are tried."""
 
 TOGETHER = 1 << 17
 """Numbers in the statistics of directions that are gone along together."""
@@ -184,17 +179,16 @@ def response_or_direction(
         if tilted.size * stats.to_vector().size > MOST_NUMBERS:
             return withheld(TOO_WIDE), None
     perturbations = tilted.perturbations()
-    orthonormal = not isinstance(tilted, AbstractCoordinates) or tilted.orthonormal
-    by_row = None if shared else _by_row(model, source, stats, perturbations, orthonormal)
+    by_row = None if shared else _by_row(model, source, stats, perturbations)
     if by_row is not None:
         return by_row, None
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            covariance = _settled(_Lanczos(differences, perturbations, orthonormal))
-    except _ConvexBound as error:
-        way = error.direction
-        return withheld(str(error), differences.passes), shared.lifted(way) if shared else way
+            covariance = projected_covariance(differences, perturbations)
+    except ConvexBound as error:
+        way = shared.lifted(error.direction) if shared else error.direction
+        return withheld(f"{NO_MAXIMUM} ({error})", differences.passes), way
     except BendsUpwards as error:
         return withheld(f"{NO_MAXIMUM} in the effects of a group", 1), error.direction
     except np.linalg.LinAlgError as error:
@@ -211,7 +205,7 @@ def _resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
 
 
 def _by_row(
-    model: Model, source: AbstractSource, stats: SufficientStats, tilts: Rows, orthonormal: bool
+    model: Model, source: AbstractSource, stats: SufficientStats, tilts: Rows
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
@@ -224,30 +218,9 @@ def _by_row(
         return None
     second = _SecondDerivatives(model, source, stats)
     with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
-        covariance = _settled(_Lanczos(second, tilts, orthonormal))
+        covariance = projected_covariance(second, tilts)
         return LinearResponse(covariance, second.passes)
     return None
-
-
-class _ConvexBound(np.linalg.LinAlgError):
-    """The bound bends upwards along a direction: no maximum is here."""
-
-    def __init__(self, slope: float, direction: Float[np.ndarray, " entries"]) -> None:
-        super().__init__(f"{NO_MAXIMUM} (slope of a sweep {slope:.4g})")
-        self.direction = direction
-
-
-def _settled(space: _Lanczos) -> Float[np.ndarray, "tilts tilts"]:
-    """Covariance after as many rounds of directions as change a variance."""
-    covariance = space.covariance()
-    while True:
-        directions, metric = space.remainder()
-        if not len(directions):
-            return covariance
-        space.grow(directions, metric)
-        before, covariance = np.diag(covariance), space.covariance()
-        if np.abs(np.diag(covariance) / before - 1.0).max() < SETTLED:
-            return covariance
 
 
 class _Differences:
@@ -311,64 +284,3 @@ class _SecondDerivatives(_Differences):
         found, passes = curved_along(self.model, self.source, posterior, metric)
         self.passes += passes
         return found
-
-
-Derivatives = _Differences | AbstractSharedResponse
-
-
-class _Lanczos:
-    """Directions that are orthonormal in the metric ``V``, and the sweep projected on them."""
-
-    def __init__(
-        self, differences: Derivatives, perturbations: Rows, orthonormal: bool = True
-    ) -> None:
-        self.differences = differences
-        self.n_tilts = len(perturbations)
-        self.root = np.eye(0)
-        self.basis = np.empty((0, perturbations.shape[1]))
-        self.metric = np.empty_like(self.basis)
-        self.answers = np.empty_like(self.basis)
-        self.sweep = np.empty((0, 0))
-        metric = differences.metric(perturbations)
-        if not orthonormal:  # tilts are combinations of directions that are
-            gram = perturbations @ metric.T
-            self.root = np.linalg.cholesky(0.5 * (gram + gram.T))
-            perturbations = np.linalg.solve(self.root, perturbations)
-            metric = np.linalg.solve(self.root, metric)
-        self.grow(perturbations, metric)
-
-    def grow(self, directions: Rows, metric: Rows) -> None:
-        """Take in orthonormal directions."""
-        self.basis = np.concatenate([self.basis, directions])
-        self.metric = np.concatenate([self.metric, metric])
-        self.answers = np.concatenate([self.answers, self.differences.answers(directions, metric)])
-        self.latest = slice(len(self.sweep), len(self.basis))
-        beside, own = np.split(metric @ self.answers.T, [self.latest.start], axis=1)
-        self.sweep = np.block([[self.sweep, beside.T], [beside, 0.5 * (own + own.T)]])
-
-    def covariance(self) -> Float[np.ndarray, "tilts tilts"]:
-        """``(I - F')^-1`` on the space so far, seen from the tilts.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            The bound is not concave here; with the direction.
-        """
-        values, axes = np.linalg.eigh(np.eye(len(self.sweep)) - self.sweep)
-        if not values[0] > FLATTEST:
-            raise _ConvexBound(1.0 - float(values[0]), axes[:, 0] @ self.basis)
-        seen = axes[: self.n_tilts]
-        if self.root.size:
-            seen = self.root @ seen
-        return np.asarray(seen / values @ seen.T)
-
-    def remainder(self) -> tuple[Rows, Rows]:
-        """Orthonormal directions among the latest answers outside the space so far."""
-        rest = self.answers[self.latest] - self.sweep[self.latest] @ self.basis
-        rest = rest - rest @ self.metric.T @ self.basis  # short ones are left with much rounding
-        metric = self.differences.metric(rest)
-        gram = rest @ metric.T
-        values, axes = np.linalg.eigh(0.5 * (gram + gram.T))
-        kept = values > SMALLEST_NORM**2
-        mix = (axes[:, kept] / np.sqrt(values[kept])).T
-        return mix @ rest, mix @ metric

@@ -48,7 +48,8 @@ class AbstractCoordinates(AbstractStandardCoordinates):
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """What a unit tilt of each coordinate adds to the statistics, as vectors.
 
-        The stand-ins are uncorrelated under the posterior and have variance one.
+        The stand-ins are uncorrelated under the posterior and have variance one, but for a small
+        correlation of the noise with coefficients that components share.
         """
 
     @abc.abstractmethod
@@ -59,11 +60,6 @@ class AbstractCoordinates(AbstractStandardCoordinates):
     def size(self) -> int:
         """Number of coordinates: of the perturbations, where it is not told without making them."""
         return len(self.perturbations())
-
-    @property
-    def orthonormal(self) -> bool:
-        """Whether the stand-ins are uncorrelated, with variance one, to rounding."""
-        return True
 
     def uncoupled(self) -> AbstractCoordinates:
         """The same for small deviations, each coordinate one of what is normal for many rows.
