@@ -22,6 +22,7 @@ from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.limits import LIMITS
+from bayesvb.sensitivity.covariance import LinearResponse
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import is_affordable, n_answering
@@ -120,6 +121,10 @@ class OneRestart(Protocol):
         """What made it."""
 
     @property
+    def response(self) -> LinearResponse:
+        """Linear response, or why there is none."""
+
+    @property
     def best_restart(self) -> int:
         """Its number."""
 
@@ -143,6 +148,8 @@ class Fitted:
         ``LIMITS.little_work`` if that is more; none of a sample of the rows that were fitted.
     whole : bool
         Whether a row of weight w is one row, as of a survey, and not w rows.
+    response : LinearResponse, optional
+        Linear response, where the fit has one.
     """
 
     core: AnyModel
@@ -152,6 +159,7 @@ class Fitted:
     streams: EngineStreams
     row_passes: float
     whole: bool = False
+    response: LinearResponse | None = None
 
     @classmethod
     def of(cls, fit: OneRestart) -> Fitted:
@@ -160,7 +168,17 @@ class Fitted:
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
         whole = fit.model.weight_type == "sampling"
         limit = 0.0 if is_sample(fit.model) else max(REFITS.share * passes, LIMITS.little_work)
-        return cls(fit.core, fit.model.source, fit.stats, fit.engine, streams, limit, whole)
+        own = None if fit.response.failure else fit.response
+        return cls(
+            fit.core,
+            fit.model.source,
+            fit.stats,
+            fit.engine,
+            streams,
+            limit,
+            whole,
+            response=own,
+        )
 
     @cached_property
     def deletion(self) -> Deletion:
@@ -204,7 +222,7 @@ class Fitted:
     @cached_property
     def jackknife(self) -> Jackknife:
         """How the centre of the posterior moves without some rows."""
-        return Jackknife(self.deletion)
+        return Jackknife(self.deletion, self.response)
 
 
 def leave_one_out(

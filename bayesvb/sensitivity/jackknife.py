@@ -13,11 +13,10 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.sensitivity.covariance import STEP as TILT
-from bayesvb.sensitivity.covariance import coordinates_of
-from bayesvb.sensitivity.deletion import SHARES, Deletion
+from bayesvb.sensitivity.covariance import LinearResponse, coordinates_of, linear_response
+from bayesvb.sensitivity.deletion import MANY_ROWS, SHARES, Deletion
 from bayesvb.sensitivity.krylov import KrylovSensitivity
-from bayesvb.sensitivity.operator import STEP
+from bayesvb.sensitivity.operator import STEP, changes_along
 from bayesvb.sensitivity.solvers import expectation_changes
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -43,6 +42,8 @@ class Jackknife:
     ----------
     deletion : Deletion
         Of a model with standard coordinates.
+    response : LinearResponse, optional
+        Linear response of the fit, where it has been computed.
 
     References
     ----------
@@ -51,6 +52,7 @@ class Jackknife:
     """
 
     deletion: Deletion
+    response: LinearResponse | None = None
 
     @cached_property
     def coordinates(self) -> AbstractCoordinates:
@@ -180,21 +182,20 @@ class Jackknife:
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "coordinates coordinates"]:
-        """Linear-response covariance: the answer of expectations to a tilt of each coordinate."""
-        model, stats = self.deletion.model, self.deletion.stats
-        known = model.known_response(self.deletion.posterior, self.deletion.source)
-        if known is not None:
-            return known
-        at, tilts = stats.to_vector(), self._perturbations
-        metric = np.empty_like(tilts)
-        for row, tilt in enumerate(tilts):
-            ends = [
-                coordinates_of(model, model.update(stats.with_vector(at + step * tilt)))
-                for step in (TILT, -TILT)
-            ]
-            metric[row] = (ends[0].expectations() - ends[1].expectations()) / (2.0 * TILT)
-        with single_threaded_blas():
-            found = metric @ self.deletion.solve(tilts).T
+        """Linear-response covariance: that of the fit, if it has one, or computed here.
+
+        Where the fit is at no maximum it is what the solver makes of unit tilts.
+        """
+        deletion = self.deletion
+        model, source, stats = deletion.model, deletion.source, deletion.stats
+        response = self.response
+        if response is None and source.n_rows <= MANY_ROWS:
+            response = linear_response(model, source, stats)
+        if response is not None and response.covariance.shape == (self.size, self.size):
+            return response.covariance
+        tilts = self._perturbations
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            found = changes_along(model, stats, tilts) @ deletion.solve(tilts).T
         return np.asarray(0.5 * (found + found.T))
 
     @cached_property

@@ -17,8 +17,8 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
 from bayesvb.sensitivity.curvature import (
     ROWS_AT_ONCE,
+    Curving,
     curvature_of_rows,
-    curved_along,
     derivatives_of_rows,
 )
 from bayesvb.sensitivity.krylov import Deflation, KrylovSensitivity
@@ -179,16 +179,9 @@ def krylov_sensitivity(
         return None
     if coordinates.size * n_entries > MOST_NUMBERS:
         return None
-    curved = partial(_curved, model, source, posterior)
+    curved = Curving(model, source, posterior).times
     deflation = Deflation.from_tilts(coordinates.perturbations(), along, curved)
     return KrylovSensitivity(np.ones(n_entries, dtype=bool), along, curved, deflation)
-
-
-def _curved(
-    model: Model, source: AbstractSource, posterior: Any, change: Float[np.ndarray, "some entries"]
-) -> Float[np.ndarray, "some entries"]:
-    """Product of ``f''`` with changes of the expectations."""
-    return curved_along(model, source, posterior, change)[0]
 
 
 def _check_size(n_answering: int, n_entries: int) -> None:

@@ -14,8 +14,10 @@ from bayesvb.engines.base import Budget
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import group_sums
 from bayesvb.sensitivity import jackknife as module
+from bayesvb.sensitivity.covariance import withheld
 from bayesvb.sensitivity.deletion import Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
+from bayesvb.sensitivity.solvers import DenseSensitivity
 
 FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
 
@@ -84,24 +86,35 @@ def test_the_posterior_has_curvature_one_in_its_standard_coordinates():
     assert_allclose(own._curvature(log_density), np.eye(own.size), atol=0.03)
 
 
+def of_solver(own):
+    """Covariance of the coordinates by the solver of the statistics, with no linear response."""
+    found = replace(own, response=withheld("the moon was full")).covariance
+    return found, np.sqrt(np.diag(found))
+
+
 @pytest.mark.parametrize("n_components", [1, 2])
-def test_the_covariance_is_that_of_linear_response(n_components):
+def test_the_covariance_is_that_of_the_dense_solver(n_components):
     fit = fit_of(rows(200), n_components)
     own = jackknife_of(fit)
-    sds = np.sqrt(np.diag(fit.response.covariance))
-    assert_allclose(own.covariance / np.outer(sds, sds),
-                    fit.response.covariance / np.outer(sds, sds), atol=1e-3)  # fmt: skip
+    assert isinstance(own.deletion.derivative, DenseSensitivity)
+    expected, sds = of_solver(own)
+    for found in (own.covariance, fit.response.covariance):
+        assert_allclose(found / np.outer(sds, sds), expected / np.outer(sds, sds), atol=1e-6)
 
 
-def test_of_one_component_it_is_a_closed_form(monkeypatch):
+def test_the_covariance_of_a_fit_is_not_computed_again(monkeypatch):
+    fit = fit_of(rows(60), 2)
+    monkeypatch.setattr(module, "linear_response", pytest.fail)
+    assert fit.one_restart.jackknife.covariance is fit.response.covariance
+
+
+def test_of_one_component_it_is_a_closed_form():
     data = rows(120).assign(g=np.arange(120) % 9)
     data["y"] += 0.6 * np.random.default_rng(2).normal(size=9)[data.g]
     model = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=1)
     own = jackknife_of(model.fit(seed=1, restarts=2, draws=30, tol=1e-11, max_iter=5000))
     found = own.covariance
-    monkeypatch.setattr(type(model.core), "known_response", lambda *_: None)
-    expected = Jackknife(own.deletion).covariance
-    sds = np.sqrt(np.diag(expected))
+    expected, sds = of_solver(own)
     assert np.abs(found / np.outer(sds, sds) - expected / np.outer(sds, sds)).max() < 1e-5
     assert (found != expected).any()
 
