@@ -16,6 +16,9 @@ SMALLEST_SINGULAR = 1e-8
 FEWEST_PAIRS = 4
 """Pairs before the first extrapolation: fewer say no more than SQUAREM's two sweeps."""
 
+MOST_ENTRIES = 50_000
+"""Statistics beyond which nothing is kept: twenty vectors would take 8 MB, and more with groups."""
+
 Vector = Float[np.ndarray, " entries"]
 
 
@@ -59,7 +62,9 @@ class AndersonMemory:
         self._images: deque[Vector] = deque(maxlen=size)
 
     def record(self, start: Vector, once: Vector, twice: Vector) -> None:
-        """Add the two pairs of two sweeps."""
+        """Add the two pairs of two sweeps, unless they are too long to be kept."""
+        if start.size > MOST_ENTRIES:
+            return
         self._points.extend((start, once))
         self._images.extend((once, twice))
 

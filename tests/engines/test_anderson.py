@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 import bayesvb as bvb
+from bayesvb.engines import anderson
 from bayesvb.engines.anderson import AndersonMemory
 from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import ROUNDING, Cavi, cavi
@@ -33,6 +34,12 @@ def test_a_linear_map_is_solved_from_one_pair_more_than_it_has_dimensions():
 def test_fewer_pairs_propose_nothing():
     assert recorded(AndersonMemory(6), 1, np.ones(4)).extrapolation() is None
     assert recorded(AndersonMemory(0), 5, np.ones(4)).extrapolation() is None
+
+
+def test_long_vectors_are_not_kept(monkeypatch):
+    monkeypatch.setattr(anderson, "MOST_ENTRIES", 3)
+    memory = recorded(AndersonMemory(6), 3, np.ones(4))
+    assert memory.extrapolation() is None and not memory.arrays()
 
 
 def test_a_restored_memory_proposes_the_same_bits():
