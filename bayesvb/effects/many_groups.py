@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
+import scipy
 from jaxtyping import Float
-from scipy.stats import norm
-from scipy.stats import t as student
 
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.partly_kept import holds_all_rows
@@ -55,7 +54,7 @@ def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
             sd = unit * np.sqrt(rate / shape * variances[component, response])
             own = {"response": name} if len(names) > 1 else {}
             labels = {"component": component + 1, **own}
-            ends = student.ppf(tails(prob)[1], 2.0 * shape) * sd
+            ends = scipy.stats.t.ppf(tails(prob)[1], 2.0 * shape) * sd
             tables.append(_table(known, effect, labels, unit * weights @ effects, ends))
     return tables
 
@@ -72,7 +71,7 @@ def _of_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame
         contrast = own[:, 0]
         mean = contrast @ np.einsum("a,kag->kg", weights, effects)
         sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
-        ends = norm.ppf(tails(prob)[1]) * sd
+        ends = scipy.stats.norm.ppf(tails(prob)[1]) * sd
         tables.append(_table(known, effect, {"component": component + 1}, mean, ends))
     return tables
 

@@ -6,9 +6,9 @@ import warnings
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
 from scipy.special import gammaln
-from scipy.stats import t as student
 
 from bayesvb.numerics.linalg import products, unpack
 from bayesvb.numerics.segments import segment_sums
@@ -58,7 +58,7 @@ def leave_one_out(
     --------
     >>> ones = np.ones((4, 1))
     >>> found = leave_one_out(ones, np.array([0.0, 1.0, 2.0, 3.0]))
-    >>> bool(np.isclose(found[0], student.logpdf(0.0, 2, loc=2.0, scale=np.sqrt(4 / 3))))
+    >>> bool(np.isclose(found[0], scipy.stats.t.logpdf(0.0, 2, loc=2.0, scale=np.sqrt(4 / 3))))
     True
     """
     from statsmodels.regression.linear_model import WLS
@@ -81,7 +81,7 @@ def leave_one_out(
     variance = (squares - residual**2 / left) / free
     variance = np.where(variance > 0.0, variance, np.nan)
     scale = np.sqrt(variance / left)
-    return np.asarray(student.logpdf(residual / left, free, scale=scale) - np.log(unit))
+    return np.asarray(scipy.stats.t.logpdf(residual / left, free, scale=scale) - np.log(unit))
 
 
 ENTRIES = 1 << 22

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import stats
 from scipy.special import ndtr, ndtri
 
 Scores = Float[np.ndarray, " rows"]
@@ -61,8 +61,11 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
     below = ndtr(standard)
     distance = float(np.maximum(steps[1:] - below, below - steps[:-1]).max())
     return {
-        "skew": (float(stats.skew(scores)), float(stats.skewtest(scores).pvalue)),
-        "tails": (float(stats.kurtosis(scores)), float(stats.kurtosistest(scores).pvalue)),
+        "skew": (float(scipy.stats.skew(scores)), float(scipy.stats.skewtest(scores).pvalue)),
+        "tails": (
+            float(scipy.stats.kurtosis(scores)),
+            float(scipy.stats.kurtosistest(scores).pvalue),
+        ),
         "shape": (distance, float(normal_ad(scores)[1])),
     }
 
@@ -80,5 +83,5 @@ def width_test(scores: Scores) -> tuple[float, float]:
     """
     n = len(scores)
     squares = float(scores @ scores)
-    tail = float(min(stats.chi2.sf(squares, n), stats.chi2.cdf(squares, n)))
+    tail = float(min(scipy.stats.chi2.sf(squares, n), scipy.stats.chi2.cdf(squares, n)))
     return float(np.sqrt(squares / n)), min(1.0, 2.0 * tail)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from jaxtyping import Float, Int
-from scipy.stats import norm
 
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
@@ -173,7 +173,7 @@ def clear_signs(draws: Float[np.ndarray, "draws ..."], error: float) -> Int[np.n
     """
     outside = (1.0 - PROB) / 2.0
     low, middle, high = np.quantile(draws, [outside, 0.5, 1.0 - outside], axis=0)
-    wider = norm.isf(error / 2.0) / norm.isf(outside)
+    wider = scipy.stats.norm.isf(error / 2.0) / scipy.stats.norm.isf(outside)
     above = middle - wider * (middle - low) > 0.0
     below = middle + wider * (high - middle) < 0.0
     return np.asarray(above.astype(int) - below.astype(int))

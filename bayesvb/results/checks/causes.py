@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy
 from jaxtyping import Float
-from scipy import stats
 from scipy.special import ndtri
 
 from bayesvb.evaluation.score_regression import Columns, Estimated, span
@@ -184,7 +184,7 @@ def without_spread(scores: Scores, columns: Columns) -> Scores:
 
 def without_shape(scores: Scores) -> Scores:
     """Normal scores of the ranks."""
-    return np.asarray(ndtri((stats.rankdata(scores) - 0.5) / len(scores)))
+    return np.asarray(ndtri((scipy.stats.rankdata(scores) - 0.5) / len(scores)))
 
 
 def without_width(scores: Scores) -> Scores:

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+import scipy
 from jaxtyping import Float, Int
 from numpy.polynomial import legendre
-from scipy import stats
 
 from bayesvb.data.frames import kind_of
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
@@ -248,7 +248,7 @@ def basis_tests(
         more = code(f"s({written(name)}, k={min(2 * knots[name], distinct)})")
         remedy = f"The basis of `s({name})` is too small, k={knots[name]}: fit {more}."
         degree = min(WAVES_A_KNOT * knots[name], len(values) // ROWS_A_WAVE)
-        ranks = (2.0 * stats.rankdata(values) - 1.0) / len(values) - 1.0
+        ranks = (2.0 * scipy.stats.rankdata(values) - 1.0) / len(values) - 1.0
         waves = legendre.legvander(ranks, degree)[:, 1:]
         tests.append(
             Misfit(f"Basis of s({name}){whose}", lag, "autocorrelation along it", remedy,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import scipy
 from jaxtyping import Int
-from scipy import stats
 
 from bayesvb.data.grouping import Grouping
 from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
@@ -68,7 +68,7 @@ def order_tests(
     that the order of the rows means something. Where neither is so, both tests are notes at most.
     Sizes and not squares, whose skewness makes large autocorrelations by chance more frequent.
     """
-    rank = stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
+    rank = scipy.stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
     if not ordered and not np.abs(rank) < SORTED:
         return []
     # effects of groups make the rows of each alternate a little

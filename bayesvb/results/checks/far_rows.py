@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy
 from jaxtyping import Bool, Float
-from scipy import stats
 from scipy.special import ndtr, ndtri, softmax
 
 from bayesvb.distributions.student_mixture import StudentMixture
@@ -105,10 +105,13 @@ def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]
 
 def _gap(rest: Float[np.ndarray, " rows"]) -> float:
     """How much farther than the remaining rows a row has to be."""
-    heavy = stats.kurtosis(rest) > 0.0 and stats.kurtosistest(rest).pvalue < OUTLIERS.p_value
+    heavy = (
+        scipy.stats.kurtosis(rest) > 0.0
+        and scipy.stats.kurtosistest(rest).pvalue < OUTLIERS.p_value
+    )
     return (
         OUTLIERS.heavy_gap
-        if heavy or stats.skewtest(rest).pvalue < OUTLIERS.p_value
+        if heavy or scipy.stats.skewtest(rest).pvalue < OUTLIERS.p_value
         else OUTLIERS.gap
     )
 
