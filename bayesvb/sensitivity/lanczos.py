@@ -8,7 +8,7 @@ is the block of the inverse that belongs to ``T``.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -47,6 +47,7 @@ class ConvexBound(np.linalg.LinAlgError):
         self.slope, self.direction = slope, direction
 
 
+@runtime_checkable
 class Iteration(Protocol):
     """Products with ``V`` and with ``F'``."""
 
@@ -213,7 +214,9 @@ class _Space:
         return np.asarray(0.5 * (found + found.T))
 
 
-def _combined(shares: Float[np.ndarray, "more rows"], rows: Rows) -> Rows:
+def _combined(
+    shares: Float[np.ndarray, "more directions"], rows: Rows
+) -> Float[np.ndarray, "more entries"]:
     """Combinations of rows, which they replace: a second array of that size is not made."""
     for start in range(0, rows.shape[1], COLUMNS):
         part = slice(start, start + COLUMNS)
