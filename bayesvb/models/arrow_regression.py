@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import solve_triangular
 
 __all__ = ["ArrowRegressions", "RegressionSums"]
 
@@ -184,11 +183,14 @@ class ArrowRegressions:
         return self._root[:, :-1, :-1]
 
     @cached_property
+    def _turn(self) -> Float[np.ndarray, "many border border"]:
+        """Inverses of the roots: one call for all, which are often small."""
+        return np.asarray(np.linalg.inv(self.root))
+
+    @cached_property
     def mean(self) -> Float[np.ndarray, "many border"]:
         """Posterior means of the border."""
-        pairs = zip(self.root, self._root[:, -1, :-1], strict=True)
-        each = [solve_triangular(root, left, lower=True, trans=1) for root, left in pairs]
-        return np.stack(each)
+        return np.asarray((self._root[:, -1:, :-1] @ self._turn)[:, 0])
 
     @cached_property
     def residual(self) -> Float[np.ndarray, " many"]:
@@ -235,8 +237,7 @@ class ArrowRegressions:
         border = np.empty((n, len(sums.border)))
         for value in np.unique(index):
             at = np.flatnonzero(index == value)
-            turned = solve_triangular(self.root[value], border_noise[at].T, lower=True, trans=1)
-            border[at] = self.mean[value] + sigma[at, None] * turned.T
+            border[at] = self.mean[value] + sigma[at, None] * (border_noise[at] @ self._turn[value])
         found = np.empty((n, sums.n_terms))
         found[:, sums.border] = border
         each = own_noise.reshape(n, *sums.own.shape)
@@ -281,7 +282,7 @@ class ArrowRegressions:
                 border = border - one.cross[place].T @ weighted
                 location[value] += one.xy[place] @ weighted
                 spread[value] += (left * weighted).sum(axis=0)
-            solved = solve_triangular(self.root[value], border, lower=True)
+            solved = self._turn[value] @ border
             location[value] += self.mean[value] @ border
             spread[value] += (solved**2).sum(axis=0)
         return location, spread
