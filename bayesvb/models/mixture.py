@@ -350,6 +350,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         self, posterior: MixturePosterior, block: Block
     ) -> Float[np.ndarray, "experts rows"]:
         """Posterior probability of each component, given the row's response."""
+        if self.n_components == 1:  # whose expectations would take half the time of derivatives
+            return np.ones((1, block.n_rows))
         experts = self.experts.local(posterior.experts, block)
         gate = self.gate.local(posterior.gate, block)
         return log_sum_exp(experts.expected_log_density + gate.expected_log_density)[1]
