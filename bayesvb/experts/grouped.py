@@ -18,7 +18,7 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrio
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
-from bayesvb.variational.row_derivatives import RowScalars
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 from bayesvb.variational.supports import AbstractSupport
 
 
@@ -171,6 +171,17 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         if found is None or block.members is None:
             return found
         return replace(found, features=segment_sums(found.features, block.members.starts))
+
+    def row_derivatives(
+        self,
+        posterior: Any,
+        block: Block,
+        responsibilities: Float[np.ndarray, "experts groups"],
+    ) -> PartDerivatives | None:
+        """Derivatives of single rows; None of groups, whose rows have a scalar each."""
+        if block.members is not None:
+            return None
+        return self.experts.row_derivatives(posterior, block, responsibilities)
 
     def factor_covariance(
         self, posterior: Any, some: Int[np.ndarray, " some"]
