@@ -1,7 +1,7 @@
 """Former names of public functions, arguments and attributes work, with a warning."""
 
 import pytest
-from pandas.testing import assert_frame_equal
+from pandas.testing import assert_frame_equal, assert_series_equal
 
 import bayesvb as bvb
 from bayesvb.estimators.fit import RENAMED
@@ -63,3 +63,22 @@ def test_the_meaning_of_weights(regimes):
         )
     with pytest.warns(DeprecationWarning, match="model.weights_are is called model.weight_type"):
         assert model.weights_are == model.weight_type == "sampling"
+
+
+@pytest.mark.parametrize(
+    ("table", "former", "name"),
+    [
+        (lambda fit: fit.components(), "separation", "membership_prob"),
+        (lambda fit: fit.restarts, "start", "initialisation"),
+        (lambda fit: fit.model.prior_table(), "centre", "location"),
+    ],
+)
+def test_columns(regimes_fit, table, former, name):
+    table = table(regimes_fit)
+    with pytest.warns(DeprecationWarning, match=f"column '{former}' is called '{name}' now"):
+        column = table[former]
+    assert_series_equal(column, table[name])
+    with pytest.warns(DeprecationWarning, match=f"column '{former}'"):
+        assert list(table[[table.columns[0], former]]) == [table.columns[0], name]
+    with pytest.raises(KeyError, match="middle"):
+        table["middle"]

@@ -26,6 +26,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/messages.py": ("cli/test_commands.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
+    "bayesvb/data/former_columns.py": ("test_former_names.py",),
     "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),
     "bayesvb/data/parts/base.py": (
         "test_parts.py",

@@ -31,9 +31,11 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
     """
     import pandas as pd
 
+    from bayesvb.data.former_columns import FormerColumns
+
     runs = found.runs
     columns: dict[str, list[object] | Float[np.ndarray, " runs"]] = {
-        "start": [run.start for run in runs]
+        "initialisation": [run.start for run in runs]
     }
     if any(run.prior for run in runs):
         columns["prior"] = [run.prior for run in runs]
@@ -47,7 +49,7 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
     columns["rows"] = [run.n_rows for run in runs]
     columns["seconds"] = [run.seconds for run in runs]
     columns["best"] = [number == best for number in range(len(runs))]
-    return pd.DataFrame(columns, index=pd.RangeIndex(1, len(runs) + 1, name="restart"))
+    return FormerColumns(columns, index=pd.RangeIndex(1, len(runs) + 1, name="restart"))
 
 
 def traces(
@@ -79,8 +81,8 @@ def number_before(restarts: pd.DataFrame) -> int | None:
     Examples
     --------
     >>> import pandas as pd
-    >>> number_before(pd.DataFrame({"start": ["5 components, pruned"]}))
+    >>> number_before(pd.DataFrame({"initialisation": ["5 components, pruned"]}))
     5
     """
-    found = re.fullmatch(r"(\d+) components, pruned", str(restarts["start"].iloc[-1]))
+    found = re.fullmatch(r"(\d+) components, pruned", str(restarts["initialisation"].iloc[-1]))
     return None if found is None else int(found[1])

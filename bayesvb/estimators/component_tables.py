@@ -61,6 +61,8 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
     """Share, size, separation and noise of every component; see ``Fit.components``."""
     import pandas as pd
 
+    from bayesvb.data.former_columns import FormerColumns
+
     low, high = tails(prob)
     named = fit.named
     columns: dict[str, object] = {}
@@ -76,7 +78,7 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
         if name == "share" and holds_all_rows(model.source):
             columns |= _memberships(model, fit)
     index = pd.Index(named.coords["component"], name="component")
-    table = pd.DataFrame(columns, index=index)
+    table = FormerColumns(columns, index=index)
     table.attrs = intervals(fit)
     return table
 
@@ -86,8 +88,8 @@ def _memberships(model: AbstractEstimator, fit: AbstractFit) -> dict[str, object
     memberships = responsibilities_of(fit)
     members = model.source.map_reduce(lambda block: Membership.of(memberships(block)))
     with np.errstate(invalid="ignore"):
-        separation = members.certainty / members.rows
-    return {units_of(model).plural: members.rows.astype(int), "separation": separation}
+        certainty = members.certainty / members.rows
+    return {units_of(model).plural: members.rows.astype(int), "membership_prob": certainty}
 
 
 def responsibilities_of(

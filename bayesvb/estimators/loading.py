@@ -327,14 +327,17 @@ def _core(
     core = ENGINES[method].with_options(**options).model_for(model.core)
     best = restarts[restarts["best"]].iloc[0]
     own = {**core.starting_models(len(restarts)), **core.alternatives()}
-    return own.get(best.get("prior") or best["start"], core)
+    return own.get(best.get("prior") or best["initialisation"], core)
 
 
 def _table(columns: Mapping[str, Any], best: int) -> pd.DataFrame:
     """Table of the restarts, one of them marked."""
     import pandas as pd
 
-    table = pd.DataFrame(columns)
+    from bayesvb.data.former_columns import RENAMED as COLUMNS
+    from bayesvb.data.former_columns import FormerColumns
+
+    table = FormerColumns({COLUMNS.get(name, name): values for name, values in columns.items()})
     table.index = pd.RangeIndex(1, len(table) + 1, name="restart")
     return table.assign(best=table.index == best)
 

@@ -18,7 +18,7 @@ from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import PREDICTS_APART
+from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.stacking import distinct, held_out, kept
@@ -243,7 +243,7 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
         for number in rival:
             other = _log_density(found, found.runs[number])
             distance[number] = np.nan if other is None else np.abs(other - kept).mean()
-    return {PREDICTS_APART: distance}
+    return {PREDICTION_DISTANCE: distance}
 
 
 def _log_density(found: RestartSearch, run: Restart) -> Float[np.ndarray, " rows"] | None:

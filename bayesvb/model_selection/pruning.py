@@ -243,10 +243,13 @@ def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
     """Restarts of the fit, and the ascent of what is left as the one that counts."""
     import pandas as pd
 
+    from bayesvb.data.former_columns import FormerColumns
+
     every = fitted_rows(state.model)
     units = state.model.log_jacobian * every.total_weight
+    n_before = number_before(fit.restarts) or fit.core.n_components
     row: dict[object, object] = {
-        "start": f"{number_before(fit.restarts) or fit.core.n_components} components, pruned",
+        "initialisation": f"{n_before} components, pruned",
         "elbo": state.ascent.bound - units,
         "score": state.score - units,
         "n_iter": state.ascent.n_iter,
@@ -257,4 +260,4 @@ def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
     }
     records = [*fit.restarts.assign(best=False).to_dict(orient="records"), row]
     index = pd.RangeIndex(1, len(records) + 1, name="restart")
-    return pd.DataFrame(records, index, columns=fit.restarts.columns)
+    return FormerColumns(records, index, columns=fit.restarts.columns)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
 
-PREDICTS_APART = "apart"
+PREDICTION_DISTANCE = "prediction_distance"
 """Column of the table of restarts with the distance of their predictions from those of the best."""
 
 # Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.

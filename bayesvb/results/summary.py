@@ -164,11 +164,11 @@ def _draws(fit: AbstractFit) -> pd.DataFrame:
 
 
 def prior_frame(rows: Sequence[PriorRow]) -> pd.DataFrame:
-    """Table of the priors: index (part, term); prior in words, its centre and its scale."""
-    import pandas as pd
+    """Table of the priors: index (part, term); prior in words, its location and its scale."""
+    from bayesvb.data.former_columns import FormerColumns
 
-    table = pd.DataFrame(
-        [astuple(row) for row in rows], columns=["part", "term", "prior", "centre", "scale"]
+    table = FormerColumns(
+        [astuple(row) for row in rows], columns=["part", "term", "prior", "location", "scale"]
     )
     return table.set_index(["part", "term"])
 

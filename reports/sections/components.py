@@ -59,7 +59,7 @@ def _table(frame: pd.DataFrame, noise: str) -> Summary:
     interval = f"{percent(PROB)}\u00a0interval"
     units = "rows" if "rows" in frame else "groups"
     columns: dict[str, object] = {}
-    for name in ("share", "rows", "groups", "separation", "sigma"):
+    for name in ("share", "rows", "groups", "membership_prob", "sigma"):
         if name not in frame:
             continue
         columns[name] = frame[name]
@@ -68,12 +68,13 @@ def _table(frame: pd.DataFrame, noise: str) -> Summary:
             columns[f"{name}_interval"] = pd.Series(ends, frame.index)
     caption = (
         f"Components, the largest first. Share: weight averaged over the {units}. "
-        f"{units.capitalize()}: those whose most likely component this is. Separation: how "
-        f"probable it is, on average, in these {units} (1: beyond doubt)."
+        f"{units.capitalize()}: those whose most likely component this is. Membership: "
+        f"average probability of that component in these {units}."
     )
     titles = {"share_interval": f"share, {interval}", "sigma_interval": f"σ, {interval}",
-              "sigma": "σ", units: f"{units} (most likely)"}  # fmt: skip
-    decimals: dict[str, Any] = {"share": 3, "share_interval": 3, "separation": 2}
+              "sigma": "σ", units: f"{units} (most likely)",
+              "membership_prob": "membership"}  # fmt: skip
+    decimals: dict[str, Any] = {"share": 3, "share_interval": 3, "membership_prob": 2}
     if "sigma" in frame:
         caption += f" σ: {noise[:1].lower()}{noise[1:]}."
         wide = (frame["sigma_upper"] - frame["sigma_lower"]).to_numpy(dtype=float)

@@ -91,6 +91,30 @@ def combines(fit: AbstractFit) -> bool:
     return "weight" in fit.restarts
 
 
+LEADING = ("initialisation", "prior", "weight", "elpd_per_row")
+"""Columns of combined restarts that come first."""
+
+TITLES = {
+    "below": "below the best",
+    "n_iter": "passes",
+    "rows": "rows used",
+    "best": "kept",
+    "elpd_per_row": "LOO",
+    "prediction_distance": "prediction distance",
+}
+"""Titles of the columns of the table of restarts."""
+
+DIGITS = {
+    "elbo": 1,
+    "below": 1,
+    "seconds": 2,
+    "elpd_per_row": 3,
+    "weight": 3,
+    "prediction_distance": 3,
+}
+"""Digits of the numbers in them."""
+
+
 def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
     frame = fit.restarts.copy()
     frame.insert(list(frame).index("elbo"), "below", frame["elbo"].max() - frame["elbo"])
@@ -118,19 +142,17 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
             "density per row of rows left out, by the restart alone; the weights make that of the "
             f"mixture largest. The {named.removeprefix('lower ')} does not decide."
         )
-        first = [name for name in ("start", "prior", "weight", "elpd_per_row") if name in frame]
+        first = [name for name in LEADING if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]
-    if "apart" in frame:
+    if "prediction_distance" in frame:
         caption += (
-            " Predicts apart: mean distance of its log predictive densities from those of the kept "
-            "one, in nats per row, where its bound is nearly as good."
+            " Prediction distance: mean distance of its log predictive densities from those of the "
+            "kept one, in nats per row, where its bound is nearly as good."
         )
-    titles = {"elbo": short, "below": "below the best", "n_iter": "passes", "rows": "rows used",
-              "best": "kept", "elpd_per_row": "LOO", "apart": "predicts apart"}  # fmt: skip
+    titles = {**TITLES, "elbo": short}
     if combines(fit):
         titles["best"] = "heaviest"
-    digits = {"elbo": 1, "below": 1, "seconds": 2, "elpd_per_row": 3, "weight": 3, "apart": 3}
-    return table(frame, caption, titles=titles, decimals=digits)
+    return table(frame, caption, titles=titles, decimals=DIGITS)
 
 
 def _climbed(fit: AbstractFit) -> bool:

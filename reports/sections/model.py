@@ -113,7 +113,7 @@ def _priors(fit: AbstractFit) -> Summary:
         f"Priors in the units of the data{same}. Centre and scale of the distribution that is "
         "named; of a Normal, mean and standard deviation."
     )
-    scale = frame["scale"].fillna(frame["centre"]).to_numpy(dtype=float)
+    scale = frame["scale"].fillna(frame["location"]).to_numpy(dtype=float)
     each = [significant([one], 3) for one in scale]
-    return table(frame, caption, decimals={"centre": each, "scale": each},
+    return table(frame, caption, decimals={"location": each, "scale": each},
                  rest="model.prior_table()")  # fmt: skip

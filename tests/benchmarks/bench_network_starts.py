@@ -53,7 +53,7 @@ def record(job: str, one_component: bool) -> dict[str, object]:
     n_experts = 10 if name == "pinwheel" else 20
     model = bvb.ConditionalMixtureNetwork("label ~ .", train, n_experts=n_experts)
     fit = model.fit(seed=int(seed), draws=250, n_jobs=1)
-    undivided = fit.restarts["start"] == "one component"
+    undivided = fit.restarts["initialisation"] == "one component"
     return {
         "job": job,
         "one component": one_component,

@@ -73,8 +73,8 @@ def test_the_table_has_a_row_per_restart(regimes_fit):
     table = regimes_fit.restarts
     assert table.index.name == "restart"
     assert table.index.tolist() == [1, 2]
-    assert list(table) == ["start", "elbo", "n_iter", "converged", "rows", "seconds", "best",
-                           "apart"]  # fmt: skip
+    assert list(table) == ["initialisation", "elbo", "n_iter", "converged", "rows", "seconds",
+                           "best", "prediction_distance"]  # fmt: skip
     assert table["best"].sum() == 1
     assert table["elbo"].idxmax() == table.index[table["best"]][0] == regimes_fit.best_restart
     assert (table["rows"] == 150).all()
@@ -379,7 +379,7 @@ def test_empty_components_change_nothing_but_the_prior(regimes, regimes_fit):
     assert (fit.components()["share"] > 0.05).sum() == 2
     gap = fit.log_density() - regimes_fit.log_density()
     assert abs(gap.mean()) < 0.03
-    assert fit.components()["separation"].isna().any()
+    assert fit.components()["membership_prob"].isna().any()
 
 
 def test_sources_in_blocks_and_threads_give_the_same_search(regimes):

@@ -20,4 +20,4 @@ def test_separation_is_the_mean_probability_of_the_component_in_its_rows(regimes
     for component in table.index:
         own = each.loc[likely == component, component]
         assert table.loc[component, "rows"] == len(own)
-        assert_allclose(table.loc[component, "separation"], own.mean(), rtol=1e-10)
+        assert_allclose(table.loc[component, "membership_prob"], own.mean(), rtol=1e-10)

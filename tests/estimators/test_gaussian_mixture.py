@@ -99,8 +99,8 @@ def test_the_arviz_object(fit):
 def test_priors_are_printed_in_the_units_of_the_data(faithful):
     model = bvb.GaussianMixture("~ eruptions + waiting", faithful)
     table = model.prior_table()
-    assert_allclose(table.loc["mean", "centre"], faithful.mean())
-    assert_allclose(table.loc["sd", "centre"], 0.3 * faithful.std(ddof=0))
+    assert_allclose(table.loc["mean", "location"], faithful.mean())
+    assert_allclose(table.loc["sd", "location"], 0.3 * faithful.std(ddof=0))
     assert "Mixture of 5 Gaussians" in str(model)
 
 

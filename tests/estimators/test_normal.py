@@ -23,7 +23,7 @@ def fit(data):
 
 def test_one_run_is_enough(fit):
     assert len(fit.restarts) == 1
-    assert fit.restarts["start"].tolist() == ["closed form"]
+    assert fit.restarts["initialisation"].tolist() == ["closed form"]
     assert fit.converged
 
 

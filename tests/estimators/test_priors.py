@@ -153,7 +153,7 @@ def test_a_slope_of_five_deviations_is_kept(seed):
 def test_the_table_is_that_of_draws_from_the_prior(line, gate, formula, rng):
     model = bvb.DensityRegression(formula, line, n_components=2, gate=gate, priors=FIXED)
     table = model.prior_table()
-    assert list(table) == ["prior", "centre", "scale"]
+    assert list(table) == ["prior", "location", "scale"]
     prior, n = model.core.experts.prior, 40_000
     coefficients, precision = prior.draws(n, rng)
     drawn = {"coefficients": coefficients[:, None], "precision": precision[:, None]}
@@ -161,14 +161,14 @@ def test_the_table_is_that_of_draws_from_the_prior(line, gate, formula, rng):
     given = beta.values[:, 0]
     dof = 2.0 * model.priors.noise_shape
     for number, term in enumerate(model.design.terms["mean"]):
-        centre, scale = table.loc[("mean", term), ["centre", "scale"]]
+        centre, scale = table.loc[("mean", term), ["location", "scale"]]
         assert table.loc[("mean", term), "prior"] == f"Student t({dof:g})"
         for prob in (0.1, 0.25, 0.5, 0.75, 0.9):
             expected = stats.t.cdf((np.quantile(given[:, number], prob) - centre) / scale, dof)
             assert expected == pytest.approx(prob, abs=0.012)
     unit = model.scales.response.scale[0]
     typical = unit * precision.mean() ** -0.5
-    assert table.loc[("sigma", ""), "centre"] == pytest.approx(typical, rel=0.03)
+    assert table.loc[("sigma", ""), "location"] == pytest.approx(typical, rel=0.03)
     if gate == "dirichlet":
         assert table.loc[("gating", ""), "prior"] == "Dirichlet(1)"
 
@@ -180,7 +180,7 @@ def test_a_model_as_given_is_not_standardised(line):
     assert_array_equal(block.response[0], line["y"])
     assert_array_equal(block.designs["mean"][1], line["x"])
     table = model.prior_table()
-    assert_allclose(table.loc["mean", "centre"], 0.0)
+    assert_allclose(table.loc["mean", "location"], 0.0)
     assert_allclose(table.loc["mean", "scale"], 50.0 * np.sqrt(10.0 / 0.5))
     fit = model.fit(seed=1, restarts=1, draws=30)
     x = np.column_stack([np.ones(60), line["x"]])

@@ -18,7 +18,7 @@ from bayesvb.estimators import weighing
 from bayesvb.estimators.weighing import apart
 from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import PREDICTS_APART
+from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.limits import LIMITS
 
@@ -236,11 +236,11 @@ def test_nothing_is_compared_where_there_is_one_optimum_or_no_density(unchecked)
 
 
 def test_distances_are_saved_with_the_fit_and_judged(regimes_fit, tmp_path):
-    assert regimes_fit.restarts[PREDICTS_APART].iloc[0] >= 0.0
+    assert regimes_fit.restarts[PREDICTION_DISTANCE].iloc[0] >= 0.0
     again = bvb.load(regimes_fit.save(tmp_path / "fit.nc"))
-    assert again.restarts[PREDICTS_APART].equals(regimes_fit.restarts[PREDICTS_APART])
+    assert again.restarts[PREDICTION_DISTANCE].equals(regimes_fit.restarts[PREDICTION_DISTANCE])
     for distance, grade in ((0.01, "ok"), (0.1, "note"), (0.3, "problem")):
-        restarts = regimes_fit.restarts.assign(**{PREDICTS_APART: [0.0, distance]})
+        restarts = regimes_fit.restarts.assign(**{PREDICTION_DISTANCE: [0.0, distance]})
         found = {
             one.name: one for one in computation_checks(replace(regimes_fit, restarts=restarts))
         }

@@ -230,7 +230,7 @@ def test_the_prior_does_not_move_with_the_errors():
         for family in ("student", "gaussian")
     )
     pd.testing.assert_frame_equal(*of_student)
-    assert of_gaussian[1].loc["sigma", "centre"].item() > 1e5
+    assert of_gaussian[1].loc["sigma", "location"].item() > 1e5
 
 
 def test_the_response_has_the_scale_of_its_family():

@@ -117,7 +117,7 @@ def test_intervals_stay_what_they_were_and_the_fit_can_be_saved_and_made_again(l
     model = bvb.DensityRegression("y ~ x | gating(x)", lines, n_components=4)
     fit = bvb.prune(model.fit(seed=3, restarts=2, draws=50))
     assert fit.covariance == "linear-response"
-    assert fit.restarts["start"].iloc[-1] == "4 components, pruned"
+    assert fit.restarts["initialisation"].iloc[-1] == "4 components, pruned"
     again = bvb.load(fit.save(tmp_path / "fit.nc"))
     pd.testing.assert_frame_equal(again.summary(), fit.summary())
     space = {"data": lines}

@@ -123,7 +123,7 @@ def test_the_page_says_which_prior_variances_count(fit):
     for part in fit.parts:
         assert f"{fit.restarts.loc[part.number, 'prior']} (weight 0.50)" in tried
     table = SECTIONS["computation"].summary(fit)["restarts"]
-    assert table["titles"][:4] == ["start", "prior", "weight", "LOO"]
+    assert table["titles"][:4] == ["initialisation", "prior", "weight", "LOO"]
 
 
 @pytest.mark.heavy

@@ -38,10 +38,10 @@ def test_the_prior_of_a_density_regression_is_that_of_its_table(data, gate, unit
     table = model.prior_table()
     prior = group(model.prior_predictive(DRAWS, seed=1), "prior")
     for component, term in itertools.product([1, 2], ["Intercept", "x"]):
-        centre, scale = table.loc[("mean", term), ["centre", "scale"]]
+        centre, scale = table.loc[("mean", term), ["location", "scale"]]
         law = stats.norm(centre, scale) if units != "noise" else stats.t(4.0, centre, scale)
         agree(prior["beta"].sel(component=component, term_mean=term), law)
-    typical = table.loc[("sigma", ""), "centre"]
+    typical = table.loc[("sigma", ""), "location"]
     agree(typical**2 / prior["sigma"].sel(component=1) ** 2, stats.gamma(2.0, scale=0.5))
     if "gating" not in table.index:
         assert "gamma" not in prior
@@ -61,10 +61,10 @@ def test_the_prior_of_a_gaussian_mixture_is_that_of_its_table(data, covariance):
     table = model.prior_table()
     prior = group(model.prior_predictive(DRAWS, seed=2), "prior")
     for component, name in itertools.product([1, 2], ["x", "y"]):
-        centre, scale = table.loc[("mean", name), ["centre", "scale"]]
+        centre, scale = table.loc[("mean", name), ["location", "scale"]]
         drawn = prior.sel(component=component, feature=name)
         agree(drawn["mean"], stats.t(4.0, centre, scale))
-        typical = table.loc[("sd", name), "centre"]
+        typical = table.loc[("sd", name), "location"]
         agree(typical**2 / drawn["sd"] ** 2, stats.gamma(2.0, scale=1.0))
     agree(prior["share"].sel(component=1), stats.beta(0.5, 0.5))
 
@@ -146,9 +146,9 @@ def test_the_prior_of_one_sample_is_that_of_its_table(data):
     model = bvb.Normal("y ~ 1", data, priors=priors)
     table, groups = model.prior_table(), model.prior_predictive(DRAWS, seed=4)
     prior = group(groups, "prior")
-    centre, scale = table.loc[("mu", ""), ["centre", "scale"]]
+    centre, scale = table.loc[("mu", ""), ["location", "scale"]]
     agree(prior["mu"], stats.t(4.0, centre, scale))
-    typical = table.loc[("sigma", ""), "centre"]
+    typical = table.loc[("sigma", ""), "location"]
     agree(typical**2 / prior["sigma"] ** 2, stats.gamma(2.0, scale=0.5))
     drawn = group(groups, "prior_predictive")["y"].isel(obs_id=0)
     agree(drawn, stats.t(4.0, centre, scale * 1.5**0.5))
@@ -163,9 +163,9 @@ def test_the_prior_of_principal_components_is_that_of_its_table(data, scale):
     table, groups = model.prior_table(), model.prior_predictive(DRAWS, seed=5)
     prior = group(groups, "prior")
     for name in "xyz":
-        centre, spread = table.loc[("centre", name), ["centre", "scale"]]
+        centre, spread = table.loc[("centre", name), ["location", "scale"]]
         agree(prior["centre"].sel(feature=name), stats.t(4.0, centre, spread))
-    typical = table.loc[("sigma", "x" if scale else ""), "centre"]
+    typical = table.loc[("sigma", "x" if scale else ""), "location"]
     sigma = prior["sigma"].sel(feature="x") if scale else prior["sigma"]
     agree(typical**2 / sigma**2, stats.gamma(2.0, scale=0.5))
     relevance = prior["relevance"].sel(component=2)

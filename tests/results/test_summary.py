@@ -79,7 +79,7 @@ def test_components_add_up(fit):
     table, posterior = fit.components(), fit.posterior
     assert table.index.tolist() == [1, 2, 3]
     assert table.index.name == "component"
-    assert list(table)[:5] == ["share", "share_lower", "share_upper", "rows", "separation"]
+    assert list(table)[:5] == ["share", "share_lower", "share_upper", "rows", "membership_prob"]
     assert table["share"].sum() == pytest.approx(1.0)
     assert_allclose(table["share"], posterior["share"].mean(("chain", "draw")))
     assert_allclose(table["sigma"], posterior["sigma"].mean(("chain", "draw")))
@@ -89,7 +89,7 @@ def test_components_add_up(fit):
     assert_array_equal(table["rows"], counts)
     for component, row in table.iterrows():
         own = likely.loc[likely.idxmax(axis=1) == component, component]
-        assert row["separation"] == pytest.approx(own.mean(), nan_ok=True)
+        assert row["membership_prob"] == pytest.approx(own.mean(), nan_ok=True)
 
 
 def test_shares_are_averages_of_the_weights_over_rows(fit, regimes):

@@ -18,7 +18,7 @@ from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import PREDICTS_APART
+from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.capabilities import HasExactPosterior
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.grading import GRADES, Grade
@@ -192,9 +192,9 @@ def _restarts(fit: AbstractFit) -> list[Check]:
 
 def _rivals(fit: AbstractFit) -> list[Check]:
     """Whether restarts with nearly the best bound predict as the one that is kept does."""
-    if PREDICTS_APART not in fit.restarts:
+    if PREDICTION_DISTANCE not in fit.restarts:
         return []
-    distance = fit.restarts[PREDICTS_APART].to_numpy(dtype=float)
+    distance = fit.restarts[PREDICTION_DISTANCE].to_numpy(dtype=float)
     largest = float(np.nanmax(distance, initial=0.0))
     limits = GRADES["Restarts predict alike"]
     remedy = (

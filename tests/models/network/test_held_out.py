@@ -95,9 +95,12 @@ def test_the_criterion_of_a_network_is_sober():
 def test_restarts_take_turns_in_starts_and_priors(regimes):
     model = ConditionalMixtureNetwork("y ~ x", regimes, n_experts=2)
     fit = model.fit(restarts=9, draws=25, max_iter=3, seed=1, combine="average")
-    pairs = set(zip(fit.restarts["start"], fit.restarts["prior"], strict=True))
+    pairs = set(zip(fit.restarts["initialisation"], fit.restarts["prior"], strict=True))
     assert len(pairs) == 9
-    assert fit.restarts["start"].eq("one component").tolist() == [False] * 7 + [True, False]
+    assert fit.restarts["initialisation"].eq("one component").tolist() == [False] * 7 + [
+        True,
+        False,
+    ]
     variances = [float(member.fit.core.experts.prior.covariance[0, 0]) for member in fit.members]
     assert len({round(v, 9) for v in variances}) == 3
 
@@ -113,7 +116,10 @@ def test_a_straight_boundary_in_many_columns_is_found():
         for rows in (slice(0, 100), slice(100, None))
     )
     fit = ConditionalMixtureNetwork("label ~ .", train, n_experts=5).fit(seed=1, draws=25)
-    assert fit.restarts["weight"].idxmax() == fit.restarts["start"].eq("one component").idxmax()
+    assert (
+        fit.restarts["weight"].idxmax()
+        == fit.restarts["initialisation"].eq("one component").idxmax()
+    )
     assert float(fit.log_density(test).mean()) > -0.35
 
 
