@@ -73,8 +73,8 @@ def compared(name):
 
 
 def bayes_factor(az, obj, path):
-    """Of one value in the middle of the posterior, of which there are prior draws as well."""
-    (name,) = smallest(obj)
+    """Of one value in the middle of the posterior, near which there are prior draws as well."""
+    name = "share" if "share" in group(obj, "posterior") else smallest(obj)[0]
     posterior = group(obj, "posterior")[name]
     at = {dim: 0 for dim in posterior.dims if dim not in ("chain", "draw")}
     value = float(posterior.isel(at).mean())
@@ -182,11 +182,6 @@ REFUSED = {
         "plot_loo_pit": JOINT,
         "loo_metrics": JOINT,
         "loo_r2": JOINT,
-        "bayes_factor": (
-            ("components, scaled", "components, gaps"),
-            "Invalid KDE values",
-            "the prior of the noise is so flat that no draw of it is near the posterior",
-        ),
     }
 )  # fmt: skip
 """Function to the cases in which it raises, what it says then, and why that is right."""
