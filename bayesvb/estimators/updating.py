@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+FAR = float(np.finfo(float).eps ** -0.5)
+"""Standardised value whose square holds no digit of a sum of one: 6.7e7."""
+
+
 def updated(
     fit: AbstractFit, data: object, *, weights: object, forgetting: float, tol: float, max_iter: int
 ) -> AbstractFit:
@@ -199,9 +203,26 @@ def new_rows(model: Any, data: object, weights: object) -> AbstractSource:
     if not rows.complete.any():
         raise _none_complete()
     block = model.block(rows)
+    _check_sizes(model, block, rows.index[rows.complete])
     if own is not None:
         block = replace(block, weight=own[rows.complete])
     return InMemorySource.of(block)
+
+
+def _check_sizes(model: Any, block: Block, index: pd.Index) -> None:
+    """Raise if a value is so large that earlier rows vanish by rounding beside its square."""
+    design = model.design
+    arrays = [(names, block.designs.get(part)) for part, names in design.terms.items()]
+    arrays.append((design.response_names, block.response))
+    for names, values in arrays:
+        if values is None or len(values) != len(names) or np.max(np.abs(values), initial=0.0) < FAR:
+            continue
+        j, i = np.argwhere(np.abs(values) >= FAR)[0]
+        raise DataError(
+            f"`{names[j]}` in row {index[i]} is {abs(values[j, i]):.1g} standard deviations from "
+            "its mean in the fit: beside its square the sums over earlier rows vanish by rounding",
+            hint="correct it, or leave the row out",
+        )
 
 
 def _none_complete() -> DataError:
@@ -251,4 +272,5 @@ def _block(model: Any, rows: EncodedRows) -> Block:
 
     index, complete = pd.RangeIndex(len(rows)), np.ones(len(rows), dtype=bool)
     block: Block = model.block(Rows(index, complete, rows.matrices, rows.response, rows.offset))
+    _check_sizes(model, block, index)
     return replace(block, weight=rows.weight)

@@ -184,3 +184,28 @@ def test_wrong_arguments_are_named():
         bvb.DensityRegression("y ~ x + z", FIRST, n_components=1).fit(
             seed=1, restarts=1, draws=50
         ).update(LATER.drop(columns="z"))
+
+
+@pytest.mark.parametrize("column", ["x", "y"])
+@pytest.mark.parametrize("stream", [False, True], ids=["memory", "blocks"])
+@pytest.mark.parametrize(
+    "model",
+    [
+        bvb.DensityRegression("y ~ x", FIRST, n_components=1),
+        bvb.GaussianMixture("~ x + y", FIRST, n_components=1),
+    ],
+    ids=["density", "gaussians"],
+)
+def test_values_beside_which_earlier_rows_vanish_are_refused(model, stream, column):
+    """A sum of squares of 1e16 holds no digit of the rows before: 1e100 was folded in silently."""
+    fit = model.fit(seed=1, restarts=1, draws=25)
+    for size, refused in ((1e100, True), (1e9, True), (1e5, False)):
+        rows = LATER.copy()
+        rows.loc[300, column] = size
+        given = [rows] if stream else rows
+        if refused:
+            row = 50 if stream else 300
+            with pytest.raises(DataError, match=f"`{column}` in row {row} is .* deviations from"):
+                fit.update(given)
+        else:
+            assert np.isfinite(fit.update(given).elbo)
