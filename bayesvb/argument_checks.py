@@ -296,9 +296,17 @@ RENAMED: Mapping[str, str] = {
 """Arguments by their former names, which work with a DeprecationWarning."""
 
 
+ALSO: Mapping[str, tuple[str, ...]] = {"variables": ("wrt", "contrast")}
+"""Arguments by the names of another package (marginaleffects), which work without a warning."""
+
+
 def with_new_names(function: str, given: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
-    """Return the arguments, those with a former name under the present one."""
+    """Return the arguments, those with another or a former name under the present one."""
     found = dict(given)
+    for other, ours in ALSO.items():
+        for name in ours:
+            if other in found and other not in names and name in names and name not in found:
+                found[name] = found.pop(other)
     for old, new in RENAMED.items():
         if old in found and old not in names and new in names and new not in found:
             warn_renamed(f"{_called(function)}({old}=)", f"{new}=")

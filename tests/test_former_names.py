@@ -82,3 +82,9 @@ def test_columns(regimes_fit, table, former, name):
         assert list(table[[table.columns[0], former]]) == [table.columns[0], name]
     with pytest.raises(KeyError, match="middle"):
         table["middle"]
+
+
+def test_variables_of_effects(regimes_fit):
+    for function in (bvb.effects.slopes, bvb.effects.comparisons):
+        found, expected = function(regimes_fit, variables="x"), function(regimes_fit, "x")
+        assert_frame_equal(found.summary, expected.summary)

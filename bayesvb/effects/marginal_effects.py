@@ -143,7 +143,8 @@ def comparisons(
     contrast : str or mapping
         The covariate, or ``{name: values}``: every later value is compared with every earlier one.
         Without values: one unit about the mean of a number (half a unit to either side), all
-        levels of anything else, a number with at most five values included.
+        levels of anything else, a number with at most five values included. ``variables=`` is
+        another name of this argument.
     conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``.
     comparison : {"difference", "ratio", "lift"}
@@ -223,7 +224,7 @@ def slopes(
     fit : Fit
         Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     wrt : str
-        A numeric covariate.
+        A numeric covariate. ``variables=`` is another name of this argument.
     conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``. An average over rows of slopes is an average marginal effect.
     slope : {"dydx", "eyex", "eydx", "dyex"}

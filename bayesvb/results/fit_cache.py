@@ -18,6 +18,7 @@ Cached = Literal[
     "local support",
     "linear baseline",
     "class evaluation",
+    "deletion",
     "report parts",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Any, Protocol, runtime_checkable
 
@@ -21,6 +21,7 @@ from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
+from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.covariance import LinearResponse
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
@@ -160,6 +161,7 @@ class Fitted:
     row_passes: float
     whole: bool = False
     response: LinearResponse | None = None
+    cache: FitCache = field(default_factory=FitCache, init=False, repr=False, compare=False)
 
     @classmethod
     def of(cls, fit: OneRestart) -> Fitted:
@@ -180,10 +182,13 @@ class Fitted:
             response=own,
         )
 
-    @cached_property
+    @property
     def deletion(self) -> Deletion:
         """Statistics without some rows, to first order."""
-        return Deletion.of(self.core, self.source, self.stats, self.streams.rng("rows"))
+        rng = self.streams.rng("rows")
+        return self.cache.once(
+            "deletion", lambda: Deletion.of(self.core, self.source, self.stats, rng)
+        )
 
     @cached_property
     def needs_no_derivative(self) -> bool:
@@ -204,7 +209,7 @@ class Fitted:
     @cached_property
     def quick(self) -> bool:
         """Whether leaving rows out takes no more than a few seconds, or has been prepared."""
-        if self.needs_no_derivative or "deletion" in vars(self):
+        if self.needs_no_derivative or "deletion" in self.cache:
             return True
         every = self.stats.to_vector().size
         size = n_answering(self.core, self.source, self.stats)
