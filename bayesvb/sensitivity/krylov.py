@@ -11,10 +11,12 @@ from jaxtyping import Bool, Float
 from bayesvb.errors import DataError
 from bayesvb.sensitivity.operator import AbstractSensitivity
 
-TOLERANCE = 1e-5
+TOLERANCE = 1e-3
 """Length of the residual relative to the right-hand side, in the metric of the posterior.
 
-Predictions without rows are of first order, which is off by some percent of the answer.
+With 50 columns and five components log densities of rows without them are within 1e-5 nats of those
+at a tolerance of 1e-5, which takes 17 products instead of 11. Predictions without rows are of first
+order, which is off by some percent of the indirect effect.
 """
 
 MOST_STEPS = 100
