@@ -5,7 +5,7 @@ measures 50 columns, five components and 1,000 rows. CPU time in seconds of one 
 of allocated memory in MB, of ``linear_response`` alone:
 
 ======= ========== ====== ================= ==========================
-columns components   rows before, s and MB  bounded effects, s and MB 
+columns components   rows before, s and MB  bounded effects, s and MB
 ======= ========== ====== ================= ==========================
      10          2  1,000      0.10     12          0.06     12
      10          5  1,000      0.30     58          0.15     54
