@@ -286,6 +286,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/checks/far_rows.py": ("results/test_far_rows.py",),
     "bayesvb/formula/limits.py": ("formula/test_budget.py",),
     "bayesvb/effects/curve_settings.py": ("effects/test_curves.py", "plots/test_plots.py"),
+    "bayesvb/results/checks/scope.py": ("results/test_dependence.py",),
     "bayesvb/results/checks/grading.py": ("results/test_checks.py",),
     "bayesvb/results/limits.py": ("results/test_printing.py", "results/test_exact_draws.py"),
     "bayesvb/results/checks/joint.py": ("results/test_checks.py",),

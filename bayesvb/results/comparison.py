@@ -27,9 +27,6 @@ SAME_SCALE = "jacobian=True compares densities of the response as it is in the d
 """What to do where models explain one response on different scales."""
 
 
-WIDTH = 100
-"""Characters of a printed line, after which further columns stand below."""
-
 ONE_DECIMAL = ("elpd", "se", "p", "elpd_diff", "dse")
 """Columns in nats, of which less than a tenth matters to no comparison."""
 
@@ -57,7 +54,7 @@ class ComparisonTable(pd.DataFrame):
     def __str__(self) -> str:
         decimals = {**dict.fromkeys(ONE_DECIMAL, 1), "weight": 2}
         formats = {name: f"{{:.{n}f}}".format for name, n in decimals.items() if name in self}
-        text = self.to_string(formatters=formats, line_width=WIDTH)
+        text = self.to_string(formatters=formats, line_width=LIMITS.width)
         lines = [line.rstrip() for line in text.splitlines()]
         return without_controls("\n".join([*lines, f"Rows are left out {self.attrs['left out']}."]))
 

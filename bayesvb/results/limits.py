@@ -86,6 +86,9 @@ class Limits:
     rival: float = 2.0
     """Nats below the best ELBO up to which a restart is a rival: its optimum might be right."""
 
+    same_density: float = 0.02
+    """Nats per row, on average, by which two restarts may differ and be one optimum."""
+
     negligible_weight: float = 0.01
     """Weight of a component or restart below which it is called negligible, or dropped.
 
@@ -94,6 +97,9 @@ class Limits:
 
     named: int = 3
     """Rows, parameters or covariates that one sentence names; it counts the others."""
+
+    width: int = 100
+    """Columns of printed text."""
 
     printed_rows: int = 40
     """Rows of a coefficient table that are printed."""

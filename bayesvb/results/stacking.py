@@ -14,6 +14,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.psis import psis
+from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.models.ensemble import Ensemble, joined
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, Member
@@ -31,9 +32,6 @@ COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "
 
 ENGINE_COVARIANCES = ("engine", "importance")
 """The same where the engine returned draws."""
-
-SAME_BOUND, SAME_DENSITY = 0.1, 0.02
-"""Nats in total and, on average, per row by which two restarts may differ and be one optimum."""
 
 
 def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None) -> AbstractFit:
@@ -153,8 +151,8 @@ def distinct(bounds: Sequence[float], log_density: Float[np.ndarray, "members ro
     chosen: list[int] = []
     for number in np.argsort(-np.asarray(bounds), kind="stable").tolist():
         if not any(
-            abs(bounds[other] - bounds[number]) < SAME_BOUND
-            and np.abs(log_density[other] - log_density[number]).mean() < SAME_DENSITY
+            abs(bounds[other] - bounds[number]) < SAME
+            and np.abs(log_density[other] - log_density[number]).mean() < LIMITS.same_density
             for other in chosen
         ):
             chosen.append(number)

@@ -6,7 +6,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.results.checks import dependence
+from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.checks.table import checks
 
 
@@ -118,6 +118,6 @@ def test_groups_that_are_alike_are_found_wherever_their_rows_are(rows):
 
 
 def test_the_largest_groups_are_compared(monkeypatch, rows):
-    monkeypatch.setattr(dependence, "MOST_GROUPS", 2)
+    monkeypatch.setitem(vars(SCOPE), "groups", 2)
     fit = bvb.DensityRegression("noise ~ x", rows, n_components=1).fit(seed=1, restarts=1, draws=60)
     assert any(one.name == "Rows by g" for one in checks(fit, groups=rows["g"]))

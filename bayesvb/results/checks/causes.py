@@ -17,20 +17,15 @@ from scipy.special import ndtri
 
 from bayesvb.evaluation.score_regression import Columns, Estimated, span
 from bayesvb.results.checks.base import Check, Misfit, judged
+from bayesvb.results.checks.scope import SCOPE
 
 Scores = Float[np.ndarray, " rows"]
-
-MOST_TRIED, MOST_CAUSES = 8, 3
-"""Misfits that are taken out in turn, the surest first; causes that are looked for."""
 
 GENERAL = " by prediction"
 """In the names of the tests of all covariates together."""
 
 KINDS = (("Mean by", "Basis of", "Interactions", "Rows by"), ("Spread by",))
 """Names of the tests of the mean, and of those of the spread."""
-
-LEAST_SPREAD = 0.1
-"""Part of the mean square that a fitted variance is at least."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +82,7 @@ def candidates(tests: Sequence[Misfit]) -> list[Candidate]:
         if kind:
             able = precise or kind
             break
-    surest = sorted(able, key=lambda one: one.p_value)[:MOST_TRIED]
+    surest = sorted(able, key=lambda one: one.p_value)[: SCOPE.tried]
     return [Candidate(one.name, one.without) for one in able if one.without and one in surest]
 
 
@@ -110,7 +105,7 @@ def causes(
     """
     left, found = list(problems), list[Cause]()
     extra = [one for one in tried if not one.is_test]
-    while left and len(found) < MOST_CAUSES:
+    while left and len(found) < SCOPE.causes:
         able = [one for one in tried if one.is_test and one.name in left]
         ends = [_outcome(scores, left, one, retest) for one in (able if found else able + extra)]
         if not ends:
@@ -178,7 +173,7 @@ def without_spread(scores: Scores, columns: Columns) -> Scores:
     basis = span(np.column_stack([np.ones(len(scores)), columns]))
     squares = scores**2
     variance = basis @ (basis.T @ squares)
-    least = LEAST_SPREAD * squares.mean()
+    least = SCOPE.least_variance * squares.mean()
     return _as_wide(scores / np.sqrt(np.maximum(variance, least)), scores)
 
 

@@ -9,10 +9,8 @@ from bayesvb.evaluation.row_order import positive_autocorrelation
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.dependence import ALIKE, IF_ORDERED, NEVER, SIMILAR
 from bayesvb.results.checks.grading import MATTERS
+from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
-
-FEWEST_CHANGES = 4
-"""Changes of the class along the rows, for each class, below which the table counts as sorted."""
 
 RECALIBRATE = (
     "Probabilities are off: use more experts or rows, or recalibrate them on rows left out; the "
@@ -41,7 +39,7 @@ def _order(found: HeldOutClasses, order: Int[np.ndarray, " rows"] | None) -> lis
     """Autocorrelation of the residuals of each class; none if sorted by the classes."""
     at = np.arange(len(found.codes)) if order is None else order
     codes, n_classes = found.codes[at], found.probabilities.shape[1]
-    if order is None and np.count_nonzero(np.diff(codes)) < FEWEST_CHANGES * n_classes:
+    if order is None and np.count_nonzero(np.diff(codes)) < SCOPE.least_changes * n_classes:
         return []
     residual = np.eye(n_classes)[codes] - found.probabilities[at]
     each = [positive_autocorrelation(residual[:, k]) for k in range(n_classes)]

@@ -43,21 +43,10 @@ from bayesvb.results.checks.causes import (
 from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies, code, written
+from bayesvb.results.checks.scope import SCOPE
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-MOST_COVARIATES = 60
-"""Covariates that are looked at: the first of the formula."""
-
-MOST_CROSSED = 15
-"""Covariates whose products are looked at."""
-
-MOST_LEVELS = 30
-"""Levels of a covariate that are told apart: the most frequent."""
-
-FARTHEST_SQUARE = 9.0
-"""Squared scores are moved to at most this."""
 
 LIMIT = f"share of variance above {MATTERS.variance:g}"
 
@@ -75,7 +64,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     """
     design = fit.model.design
     frame = design.data_at(seen.at)
-    numbers, levels = _columns(frame, design.covariates[:MOST_COVARIATES], design.by_levels)
+    numbers, levels = _columns(frame, design.covariates[: SCOPE.covariates], design.by_levels)
     columns = np.column_stack([np.ones(len(seen.at)), design.matrices[MEAN][seen.at]])
     fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
     remedies = Remedies(fit, seen.name)
@@ -134,7 +123,7 @@ def _columns(
             continue
         codes, different = pd.factorize(column)
         often = np.argsort(-np.bincount(codes, minlength=len(different)), kind="stable")
-        levels[name] = (codes[:, None] == often[:MOST_LEVELS][None, :]).astype(float)
+        levels[name] = (codes[:, None] == often[: SCOPE.levels][None, :]).astype(float)
     return numbers, levels
 
 
@@ -153,7 +142,10 @@ def _mean(
 
 def _spread(name: str, scores: Scores, sets: list[Columns], remedy: str) -> list[Misfit]:
     """Test of their squares, and the scores without what it finds."""
-    ones, squares = Estimated.of(np.ones((len(scores), 1))), np.minimum(scores**2, FARTHEST_SQUARE)
+    ones, squares = (
+        Estimated.of(np.ones((len(scores), 1))),
+        np.minimum(scores**2, SCOPE.largest_square),
+    )
     without = partial(without_spread, columns=np.column_stack(sets))
     return [replace(one, without=without) for one in _test(name, squares, sets, ones, remedy)]
 
@@ -184,7 +176,7 @@ def _products(
     single = {name: standardised(values)[:, None] for name, values in numbers.items()}
     columns = {**single, **levels}
     found: dict[tuple[str, str], tuple[float, float]] = {}
-    for one, other in combinations(list(columns)[:MOST_CROSSED], 2):
+    for one, other in combinations(list(columns)[: SCOPE.crossed], 2):
         left, right = columns[one], columns[other]
         if left.shape[1] * right.shape[1] > len(left) // 10:
             continue

@@ -15,9 +15,7 @@ from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Scores, without_autocorrelation
 from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
-
-SORTED = 0.9
-"""Rank correlation of the response with the row number from which the table counts as sorted."""
+from bayesvb.results.checks.scope import SCOPE
 
 ALIKE = (
     "Consecutive rows are similar (positive autocorrelation): add time, place or the previous "
@@ -55,9 +53,6 @@ RUNS_IN_GROUPS = (
 NEVER = "the rows have an order, `order=`"
 """Where the autocorrelation of rows begins to be a problem, if nothing is known of their order."""
 
-MOST_GROUPS = 400
-"""Groups that are compared: the largest."""
-
 
 def order_tests(
     seen: Observed, whose: str, grouping: Grouping | None = None, *, ordered: bool = False
@@ -69,7 +64,7 @@ def order_tests(
     Sizes and not squares, whose skewness makes large autocorrelations by chance more frequent.
     """
     rank = scipy.stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
-    if not ordered and not np.abs(rank) < SORTED:
+    if not ordered and not np.abs(rank) < SCOPE.sorted_rank:
         return []
     # effects of groups make the rows of each alternate a little
     two_sided = ordered and grouping is None
@@ -103,7 +98,7 @@ def group_tests(
     seen: Observed, groups: Int[np.ndarray, " rows"], name: str, whose: str
 ) -> list[Misfit]:
     """Differences between the mean scores of groups of rows that belong together."""
-    often = np.argsort(-np.bincount(groups), kind="stable")[:MOST_GROUPS]
+    often = np.argsort(-np.bincount(groups), kind="stable")[: SCOPE.groups]
     inside = np.isin(groups, often)
     columns = (groups[inside, None] == often[None, :]).astype(float)
     found = added_columns(seen.scores[inside], columns, np.ones((int(inside.sum()), 1)))

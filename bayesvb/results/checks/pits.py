@@ -12,14 +12,12 @@ from jaxtyping import Float, Int
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
 from bayesvb.numerics.streams import Streams
+from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import pits_at
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-RUN = 400
-"""Consecutive rows of one run, where not all rows are looked at: neighbours stay together."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def _rows(fit: AbstractFit, order: Int[np.ndarray, " rows"]) -> Int[np.ndarray, 
     at = order if weights is None else order[weights[order] > 0.0]
     if len(at) <= LIMITS.all_rows:
         return at
-    runs = np.array_split(at, len(at) // RUN)
+    runs = np.array_split(at, len(at) // SCOPE.run)
     rng = Streams(fit.seed).rows(LIMITS.subsample, n)
-    chosen = np.sort(rng.choice(len(runs), LIMITS.subsample // RUN, replace=False))
+    chosen = np.sort(rng.choice(len(runs), LIMITS.subsample // SCOPE.run, replace=False))
     return np.concatenate([runs[i] for i in chosen])

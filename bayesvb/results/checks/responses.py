@@ -13,6 +13,7 @@ from bayesvb.results.checks.base import Check, Misfit, decided
 from bayesvb.results.checks.grading import GRADES, MATTERS
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
+from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -84,10 +85,6 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
                   "")  # fmt: skip
 
 
-FEWEST = 5
-"""Rows that share a value, from which it is a tie: fewer are chance, or copies of a row."""
-
-
 def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     """One check, where a value is shared by several rows and components are told apart.
 
@@ -98,7 +95,7 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     if not fit.model.order_rule or fit.model.size == 1:
         return []
     values, codes, counts = np.unique(seen.values, return_inverse=True, return_counts=True)
-    if counts.max() < FEWEST:
+    if counts.max() < SCOPE.tied_rows:
         return []
     given = fit.responsibilities().to_numpy()
     if len(given) != n_rows:  # those of groups
@@ -107,7 +104,7 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     if fit.model.weights is not None:
         given = given * fit.model.weights[seen.at, None]
     shares = shares_of_values(given, codes)
-    shares[counts < FEWEST] = 0.0
+    shares[counts < SCOPE.tied_rows] = 0.0
     shares[:, given.sum(axis=0) < LIMITS.negligible_weight * given.sum()] = 0.0
     place, component = divmod(int(shares.argmax()), shares.shape[1])
     share, value = float(shares[place, component]), float(values[place])

@@ -293,9 +293,6 @@ def first_of_all(grades: Mapping[str, str]) -> str:
     return ""
 
 
-WIDTH = 100
-"""Columns of printed text."""
-
 GROUPS = ("fit", "computation", "accuracy")
 
 
@@ -368,7 +365,7 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     rest = first if rest is None else rest
     return textwrap.wrap(
         text,
-        WIDTH,
+        LIMITS.width,
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,
