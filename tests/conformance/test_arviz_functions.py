@@ -80,7 +80,7 @@ def bayes_factor(az, obj, path):
     value = float(posterior.isel(at).mean())
     both = {key: group(obj, key)[[name]].isel(at, drop=True) for key in ("posterior", "prior")}
     if LINE == 0:
-        return az.bayes_factor(az.InferenceData(**both), var_name=name, ref_val=value)
+        return az.plot_bf(az.InferenceData(**both), var_name=name, ref_val=value)
     return az.bayes_factor(xr.DataTree.from_dict(both), var_names=name, ref_vals=value)
 
 
