@@ -178,14 +178,15 @@ def response_or_direction(
     if isinstance(tilted, AbstractCoordinates):
         if tilted.size * stats.to_vector().size > MOST_NUMBERS:
             return withheld(TOO_WIDE), None
-    perturbations = tilted.perturbations()
-    by_row = None if shared else _by_row(model, source, stats, perturbations)
+    by_row = None
+    if isinstance(tilted, AbstractCoordinates):
+        by_row = _by_row(model, source, stats, tilted)
     if by_row is not None:
         return by_row, None
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
-            covariance = projected_covariance(differences, perturbations)
+            covariance = projected_covariance(differences, tilted.perturbations())
     except ConvexBound as error:
         way = shared.lifted(error.direction) if shared else error.direction
         return withheld(f"{NO_MAXIMUM} ({error})", differences.passes), way
@@ -205,7 +206,7 @@ def _resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
 
 
 def _by_row(
-    model: Model, source: AbstractSource, stats: SufficientStats, tilts: Rows
+    model: Model, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
@@ -218,7 +219,7 @@ def _by_row(
         return None
     second = _SecondDerivatives(model, source, stats)
     with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
-        covariance = projected_covariance(second, tilts)
+        covariance = projected_covariance(second, tilted.perturbations())
         return LinearResponse(covariance, second.passes)
     return None
 

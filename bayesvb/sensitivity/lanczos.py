@@ -217,8 +217,9 @@ class _Space:
 def _combined(
     shares: Float[np.ndarray, "more directions"], rows: Rows
 ) -> Float[np.ndarray, "more entries"]:
-    """Combinations of rows, which they replace: a second array of that size is not made."""
+    """Combinations of rows, which they replace; a copy only where it is of far fewer."""
     for start in range(0, rows.shape[1], COLUMNS):
         part = slice(start, start + COLUMNS)
         rows[: len(shares), part] = shares @ rows[:, part]
-    return rows[: len(shares)]
+    found = rows[: len(shares)]
+    return found.copy() if 2 * len(shares) < len(rows) else found

@@ -11,7 +11,7 @@ columns components   rows before, s and MB  bounded effects, s and MB
      10          5  1,000      0.30     58          0.15     54
      10          5 10,000      1.04     60          0.84     56
      50          3  1,000      7.62    361          2.37    226
-     50          5  1,000     22.89  1,044          7.25    558
+     50          5  1,000     22.89  1,044          7.34    479
 ======= ========== ====== ================= ==========================
 
 Before, directions down to a norm of 1e-3 were followed whatever their effect on a variance, each
