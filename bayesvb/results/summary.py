@@ -57,8 +57,9 @@ def coefficient_table(
             columns |= mixing(in_chains(flat, fit.chains))
         if points is not None:
             columns["mean"] = points.values[name].ravel()
-        if (ratio := named.texts[name].ratio) and name not in named.single:
-            columns[ratio.replace(" ", "_")] = np.exp(columns["mean"])
+        text = named.texts.get(name)
+        if text is not None and text.ratio and name not in named.single:
+            columns[text.ratio.replace(" ", "_")] = np.exp(columns["mean"])
         if name in named.single or fit.is_point_estimate:
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
         tables.append(pd.DataFrame(columns, index=labels(named, name, part)))
