@@ -14,7 +14,7 @@ Grade = Literal["ok", "note", "problem"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class GradeLimits:
     """Values of a number from which a check is worth a note, and a problem.
 
     Attributes
@@ -25,7 +25,7 @@ class Limits:
 
     Examples
     --------
-    >>> limits = Limits(note=0.95, problem=0.8)
+    >>> limits = GradeLimits(note=0.95, problem=0.8)
     >>> limits.grade(0.9), limits.description
     ('note', 'note: below 0.95; problem: below 0.8')
     """
@@ -47,31 +47,31 @@ class Limits:
         return "note" if sign * number > sign * self.note else "ok"
 
 
-GRADES: Mapping[str, Limits] = MappingProxyType(
+GRADES: Mapping[str, GradeLimits] = MappingProxyType(
     {
         # Adjusted p-values: the remainder of five false alarms in a hundred right fits is left to
         # the checks that are no tests.
-        "p-value": Limits(note=0.1, problem=0.03),
+        "p-value": GradeLimits(note=0.1, problem=0.03),
         # Mean probability of one step of the response. Of Poisson counts the limits are reached
         # at means of 16 and 8; of rounding at a quarter and a third of the noise.
-        "Discreteness": Limits(note=0.07, problem=0.1),
+        "Discreteness": GradeLimits(note=0.07, problem=0.1),
         # Part of the rows of a component that have one value.
-        "Component of one value": Limits(note=0.5, problem=0.9),
+        "Component of one value": GradeLimits(note=0.5, problem=0.9),
         # Change of the predictions of a run that stopped at max_iter, in posterior standard
         # deviations and a hundred iterations. Ten times the first limit and up to twice the
         # second were missing from the optimum.
-        "Ascent ended": Limits(note=0.01, problem=0.1),
+        "Ascent ended": GradeLimits(note=0.01, problem=0.1),
         # Nats per row between the predictions of rival restarts.
-        "Restarts predict alike": Limits(note=0.05, problem=0.25),
+        "Restarts predict alike": GradeLimits(note=0.05, problem=0.25),
         # Width of an interval as a share of the exact one.
-        "Close to the posterior": Limits(note=0.95, problem=0.8),
+        "Close to the posterior": GradeLimits(note=0.95, problem=0.8),
         # R-hat. Of independent draws in 4 chains of 250 the largest of 30 parameters is below
         # 1.011 in 99 of 100 cases.
-        "Chains agree": Limits(note=1.02, problem=LIMITS.exact_r_hat),
+        "Chains agree": GradeLimits(note=1.02, problem=LIMITS.exact_r_hat),
         # Share of optima not yet found. No number of restarts makes it a problem.
-        "Restarts agree": Limits(note=0.5, problem=math.inf),
+        "Restarts agree": GradeLimits(note=0.5, problem=math.inf),
         # Standard errors of the gain by one more component.
-        "One more component": Limits(note=2.0, problem=3.0),
+        "One more component": GradeLimits(note=2.0, problem=3.0),
     }
 )
 """Limits by name of the check."""
