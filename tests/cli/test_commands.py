@@ -343,7 +343,11 @@ OPTIONS = {
 }
 
 
-@pytest.mark.parametrize("kind", KINDS)
+def test_all_kinds_of_a_continuous_response_are_tried():
+    assert OPTIONS.keys() == KINDS.keys() - {"probability"}
+
+
+@pytest.mark.parametrize("kind", OPTIONS)
 def test_every_kind_writes_one_line_per_row(run, saved, mcycle, kind):
     words = ["--kind", kind, *OPTIONS[kind], "-o", "out.csv"]
     result = succeeded(run("predict", saved, "mcycle", *words))
