@@ -58,7 +58,7 @@ class Membership(SufficientStats):
 
 
 def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> pd.DataFrame:
-    """Share, size, separation and noise of every component; see ``Fit.components``."""
+    """Share, size, membership probability and noise of every component; see ``Fit.components``."""
     import pandas as pd
 
     from bayesvb.data.former_columns import FormerColumns

@@ -140,7 +140,7 @@ class Fit(AbstractFit):
         -------
         pandas.DataFrame
             ``share`` with its interval, ``rows`` (rows whose most likely component it is),
-            ``separation`` (mean probability of the component among these rows), ``sigma`` with
+            ``membership_prob`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
         return self.model.components(self, prob)

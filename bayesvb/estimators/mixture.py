@@ -66,7 +66,7 @@ class AbstractMixture(AbstractGenerative):
         return cast(AbstractMixture, rebuilt(self, **{self.size_name: n_components}))
 
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
-        """Share, size and separation of every component, and its noise where it has one."""
+        """Share, size and membership probability of every component, and its noise if any."""
         return component_table(self, fit, prob)
 
     def responsibilities(self, fit: AbstractFit, data: object = None) -> pd.DataFrame:
