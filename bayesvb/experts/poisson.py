@@ -34,7 +34,7 @@ class PoissonExperts(AbstractPredictorExperts):
     covariance of the coefficients together.
     """
 
-    words = "mixture of Poisson regressions"
+    words = "Poisson regression"
     formula = "poisson"
     response = Response(kind="count", support=(0.0, np.inf), link="log")
     link_text = ParameterText(
