@@ -40,10 +40,10 @@ class ComparisonTable(pd.DataFrame):
     >>> table = ComparisonTable(rows, index=pd.Index(["a", "b"], name="name"))
     >>> table.attrs["left out"] = "one at a time"
     >>> table
-          elpd  weight
+          elpd weight
     name
-    a    -10.3    1.00
-    b    -14.0    0.00
+    a    -10.3   1.00
+    b    -14.0   0.00
     Rows are left out one at a time.
     """
 

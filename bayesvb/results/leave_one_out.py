@@ -221,8 +221,13 @@ class Fitted:
 
     @cached_property
     def affordable(self) -> bool:
-        """Whether what others answer to a row fits into memory, if it is asked for."""
-        return self.needs_no_derivative or is_affordable(self.core, self.source, self.stats)
+        """Whether memory holds what leave-one-out predictions need."""
+        return self.needs_no_derivative or self.has_deletion
+
+    @cached_property
+    def has_deletion(self) -> bool:
+        """Whether memory holds the derivative of an iteration that ``deletion`` needs."""
+        return is_affordable(self.core, self.source, self.stats)
 
     @cached_property
     def jackknife(self) -> Jackknife:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def has_jackknife(fit: AbstractFit) -> bool:
     """Whether the centre of one restart's posterior answers to its rows, and memory holds how."""
-    return answers_to_rows(fit) and fit.one_restart.affordable
+    return answers_to_rows(fit) and fit.one_restart.has_deletion
 
 
 def answers_to_rows(fit: AbstractFit) -> bool:

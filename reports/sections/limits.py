@@ -71,7 +71,7 @@ def summary(fit: AbstractFit) -> Summary:
     found = [one for one in NOT_DONE if one not in done]
     if fit.model.response.is_categorical:
         found.append(NEW_ROWS)
-    if answers_to_rows(one) and not one.one_restart.affordable:
+    if answers_to_rows(one) and not one.one_restart.has_deletion:
         found.append(INFLUENCE)
     if left_to_the_fit(fit):
         units = units_of(fit.model).plural
