@@ -145,6 +145,7 @@ def test_with_one_component_an_update_is_the_fit_of_all_rows(model, monkeypatch,
 
 
 @pytest.mark.heavy
+@pytest.mark.filterwarnings("ignore:leave-one-out prefers")
 def test_components_that_are_not_needed_go_as_with_rows_in_memory(monkeypatch):
     monkeypatch.setattr(representatives, "SAMPLE_ROWS", 150)
     options = {"seed": 1, "restarts": 1, "draws": 50}

@@ -330,7 +330,7 @@ def settled(n_effects=1, *, scaled=True, weights=False):
 @pytest.mark.parametrize("n_effects", [1, 2])
 def test_covariances_are_those_of_differences_of_passes(n_effects, scaled, monkeypatch):
     state = settled(n_effects, scaled=scaled, weights=True)
-    monkeypatch.setattr(engine, "SETTLED", 1e-9)
+    monkeypatch.setattr("bayesvb.sensitivity.lanczos.NEGLIGIBLE", 1e-12)
     found = engine.linear_response(*state)
     for kind in (Mixture, ScaledMixture):
         monkeypatch.setattr(kind, "response_of_shared", lambda *_: None)
@@ -432,7 +432,7 @@ def one_pass_on(model, source, stats, direction):
 @pytest.mark.heavy
 @pytest.mark.parametrize("n_effects", [1, 2])
 def test_variances_of_effects_are_those_of_linear_response_with_columns(n_effects, monkeypatch):
-    monkeypatch.setattr(engine, "SETTLED", 1e-7)
+    monkeypatch.setattr("bayesvb.sensitivity.lanczos.NEGLIGIBLE", 1e-12)
     share, found = np.random.default_rng(2).dirichlet(np.ones(2), 200).T, []
     for model, block in zip(mixtures(n_effects), blocks(8, n_effects, n_rows=200), strict=True):
         source = InMemorySource((block,))
