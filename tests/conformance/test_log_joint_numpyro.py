@@ -97,7 +97,10 @@ def weights_of(names, case, gating):
         mean, sd = sticks(2, len(gating), sd, 0)
         coefficients = names.sample("gate", dist.Normal(mean, sd).to_event(2))
         return stick_probabilities(np_, (coefficients @ gating).T)
-    sd = term_sds(names, "gate_term_precision", 5.0, len(gating))
+    if case.is_discrete:  # of fixed scales
+        sd = np.array([5.0, 1.5])
+    else:
+        sd = term_sds(names, "gate_term_precision", 5.0, len(gating))
     law = dist.Normal(np.zeros((2, len(gating))), sd).to_event(2)
     logits = (names.sample("gate", law) @ gating).T
     shares = np_.exp(logits - logits.max(axis=1, keepdims=True))
@@ -152,6 +155,20 @@ def density_regression(names, case, table):
         law = dist.Normal(location, sd).to_event(1)
     mixture(names, weights_of(names, case, z), law, np.stack(y, axis=1), weight)
     return sum(units)
+
+
+def discrete_regression(names, case, table):
+    """Regressions of one predictor, whose priors have fixed scales."""
+    dist, np_ = names.dist, names.jnp
+    law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
+    predictor = (names.sample("coefficients", law)[:, 0] @ design(table, ["z"])).T
+    if case.family == "bernoulli":
+        law = dist.Bernoulli(logits=predictor)
+    else:
+        law = dist.Poisson(np_.exp(predictor))
+    weights = weights_of(names, case, design(table, ["x"]))
+    mixture(names, weights, law, table["high"].to_numpy(), table["weight"])
+    return 0.0
 
 
 def gaussian_mixture(names, case, table):
@@ -245,7 +262,7 @@ def test_the_log_joint_is_that_of_numpyro(case, table, names):
     model = case.model(table, weights="weight", **own)
     draws = model.prior_draws(4, seed=5)
     written = {
-        "DensityRegression": density_regression,
+        "DensityRegression": discrete_regression if case.is_discrete else density_regression,
         "GaussianMixture": gaussian_mixture,
         "ConditionalMixtureNetwork": network,
         "BayesianPCA": principal_components,
