@@ -142,7 +142,7 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     return replace_draws(fit, PosteriorDraws(draws, fit.log_q[chosen], "importance"))
 
 
-def check_weights(k: float, effective: float, enough: float) -> None:
+def check_weights(k: float, effective: float, enough: int) -> None:
     """Refuse weights of which a few decide everything."""
     hint = "take the draws as they are, or use fewer components"
     if k > LIMITS.usable_khat:

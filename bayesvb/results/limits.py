@@ -66,7 +66,7 @@ class Limits:
     exact_khat: float = 0.5
     """Pareto k-hat below which importance sampling counts as exact: weights have a variance."""
 
-    exact_draws: float = 400.0
+    exact_draws: int = 400
     """Effective draws from which importance sampling counts as exact."""
 
     exact_r_hat: float = 1.05

@@ -272,9 +272,9 @@ def test_learned_degrees_of_freedom_are_where_rows_and_a_power_of_the_prior_have
     tail = float(sums.tail.sum())
 
     def loss(log_dof):
-        dof = np.exp(log_dof)
-        own = float(log_prior(np.atleast_1d(dof)))
-        return -(30.0 * float(log_partition(dof)) + 0.5 * dof * tail + power * own)
+        dof = np.exp(np.atleast_1d(log_dof))
+        log_density = 30.0 * log_partition(dof) + power * log_prior(dof)
+        return -float(log_density[0] + 0.5 * dof[0] * tail)
 
     at, step = np.log(found.dof[0]), 1e-3
     below, here, above = loss(at - step), loss(at), loss(at + step)

@@ -166,7 +166,7 @@ def test_importance_draws_are_refused_when_weights_are_bad(data):
     with pytest.raises(DataError, match="cannot be trusted: the Pareto k"):
         bad.with_covariance("importance")
     with pytest.raises(DataError, match="worth 43 draws, and 100 are needed"):
-        check_weights(0.3, 43.0, 100.0)
+        check_weights(0.3, 43.0, 100)
 
 
 SAMPLED_PRIORS = bvb.Priors(
