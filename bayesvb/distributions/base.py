@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from dataclasses import fields, replace
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -89,6 +90,62 @@ class AbstractComponentMixture(AbstractRowDistribution):
     @abc.abstractmethod
     def by_label(self: Mixture, n_components: int) -> Mixture:
         """Weights of stacked components that share a label, added; the rest is of the first."""
+
+
+class AbstractDiscreteMixture(AbstractComponentMixture):
+    """A mixture of whole numbers, whose fields are all arrays of shape (experts, rows)."""
+
+    is_discrete = True
+
+    values: ClassVar[str]
+    """Name of the values that it can take, at the start of an error."""
+
+    def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
+        """Return the distribution itself: whole numbers have no other unit.
+
+        Raises
+        ------
+        DataError
+            For a shift, or a factor other than 1.
+        """
+        if np.any(shift) or factor != 1.0:
+            kind: Any = type(self)
+            raise DataError(
+                f"{kind.values} cannot be shifted by {np.max(np.abs(shift)):g} or multiplied by "
+                f"{factor:g}",
+                hint="an offset belongs to the linear predictor of this family",
+            )
+        return self
+
+    def joined(self: Mixture, others: Sequence[Mixture]) -> Mixture:
+        """Return the components at these rows, then at the rows of the others."""
+        return _concatenate((self, *others), axis=1)
+
+    def stacked(
+        self: Mixture, others: Sequence[Mixture], weights: Float[np.ndarray, " members"]
+    ) -> Mixture:
+        """Mixture of these distributions: components of this one, then of the others."""
+        members: Any = (self, *others)
+        pairs = zip(weights, members, strict=True)
+        scaled = [cast(Mixture, replace(one, weights=w * one.weights)) for w, one in pairs]
+        return _concatenate(scaled, axis=0)
+
+    def by_label(self: Mixture, n_components: int) -> Mixture:
+        """Return the weights of stacked components by label; the parameters of the first ones."""
+        mixture: Any = self
+        arrays = {one.name: getattr(self, one.name)[:n_components] for one in fields(mixture)}
+        weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
+        return cast(Mixture, replace(mixture, **{**arrays, "weights": weights}))
+
+
+def _concatenate(mixtures: Sequence[Mixture], axis: int) -> Mixture:
+    """Mixture whose arrays are the arrays of several, one after the other."""
+    first: Any = mixtures[0]
+    arrays = {
+        one.name: np.concatenate([getattr(each, one.name) for each in mixtures], axis=axis)
+        for one in fields(first)
+    }
+    return cast(Mixture, replace(first, **arrays))
 
 
 class AbstractDrawnMixture(abc.ABC):

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.distributions.base import (
-    AbstractComponentMixture,
+    AbstractDiscreteMixture,
     AbstractDrawnMixture,
     check_probabilities,
 )
-from bayesvb.errors import DataError
 
 __all__ = ["BernoulliMixture", "DrawnBernoulliMixture"]
 
 
 @dataclass(frozen=True)
-class BernoulliMixture(AbstractComponentMixture):
+class BernoulliMixture(AbstractDiscreteMixture):
     """Predictive distribution of zeros and ones: ``P(y = 1) = sum_k w_k p_k`` for each row.
 
     Attributes
@@ -30,7 +28,7 @@ class BernoulliMixture(AbstractComponentMixture):
         the other rounds to one.
     """
 
-    is_discrete = True
+    values = "zeros and ones"
 
     weights: Float[np.ndarray, "experts rows"]
     zero: Float[np.ndarray, "experts rows"]
@@ -79,38 +77,6 @@ class BernoulliMixture(AbstractComponentMixture):
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
         """Independent draws of every row."""
         return (rng.random((n, self.weights.shape[1])) < self.mean()).astype(float)
-
-    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> BernoulliMixture:
-        """Return the distribution itself: zeros and ones have no other unit.
-
-        Raises
-        ------
-        DataError
-            For a shift, or a factor other than 1.
-        """
-        if np.any(shift) or factor != 1.0:
-            raise DataError(
-                f"zeros and ones cannot be shifted by {np.max(np.abs(shift)):g} or multiplied by "
-                f"{factor:g}",
-                hint="an offset belongs to the linear predictor of this family",
-            )
-        return self
-
-    def joined(self, others: Sequence[BernoulliMixture]) -> BernoulliMixture:
-        """Return the components at these rows, then at the rows of the others."""
-        return _concatenate((self, *others), axis=1)
-
-    def stacked(
-        self, others: Sequence[BernoulliMixture], weights: Float[np.ndarray, " members"]
-    ) -> BernoulliMixture:
-        """Mixture of these distributions: components of this one, then of the others."""
-        pairs = zip(weights, (self, *others), strict=True)
-        return _concatenate([replace(one, weights=w * one.weights) for w, one in pairs], axis=0)
-
-    def by_label(self, n_components: int) -> BernoulliMixture:
-        """Return the weights of stacked components by label; probabilities are of the first."""
-        weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
-        return BernoulliMixture(weights, self.zero[:n_components], self.one[:n_components])
 
 
 @dataclass(frozen=True)
@@ -163,13 +129,6 @@ def _average(
 ) -> Float[np.ndarray, "..."]:
     """Weighted mean over the components."""
     return np.asarray((weights * probability).sum(axis=0).clip(0.0, 1.0))
-
-
-def _concatenate(parts: Sequence[BernoulliMixture], axis: int) -> BernoulliMixture:
-    """Mixture whose arrays are those of the parts, one after the other."""
-    names = [field.name for field in fields(BernoulliMixture)]
-    arrays = {n: np.concatenate([getattr(one, n) for one in parts], axis=axis) for n in names}
-    return BernoulliMixture(**arrays)
 
 
 def _log_mass(

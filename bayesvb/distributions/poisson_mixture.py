@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaln, pdtr
 
 from bayesvb.distributions.base import (
-    AbstractComponentMixture,
+    AbstractDiscreteMixture,
     AbstractDrawnMixture,
     check_probabilities,
 )
-from bayesvb.errors import DataError
 from bayesvb.numerics.special import log_total
 
 __all__ = ["DrawnPoissonMixture", "PoissonMixture", "draw_counts", "rate_at"]
@@ -46,7 +45,7 @@ def draw_counts(
 
 
 @dataclass(frozen=True)
-class PoissonMixture(AbstractComponentMixture):
+class PoissonMixture(AbstractDiscreteMixture):
     """Predictive distribution of counts: ``sum_k w_k E Poisson(y | exp(u_k))``, ``u_k`` normal.
 
     Expectations over the log rates are sums over 21 nodes.
@@ -58,7 +57,7 @@ class PoissonMixture(AbstractComponentMixture):
         Posterior mean and variance of the log rate.
     """
 
-    is_discrete = True
+    values = "counts"
 
     weights: Float[np.ndarray, "experts rows"]
     log_rate: Float[np.ndarray, "experts rows"]
@@ -130,38 +129,6 @@ class PoissonMixture(AbstractComponentMixture):
         rows = np.arange(n_rows)
         spread = np.sqrt(self.variance)[chosen, rows] * rng.standard_normal((n, n_rows))
         return draw_counts(self.log_rate[chosen, rows] + spread, rng)
-
-    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> PoissonMixture:
-        """Return the distribution itself: counts have no other unit.
-
-        Raises
-        ------
-        DataError
-            For a shift, or a factor other than 1.
-        """
-        if np.any(shift) or factor != 1.0:
-            raise DataError(
-                f"counts cannot be shifted by {np.max(np.abs(shift)):g} or multiplied by "
-                f"{factor:g}",
-                hint="an offset belongs to the linear predictor of this family",
-            )
-        return self
-
-    def joined(self, others: Sequence[PoissonMixture]) -> PoissonMixture:
-        """Return the components at these rows, then at the rows of the others."""
-        return _concatenate((self, *others), axis=1)
-
-    def stacked(
-        self, others: Sequence[PoissonMixture], weights: Float[np.ndarray, " members"]
-    ) -> PoissonMixture:
-        """Mixture of these distributions: components of this one, then of the others."""
-        pairs = zip(weights, (self, *others), strict=True)
-        return _concatenate([replace(one, weights=w * one.weights) for w, one in pairs], axis=0)
-
-    def by_label(self, n_components: int) -> PoissonMixture:
-        """Return the weights of stacked components by label; rates are of the first."""
-        weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
-        return PoissonMixture(weights, self.log_rate[:n_components], self.variance[:n_components])
 
 
 @dataclass(frozen=True)
@@ -238,10 +205,3 @@ def _smallest(
         enough = (cdf(middle) >= q) & (middle >= 0.0)
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return high
-
-
-def _concatenate(parts: Sequence[PoissonMixture], axis: int) -> PoissonMixture:
-    """Mixture whose arrays are those of the parts, one after the other."""
-    names = [field.name for field in fields(PoissonMixture)]
-    arrays = {n: np.concatenate([getattr(one, n) for one in parts], axis=axis) for n in names}
-    return PoissonMixture(**arrays)
