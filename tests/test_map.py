@@ -76,6 +76,10 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/models/integrated_scales.py": ("models/test_reduced_mixture.py",),
     "bayesvb/models/mixture_rows.py": ("models/test_reduced_mixture.py",),
     "bayesvb/models/reduced_gates.py": ("models/test_reduced_mixture.py",),
+    "bayesvb/variational/linear_predictors.py": (
+        "conformance/test_gates.py",
+        "models/test_scaled_mixture.py",
+    ),
     "bayesvb/variational/reduced_space.py": ("models/test_reduced_mixture.py",),
     "bayesvb/engines/run_log.py": ("estimators/test_checkpoint.py",),
     "bayesvb/engines/run_state.py": ("estimators/test_checkpoint.py",),
@@ -222,10 +226,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/gates/base.py": ("conformance/test_gates.py",),
     "bayesvb/gates/drawn_logits.py": ("estimators/test_groups_in_weights.py",),
     "bayesvb/gates/gaussian_logits.py": ("conformance/test_gates.py",),
-    "bayesvb/gates/logit_stats.py": (
-        "conformance/test_gates.py",
-        "models/test_scaled_mixture.py",
-    ),
     "bayesvb/gates/softmax.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax_bouchard.py": ("conformance/test_product.py",),
     "bayesvb/gates/softmax_jensen.py": ("conformance/test_gates.py",),

@@ -1,6 +1,6 @@
 """Experts: what a component says of a row, one likelihood per file.
 
-May import: errors, linear, numerics, data, factors, variational, distributions, gates.
+May import: errors, linear, numerics, data, factors, variational, distributions.
 """
 
 from __future__ import annotations

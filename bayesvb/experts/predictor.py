@@ -25,11 +25,10 @@ from bayesvb.experts.regression import (
     coefficients_parameter,
 )
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitCoordinates, logit_moments
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import effective_dof, unpack
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.gates.gaussian_logits import LogitCoordinates
 from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.linear_predictors import LogitCoordinates
 from bayesvb.variational.local import Draws
 
 

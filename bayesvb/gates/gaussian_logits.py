@@ -5,12 +5,10 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float
-from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import design_of
@@ -19,18 +17,16 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
 from bayesvb.gates.drawn_logits import drawn_logit_effects, effect_keys, logit_covariance_at
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import (
-    linear_at,
     lower_pairs,
-    times,
     unpack,
 )
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.special import softmax_spread
-from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
+from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
@@ -244,78 +240,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
 
 
 @dataclass(frozen=True)
-class LogitCoordinates(AbstractCoordinates):
-    """``A' (g - m)`` with ``A A'`` the precision; linear in the coefficients already.
-
-    Of the coefficients that all rows share: effects of groups follow them, as statistics do.
-    """
-
-    posterior: Normal
-
-    @cached_property
-    def law(self) -> Normal:
-        """Marginal law of the coefficients that all rows share."""
-        return self.posterior.shared
-
-    @property
-    def root(self) -> Float[np.ndarray, "logits terms terms"]:
-        """Cholesky factor of the precision."""
-        return np.linalg.cholesky(self.law.precision)
-
-    @property
-    def size(self) -> int:
-        """Number of coefficients."""
-        return int(self.law.mean.size)
-
-    def expectations(self) -> Float[np.ndarray, " entries"]:
-        """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
-        return entries(-0.5 * self.posterior.second_moments(), self.posterior.mean)
-
-    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """What a unit tilt of each adds to the statistics: columns of the root, to linear ones.
-
-        Each at the logit to which it belongs; effects of groups are not touched.
-        """
-        n_logits, n_terms = self.law.mean.shape
-        linear = block_diag(*np.swapaxes(self.root, -1, -2))
-        linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
-        n_effects = self.posterior.mean.shape[1] - n_terms
-        linear = np.pad(linear, [(0, 0), (0, 0), (0, n_effects)])
-        no_curvature = np.zeros((len(linear), *self.posterior.second_moments().shape))
-        return perturbation_rows(no_curvature, linear)
-
-    def centre_slopes(
-        self, change: Float[np.ndarray, "changes entries"]
-    ) -> Float[np.ndarray, "changes coordinates"]:
-        """``A'`` times changes of ``E[g]``."""
-        mean = self.posterior.mean
-        shift = change[:, -mean.size :].reshape(len(change), *mean.shape)
-        shift = shift[..., : self.law.mean.shape[1]]
-        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(change), -1)
-
-    def standard(
-        self, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, "draws coordinates"]:
-        """``A' (g - m)``."""
-        shift = draws - self.law.mean
-        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(draws), -1)
-
-    def parameters(
-        self, standard: Float[np.ndarray, "draws coordinates"]
-    ) -> Float[np.ndarray, "draws logits terms"]:
-        """``m + A'^-1 z``."""
-        shape = (len(standard), *self.law.mean.shape)
-        upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))
-        return np.asarray(self.law.mean + times(upper, standard.reshape(shape)))
-
-    def log_volume(
-        self, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, " draws"]:
-        """Constant."""
-        return np.zeros(len(draws))
-
-
-@dataclass(frozen=True)
 class ContrastCoordinates(AbstractCoordinates):
     """Those of the coefficients that are orthogonal to a shift of all logits.
 
@@ -391,18 +315,6 @@ def slopes_in_means(
     by_mean = second[:, n:] - second[:, :n] * logit  # squares fall with the mean's own
     within = by_mean[n:] - logit[:, None] * by_mean[:n] - np.eye(n)[..., None] * first[:n]
     return (first[n:] - logit * first[:n]).T, np.moveaxis(within, -1, 0), first[:n]
-
-
-def logit_moments(
-    posterior: LogitLaw, design: AbstractDesign
-) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
-    """Means and variances of the logits of every row.
-
-    The posterior is the same for all rows, or has one for each on a leading axis.
-    """
-    mean = posterior.mean
-    logit = design.predict(mean) if mean.ndim == 2 else linear_at(mean, design.columns)
-    return logit, design.quadratic(posterior.operator)
 
 
 def logit_prior_rows(prior: Normal, scaling: Scaling, terms: Sequence[str]) -> list[PriorRow]:

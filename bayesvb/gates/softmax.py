@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
+from bayesvb.gates.gaussian_logits import LogitLaw
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
     NormaliserDerivatives,
@@ -18,6 +18,7 @@ from bayesvb.gates.softmax_base import (
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import softmax_spread
+from bayesvb.variational.linear_predictors import logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
 

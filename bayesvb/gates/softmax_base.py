@@ -18,17 +18,15 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
     ContrastCoordinates,
-    LogitCoordinates,
     LogitLaw,
     Slopes,
-    logit_moments,
     logit_prior_rows,
 )
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import expected_softmax, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 
 CELLS = 1 << 15
 """Draws times experts times rows whose weights are made together: arrays of 256 KiB."""

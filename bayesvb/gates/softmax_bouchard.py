@@ -9,12 +9,12 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
-from bayesvb.gates.logit_stats import LogitStats
+from bayesvb.gates.gaussian_logits import LogitLaw
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate, centred_sums
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import jaakkola
+from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
 SHIFT_STEPS = 60

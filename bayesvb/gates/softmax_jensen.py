@@ -9,8 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.gaussian_logits import LogitLaw, logit_moments
-from bayesvb.gates.logit_stats import LogitStats
+from bayesvb.gates.gaussian_logits import LogitLaw
 from bayesvb.gates.softmax_base import (
     AbstractSoftmaxGate,
     NormaliserDerivatives,
@@ -18,6 +17,7 @@ from bayesvb.gates.softmax_base import (
 )
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import log_sum_exp, softmax_spread
+from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
 

@@ -14,20 +14,13 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
-from bayesvb.gates.gaussian_logits import (
-    AbstractLogitGate,
-    LogitCoordinates,
-    LogitLaw,
-    Slopes,
-    logit_moments,
-    logit_prior_rows,
-)
-from bayesvb.gates.logit_stats import LogitStats
+from bayesvb.gates.gaussian_logits import AbstractLogitGate, LogitLaw, Slopes, logit_prior_rows
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
 CELLS = 1 << 15

@@ -1,4 +1,4 @@
 """The contract between models and engines: statistics in, posterior out.
 
-May import: data, numerics.
+May import: data, factors, linear, numerics.
 """

@@ -14,9 +14,9 @@ from bayesvb.engines.base import Budget, EngineResult, one_pass
 from bayesvb.engines.cavi import Cavi, cavi
 from bayesvb.engines.settled_response import joined, settled_response, stepped
 from bayesvb.errors import ConvergenceWarning
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.numerics.streams import Streams
 from bayesvb.sensitivity.covariance import linear_response, response_or_direction
+from bayesvb.variational.linear_predictors import LogitStats
 
 FORMULA = "y ~ x + z | gating(x)"
 

@@ -4,9 +4,9 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from bayesvb.factors import Normal
-from bayesvb.gates.gaussian_logits import LogitCoordinates
 from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.variational.coordinates import NoCoordinates
+from bayesvb.variational.linear_predictors import LogitCoordinates
 
 
 class OfExperts(LogitCoordinates):

@@ -16,7 +16,6 @@ from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
@@ -26,6 +25,7 @@ from bayesvb.models.network.shared_products import PairedProducts
 from bayesvb.models.network.state import NetworkPosterior, NetworkStats
 from bayesvb.numerics.linalg import quadratic_weights
 from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
+from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace

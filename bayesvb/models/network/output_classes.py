@@ -9,7 +9,6 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.models.network.class_probabilities import (
     FEW_POINTS,
     class_probabilities,
@@ -38,6 +37,7 @@ from bayesvb.models.network.output import (
 from bayesvb.models.network.stick_labels import LabelEvidence, StickLabels
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import log_sum_exp
+from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.supports import AbstractSupport, Real
 
 CONDITIONAL_PASSES = 2

@@ -10,7 +10,6 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.logit_stats import LogitStats
 from bayesvb.models.network.experts import LatentPrior
 from bayesvb.models.network.latents import settle_shared
 from bayesvb.models.network.output import (
@@ -24,6 +23,7 @@ from bayesvb.models.network.output_classes import ClassLatentPosterior, ClassOut
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.linalg import pack
 from bayesvb.numerics.packed_matrices import diagonal_numbers
+from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.supports import AbstractSupport
 
 LEAST_WEIGHT = 1e-8

@@ -9,7 +9,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.linear import LinearStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.logit_stats import LogitStats
+from bayesvb.variational.linear_predictors import LogitStats
 
 
 @dataclass(frozen=True)

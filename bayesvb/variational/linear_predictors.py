@@ -1,0 +1,160 @@
+"""Linear predictors with Gaussian coefficients: statistics, moments and standard coordinates.
+
+Logits of gates and predictors of experts are linear in their coefficients, and the posterior of
+these is Gaussian; both take their sums, moments and coordinates from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from jaxtyping import Float
+from scipy.linalg import block_diag
+
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.linalg import linear_at, packed_diagonal, times, with_diagonal
+from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
+
+
+@dataclass(frozen=True)
+class LogitStats(SufficientStats):
+    """What rows add to the natural parameters of a gate with linear, Gaussian logits.
+
+    Attributes
+    ----------
+    curvature : ndarray, shape (logits, packed)
+        Sum of ``w x x'``, packed as the design packs it: what rows add to each precision.
+    linear : ndarray, shape (logits, terms)
+        What the rows add to each precision times mean.
+    """
+
+    curvature: Float[np.ndarray, "*many logits packed"]
+    linear: Float[np.ndarray, "*many logits terms"]
+
+    @classmethod
+    def of_rows(
+        cls,
+        design: AbstractDesign,
+        curvature: Float[np.ndarray, "logits rows"],
+        linear: Float[np.ndarray, "logits rows"],
+    ) -> LogitStats:
+        """Sums from the per-row weights of ``x x'`` and of ``x``."""
+        return cls(design.gram(curvature), design.cross(linear))
+
+    @classmethod
+    def by_row(
+        cls,
+        design: AbstractDesign,
+        curvature: Float[np.ndarray, "logits rows"],
+        linear: Float[np.ndarray, "logits rows"],
+    ) -> LogitStats:
+        """Return what each row adds."""
+        return cls(design.gram_by_row(curvature), design.cross_by_row(linear))
+
+    def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LogitStats:
+        """Sums with these added to the squares of the terms of every logit."""
+        return replace(self, curvature=with_diagonal(self.curvature, more[..., None, :]))
+
+    @property
+    def squares(self) -> Float[np.ndarray, "*many terms"]:
+        """Squares of the terms, summed over logits."""
+        diagonal = packed_diagonal(self.linear.shape[-1])
+        return np.asarray(self.curvature[..., diagonal].sum(axis=-2))
+
+    def permuted(self, order: Sequence[int]) -> LogitStats:
+        """Statistics of the logits in another order."""
+        index = np.asarray(order)
+        return LogitStats(self.curvature[index], self.linear[index])
+
+    def posterior(self, prior: Normal) -> Normal:
+        """Posterior of the coefficients: prior plus what the rows add."""
+        return prior.plus(self.curvature, self.linear)
+
+
+def logit_moments(
+    posterior: Normal, design: AbstractDesign
+) -> tuple[Float[np.ndarray, "logits rows"], Float[np.ndarray, "logits rows"]]:
+    """Means and variances of the logits of every row.
+
+    The posterior is the same for all rows, or has one for each on a leading axis.
+    """
+    mean = posterior.mean
+    logit = design.predict(mean) if mean.ndim == 2 else linear_at(mean, design.columns)
+    return logit, design.quadratic(posterior.operator)
+
+
+@dataclass(frozen=True)
+class LogitCoordinates(AbstractCoordinates):
+    """``A' (g - m)`` with ``A A'`` the precision; linear in the coefficients already.
+
+    Of the coefficients that all rows share: effects of groups follow them, as statistics do.
+    """
+
+    posterior: Normal
+
+    @cached_property
+    def law(self) -> Normal:
+        """Marginal law of the coefficients that all rows share."""
+        return self.posterior.shared
+
+    @property
+    def root(self) -> Float[np.ndarray, "logits terms terms"]:
+        """Cholesky factor of the precision."""
+        return np.linalg.cholesky(self.law.precision)
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients."""
+        return int(self.law.mean.size)
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
+        return entries(-0.5 * self.posterior.second_moments(), self.posterior.mean)
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """What a unit tilt of each adds to the statistics: columns of the root, to linear ones.
+
+        Each at the logit to which it belongs; effects of groups are not touched.
+        """
+        n_logits, n_terms = self.law.mean.shape
+        linear = block_diag(*np.swapaxes(self.root, -1, -2))
+        linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
+        n_effects = self.posterior.mean.shape[1] - n_terms
+        linear = np.pad(linear, [(0, 0), (0, 0), (0, n_effects)])
+        no_curvature = np.zeros((len(linear), *self.posterior.second_moments().shape))
+        return perturbation_rows(no_curvature, linear)
+
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """``A'`` times changes of ``E[g]``."""
+        mean = self.posterior.mean
+        shift = change[:, -mean.size :].reshape(len(change), *mean.shape)
+        shift = shift[..., : self.law.mean.shape[1]]
+        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(change), -1)
+
+    def standard(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, "draws coordinates"]:
+        """``A' (g - m)``."""
+        shift = draws - self.law.mean
+        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(draws), -1)
+
+    def parameters(
+        self, standard: Float[np.ndarray, "draws coordinates"]
+    ) -> Float[np.ndarray, "draws logits terms"]:
+        """``m + A'^-1 z``."""
+        shape = (len(standard), *self.law.mean.shape)
+        upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))
+        return np.asarray(self.law.mean + times(upper, standard.reshape(shape)))
+
+    def log_volume(
+        self, draws: Float[np.ndarray, "draws logits terms"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Constant."""
+        return np.zeros(len(draws))
