@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import re
 import sys
-import unicodedata
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -30,6 +30,12 @@ SHOWN = 400
 
 REPLACED = "\N{REPLACEMENT CHARACTER}"
 """Shown in place of what would move the carets, or the words, of a message."""
+
+CONTROLS = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
+    "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+"""Controls, line separators, tags, what turns the direction of text, halves of characters."""
 
 
 class BayesVBError(ValueError):
@@ -101,15 +107,22 @@ def _marked(text: str, at: tuple[int, int] | None) -> list[str]:
 
 
 def without_controls(text: str) -> str:
-    """Return the text with control characters replaced, which a terminal would obey.
+    r"""Return the text with numbers for the signs that a terminal would obey, or that move others.
 
-    Line ends stay.
+    Inside a string of JSON the number means the sign.
+
+    Examples
+    --------
+    >>> print(without_controls("pay \u202e100"))
+    pay \u202e100
     """
-    controls = ("Cc", "Cf", "Cs", "Zl", "Zp")
-    return "".join(
-        REPLACED if unicodedata.category(sign) in controls and sign != "\n" else sign
-        for sign in text
-    )
+    return CONTROLS.sub(_number, text)
+
+
+def _number(sign: re.Match[str]) -> str:
+    r"""``\uXXXX`` for each of the one or two UTF-16 units of a sign."""
+    units = sign[0].encode("utf-16-be", "surrogatepass").hex()
+    return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))
 
 
 class ConvergenceWarning(UserWarning):

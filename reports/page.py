@@ -15,6 +15,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from bayesvb.engines.side_by_side import side_by_side
+from bayesvb.errors import without_controls
 from bayesvb.numerics.runtime import processors
 from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.checks.table import fit_checks, ordered
@@ -22,7 +23,7 @@ from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import leave_rows_out
 from bayesvb.storage.arviz_objects import import_arviz
 
-from .cells.markup import code, visible
+from .cells.markup import code
 from .cells.numerals import numeral, percent
 from .cells.plain import Summary, numbers_only, plain
 from .figures.shared_styles import rules, shared_styles, with_classes
@@ -235,7 +236,7 @@ def html(summary: Summary) -> str:
     titles = {name: section.title for name, section in SECTIONS.items()}
     style = resources.files("bayesvb.reports").joinpath("static/report.css")
     template = _environment().get_template("page.html")
-    return visible(
+    return without_controls(
         template.render(
             summary=summary,
             titles=titles,

@@ -859,7 +859,7 @@ class Fit(AbstractFit):
         """
         from bayesvb.reports.paragraphs import paragraphs
 
-        return str(paragraphs(self))
+        return without_controls(str(paragraphs(self)))
 
     @checked
     def table(self, format: str = "markdown", *, prob: float = PROB) -> str:

@@ -16,7 +16,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.labels import levels_as_known, match_labels
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.errors import DataError, FormulaError
+from bayesvb.errors import DataError, FormulaError, without_controls
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
 from bayesvb.formula.checks import ranges, require_finite, require_squares, warn_levels
@@ -246,7 +246,7 @@ def fit_encoder(
         own[part] = fit_own_columns(bound.parts[part], numbers, table, found, most_effects=most)
         made[part] = own[part].beside(made[part], numbers, table, found)
         placed[part] = own[part].places(numbers, table, found)
-        names[part] = (*names[part], *own[part].names)
+        names[part] = tuple(map(without_controls, (*names[part], *own[part].names)))
         _check_names(bound.formula, part, names[part])
     each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:

@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, without_controls
 from bayesvb.formula.columns import with_own_names
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.term_blocks import TermBlock
@@ -172,6 +172,6 @@ def _labels(groups: Int[np.ndarray, " groups"], levels: Sequence[pd.Index | None
     for known in reversed(levels):
         names = [] if known is None else list(known)
         rest, place = np.divmod(rest, max(len(names), 1))
-        each = [str(names[one]) for one in place]
+        each = [without_controls(str(names[one])) for one in place]
         found = [f"{a}:{b}" if b else a for a, b in zip(each, found, strict=True)]
     return found

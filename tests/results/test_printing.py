@@ -290,6 +290,7 @@ def test_control_characters_of_names_and_levels_reach_no_terminal():
     )
     fit = bvb.DensityRegression("y ~ .", data, n_components=1).fit(seed=1, restarts=1, draws=50)
     effects = bvb.effects.predictions(fit, ["g"])
-    for shown in (fit, fit.model, effects):
-        for text in (str(shown), repr(shown), shown._repr_html_()):
-            assert text.count("\n") > 0 and not set(text) & set("\x1b\x07\u202e")
+    shown = (fit, fit.model, effects, fit.check(), fit.summary(), fit.prior_sensitivity())
+    texts = [text for one in shown for text in (str(one), repr(one), one._repr_html_())]
+    for text in (*texts, fit.report_text(), fit.table()):
+        assert text.count("\n") > 0 and not set(text) & set("\x1b\x07\u202e")

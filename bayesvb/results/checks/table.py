@@ -14,7 +14,7 @@ from jaxtyping import Int
 from scipy.special import ndtr
 
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.errors import ignoring_user_warnings
+from bayesvb.errors import ignoring_user_warnings, without_controls
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.accuracy import (
     against_least_squares,
@@ -325,7 +325,8 @@ class CheckTable(pd.DataFrame):
         many = "1 check" if len(self) == 1 else f"{len(self)} checks"
         parts = [f"Verdict: {self.attrs['verdict']} ({many}, {in_order} in order)"]
         groups = [self[self["group"] == group] for group in GROUPS]
-        return "\n\n".join(parts + [_group_text(rows) for rows in groups if len(rows)])
+        texts = [_group_text(rows) for rows in groups if len(rows)]
+        return without_controls("\n\n".join(parts + texts))
 
     __repr__ = __str__
 
