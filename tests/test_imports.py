@@ -96,12 +96,14 @@ def test_type_checkers_see_the_names_that_the_interpreter_sees():
 
 
 @pytest.mark.heavy
-def test_every_module_can_be_imported_first():
+def test_a_module_of_every_folder_can_be_imported_first():
     # A circular import shows only when the wrong module comes first. It cannot arise while
     # test_layers.py passes; this looks at what the interpreter does, not at what is written.
     program = (
         "import importlib.util, pkgutil, sys, bayesvb\n"
-        "for module in pkgutil.walk_packages(bayesvb.__path__, 'bayesvb.'):\n"
+        "modules = pkgutil.walk_packages(bayesvb.__path__, 'bayesvb.')\n"
+        "last = {module.name.rpartition('.')[0]: module for module in modules}\n"
+        "for module in last.values():\n"
         "    for name in [n for n in sys.modules if n.startswith('bayesvb.')]:\n"
         "        del sys.modules[name]\n"
         "    lacks = '.skpro' in module.name and not importlib.util.find_spec('skpro')\n"

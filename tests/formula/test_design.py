@@ -173,6 +173,12 @@ def test_names_of_columns_appear_as_the_formula_has_them():
     assert design_of("log(log) ~ 1").response_names == ("log(log)",)
 
 
+def test_a_logical_column_is_a_number_unless_it_is_marked():
+    data = DATA.assign(b=DATA["z"] > 0)
+    assert design_of("y ~ 0 + b", data).terms["mean"] == ("b",)
+    assert design_of("y ~ 0 + C(b)", data).terms["mean"] == ("C(b)[False]", "C(b)[True]")
+
+
 def test_values_are_those_of_the_textbook():
     design = design_of("y ~ x1*k + scale(x2) | C(g, contr.sum)")
     x1, k, x2 = DATA["x1"], DATA["k"], DATA["x2"]
