@@ -13,6 +13,7 @@ from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.data.frames import columns_of, missing_rows, nearest
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.response_columns import with_response_columns
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 from bayesvb.numerics.linalg import products, unpack
@@ -165,7 +166,9 @@ def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
     for groups in _cut(ends):
         own = rows.take(order[ends[groups.start] - sizes[groups.start] : ends[groups.stop - 1]])
         starts = np.cumsum(sizes[groups]) - sizes[groups]
-        members = Members(replace(own, designs={MEAN: own.designs[MEAN]}, weight=None), starts)
+        members = Members(
+            replace(own, designs=with_response_columns(own, (MEAN,)), weight=None), starts
+        )
         known = rows.take(first[groups])
         designs = {part: x for part, x in known.designs.items() if part == GATING}
         designs |= {SUMMARY: own_coefficients(members)}

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 
 SAMPLE_ROWS = 2000
 """Rows from which a start is made; more do not change it noticeably."""
@@ -86,7 +87,8 @@ class ResidualSlices(AbstractPartition):
 
 def features(block: Block) -> Float[np.ndarray, "columns rows"]:
     """Responses, then the columns of every part."""
-    apart = (GROUP_ROWS, GATE_GROUPS, *(name for name in block.designs if name.endswith(PRODUCTS)))
+    products = [name for name in block.designs if name.endswith(PRODUCTS)]
+    apart = (GROUP_ROWS, GATE_GROUPS, *RESPONSE_COLUMNS, *products)
     designs = [matrix for name, matrix in block.designs.items() if name not in apart]
     return np.concatenate([block.response, *designs])
 

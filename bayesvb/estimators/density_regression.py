@@ -177,7 +177,7 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("gate", gate, tuple(GATES))
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
-        parsed = parse_formula(formula, parts=tuple(PARTS), offset=True)
+        parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
         priors = priors or Priors()
         rows = RowOptions(weights, weight_type, missing, context, group)
         check_count("n_components", n_components)

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import FormulaError
 from bayesvb.estimators.priors import Priors
@@ -18,7 +19,7 @@ from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import MOST_GROUPS
-from bayesvb.formula.parser import Formula
+from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
@@ -136,6 +137,24 @@ def check_parts(formula: Formula, family: str, read: tuple[str, ...]) -> None:
             )
 
 
+def check_response_columns(formula: Formula, family: str, read: tuple[str, ...]) -> None:
+    """Raise for a response of several numbers per row that a family does not have.
+
+    Raises
+    ------
+    FormulaError
+    """
+    call = formula.read[RESPONSE].call
+    if call is not None and call.form.further not in read:
+        name = call.form.name
+        raise FormulaError(
+            formula.text,
+            f"family={family!r} has no {name}(...)",
+            formula.place(name),
+            "choose a family that has it: see docs/responses.md",
+        )
+
+
 def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
@@ -148,6 +167,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         dof=priors.dof,
         standardised=priors.standardize,
         further_terms={name: len(terms) for name, terms in further_terms(design).items()},
+        response_columns=tuple(RESPONSE_COLUMNS.keys() & design.matrices.keys()),
     )
     groups = design.groups
     if groups is not None:
@@ -155,4 +175,5 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         prior = replace(prior, n_effects=n_effects, n_groups=n_groups)
     experts = EXPERTS[family](prior)
     check_parts(design.formula, family, experts.parts)
+    check_response_columns(design.formula, family, experts.response_columns)
     return experts

@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales, gapped_block, variables_block
 from bayesvb.data.streamed_rows import EncodedRows
@@ -20,7 +21,12 @@ from bayesvb.errors import DataError
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE
-from bayesvb.formula.passes.design_rows import TARGET, AbstractDesignRows, distinct_parts
+from bayesvb.formula.passes.design_rows import (
+    INFINITE,
+    TARGET,
+    AbstractDesignRows,
+    distinct_parts,
+)
 
 Experts = AbstractRegressionExperts[Any, Any]
 
@@ -60,6 +66,8 @@ def regression_scales(
         parts[name] = parts[name].with_numbers_kept(0)
     centred = parts[MEAN].intercept is not None
     scaling = family.response_scaling(rows.responses, centred=centred, active=active)
+    for name in RESPONSE_COLUMNS.keys() & rows.design.matrices.keys():
+        parts[name] = RESPONSE_COLUMNS[name].scaling(scaling)
     return Scales(parts, scaling, rows.moments[TARGET].weight, family.reads_offset)
 
 
@@ -71,9 +79,23 @@ def _check_values(rows: AbstractDesignRows, family: Experts) -> None:
     described.check(
         ends, names, has_offset=rows.design.offset is not None and not family.reads_offset
     )
+    if INTERVAL in rows.design.matrices:
+        _check_intervals(rows)
     if described.is_discrete:
         for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
+
+
+def _check_intervals(rows: AbstractDesignRows) -> None:
+    """Raise if no row says how far the response goes up, or down."""
+    farthest = rows.moments[INTERVAL].highest
+    for end, side in zip(farthest, ("left", "right"), strict=True):
+        if end == INFINITE:
+            raise DataError(
+                f"all rows are {side} censored: the likelihood has no maximum",
+                hint="is the status the other way round? cens(y, status) takes 1 or true for right "
+                "censored, Surv(time, event) takes 1 or true for seen",
+            )
 
 
 def network_scales(active: bool, rows: AbstractDesignRows) -> Scales:
@@ -98,7 +120,7 @@ def _parts(rows: AbstractDesignRows, *, active: bool, together: bool) -> dict[st
             together=units.get(part, ()),
             orthogonal=bases.get(part, ()),
         )
-        for part, first in distinct_parts(design.matrices).items()
+        for part, first in distinct_parts(design.covariate_matrices).items()
     }
 
 

@@ -49,6 +49,8 @@ class RegressionPrior:
         Number of terms of the parts that experts read besides the mean.
     n_effects, n_groups : int
         Effects of each group, and groups, where effects have no columns.
+    response_columns : tuple of str
+        Kinds of further columns of the response, names of ``RESPONSE_COLUMNS``.
     """
 
     n_responses: int
@@ -62,6 +64,7 @@ class RegressionPrior:
     further_terms: Mapping[str, int] = field(default_factory=dict)
     n_effects: int = 0
     n_groups: int = 0
+    response_columns: tuple[str, ...] = ()
 
     @property
     def operator(self) -> AbstractPrecision:
@@ -134,6 +137,9 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
 
     response: ClassVar[Response] = CONTINUOUS
     """Values that the response can take, and the words for them."""
+
+    response_columns: ClassVar[tuple[str, ...]] = ()
+    """Kinds of further columns of the response that the experts read, each a design of a block."""
 
     reads_offset: ClassVar[bool] = False
     """Whether an offset is added to the linear predictor, and not subtracted from the response."""

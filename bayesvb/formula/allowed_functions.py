@@ -48,6 +48,9 @@ CONTR = ("treatment", "SAS", "sum", "helmert", "diff", "poly", "custom")
 
 # Known from elsewhere: what to write here.
 ELSEWHERE: Mapping[str, str] = {
+    "cens": "it is all that stands left of `~`, transforms inside: cens(log(y), status) ~ x",
+    "Surv": "it is all that stands left of `~`, transforms inside: Surv(log(time), event) ~ x",
+    "rounded": "it is all that stands left of `~`, transforms inside: rounded(log(y), 0.5) ~ x",
     "lag": "it depends on the order of the rows: make the column in the data first",
     "Q": "write the column in backquotes: `my column`",
     "ns": "a natural cubic spline is cr(x, df=4, constraints='center')",

@@ -24,6 +24,7 @@ from bayesvb.formula.expressions import Code, NameUse
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.missing import MissingValues, check_rows, usable_rows
 from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.response_forms import ResponseCall
 from bayesvb.formula.responses import Classes, ResponseKind, class_column, classes_of
 from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.special_terms import OFFSET
@@ -168,6 +169,19 @@ class BoundFormula:
         """Columns in the roles that they have in parts, each once."""
         return list(dict.fromkeys(role for part in parts for role in self.parts[part].roles))
 
+    @property
+    def call(self) -> ResponseCall | None:
+        """How a response of several numbers per row is written."""
+        return self.formula.read[RESPONSE].call if RESPONSE in self.parts else None
+
+    def absent(self, columns: Mapping[str, pd.Series]) -> dict[str, Bool[np.ndarray, " rows"]]:
+        """Rows that lack a value, by column; upper ends of intervals may be absent."""
+        may_lack = {role.column for role in self.roles(list(self.parts)) if role.role == "upper"}
+        may_lack -= {role.column for role in self.roles(list(self.parts)) if role.role != "upper"}
+        return {
+            name: missing_rows(column) for name, column in columns.items() if name not in may_lack
+        }
+
     def encoded(self, *, response: bool) -> list[str]:
         """Parts that need a matrix of their own, the response's last if it holds numbers."""
         parts = list(dict.fromkeys(self.same_as.values()))
@@ -186,7 +200,7 @@ class BoundFormula:
             If a column is absent or occurs twice.
         """
         columns = self.dates.in_days(self._columns(frame, response=response))
-        absent = {name: missing_rows(column) for name, column in columns.items()}
+        absent = self.absent(columns)
         usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
         return UsableRows(frame.index, usable, _kept(columns, usable))
 
@@ -242,7 +256,7 @@ def bind(
     read = {role.column for role in bound.roles(list(bound.parts))}
     names = [name for name in dict.fromkeys(frame.columns) if name in read]
     given = columns_of(frame, names, whose="the data")
-    absent = {name: missing_rows(column) for name, column in given.items()}
+    absent = bound.absent(given)
     usable = usable_rows(absent, len(frame), keep=bound.keeps_missing)
     bound = replace(bound, dates=Dates.of(given, usable))
     columns = bound.dates.in_days(given)

@@ -194,7 +194,7 @@ def _check_response(found: Ranges, names: Sequence[str]) -> None:
 
 def _check_width(bound: BoundFormula, names: Sequence[str]) -> None:
     """Refuse a term of the response that is several columns."""
-    if len(names) != len(bound.parts[RESPONSE].terms):
+    if bound.call is None and len(names) != len(bound.parts[RESPONSE].terms):
         formula = bound.formula
         why = "a response has one column per term"
         raise FormulaError(formula.text, why, formula.place(formula.response or ""))
@@ -207,7 +207,7 @@ def _check_offset(bound: BoundFormula, names: Sequence[str]) -> None:
     if len(names) != len(bound.parts[OFFSET].factors):
         why = "an offset is one number per row, and this one is several columns"
         raise FormulaError(formula.text, why, place)
-    if len(bound.parts[RESPONSE].factors) > 1:
+    if bound.call is None and len(bound.parts[RESPONSE].factors) > 1:
         raise FormulaError(
             formula.text,
             "an offset belongs to one response, and there are several",

@@ -17,12 +17,17 @@ from bayesvb.formula.expressions import Role
 
 __all__ = ["ColumnRole", "roles_in", "with_own_names"]
 
-ALIAS = re.compile(r"_bvb_(lookup|value|levels|groups|hashed)_((?:[0-9a-f]{2})*)_")
+ALIAS = re.compile(
+    r"_bvb_(lookup|value|levels|groups|hashed|status|event|upper)_((?:[0-9a-f]{2})*)_"
+)
 
 
 @dataclass(frozen=True, order=True)
 class ColumnRole:
-    """A column in one of its roles: alone, in arithmetic, in C() or hashed(), right of a bar."""
+    """A column in one of its roles: alone, in arithmetic, in C() or hashed(), right of a bar.
+
+    Some roles occur in responses only: see ``RESPONSE_ROLES``.
+    """
 
     column: str
     role: Role
@@ -34,6 +39,8 @@ class ColumnRole:
 
     def has_levels(self, columns: Mapping[str, pd.Series]) -> bool:
         """Whether the column is text, or stands inside C() or right of a bar."""
+        if self.role in ("status", "event", "upper"):
+            return False
         marked = self.role in ("levels", "groups")
         return marked or kind_of(columns[self.column], self.column) == "levels"
 

@@ -16,6 +16,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices, warn_of_ids
@@ -112,7 +113,8 @@ class Design:
     levels : tuple of str or None
         Labels of the classes of a categorical response; ``classes`` holds them as values.
     matrices : mapping of str to array
-        Part -> array of shape (rows, terms) in C order.
+        Part -> array of shape (rows, terms) in C order. Further columns of the response are
+        matrices too, by the names of ``RESPONSE_COLUMNS``.
     terms : mapping of str to tuple of str
         Part -> names of the columns of its matrix. Effects of very many groups have a matrix
         ``GROUP_ROWS``, those on the weights ``GATE_GROUPS``, with the number of each row's group
@@ -267,11 +269,18 @@ class Design:
 
     def rows_at(self, positions: Int[np.ndarray, " chosen"], *, response: bool = False) -> Rows:
         """Some of the rows used, after the formula."""
-        matrices = {part: matrix[positions] for part, matrix in self.matrices.items()}
+        own = self.matrices if response else self.covariate_matrices
+        matrices = {part: matrix[positions] for part, matrix in own.items()}
         given = self.response[positions] if response and self.response is not None else None
         offset = None if self.offset is None else self.offset[positions]
         complete = np.ones(len(positions), dtype=bool)
         return Rows(self.index[positions], complete, matrices, given, offset)
+
+    @property
+    def covariate_matrices(self) -> Mapping[str, Float[np.ndarray, "rows _"]]:
+        """Matrices without the further columns of the response."""
+        own = self.matrices
+        return {name: matrix for name, matrix in own.items() if name not in RESPONSE_COLUMNS}
 
     @property
     def covariates(self) -> tuple[str, ...]:
@@ -398,7 +407,8 @@ class Design:
         target: Response | None = made.get(RESPONSE)
         if response and self.classes:
             target = self.classes.codes(rows.columns[self.classes.column])
-        matrices = {part: made[bound.same_as.get(part, part)] for part in self.matrices}
+        parts = [name for name in self.matrices if response or name not in RESPONSE_COLUMNS]
+        matrices = {part: made[bound.same_as.get(part, part)] for part in parts}
         return Rows(rows.given, rows.usable, matrices, target, _summed(made))
 
 
@@ -460,8 +470,8 @@ def build_design(
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
     encoder, made = fit_encoder(bound, rows, most_effects=most_effects)
-    groups = {name: made.pop(name) for name in encoder.places}
-    own_names = {part: encoder.blank_names(response=False)[part] for part in groups}
+    apart = {name: made.pop(name) for name in (*encoder.places, *encoder.further)}
+    own_names = {part: encoder.blank_names(response=True)[part] for part in apart}
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
     for role, found in encoder.levels.items() if warn else ():
@@ -473,7 +483,7 @@ def build_design(
         response=classes.codes(rows.columns[classes.column]) if classes else target,
         response_names=encoder.names.get(RESPONSE, (formula.response or "",) if classes else ()),
         levels=classes.labels if classes else None,
-        matrices={part: made[first] for part, first in bound.same_as.items()} | groups,
+        matrices={part: made[first] for part, first in bound.same_as.items()} | apart,
         terms={part: encoder.names[first] for part, first in bound.same_as.items()} | own_names,
         term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
         complete=rows.usable,

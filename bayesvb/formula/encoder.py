@@ -16,6 +16,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.labels import levels_as_known, match_labels
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.errors import DataError, FormulaError, without_controls
 from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
@@ -27,7 +28,8 @@ from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.marginality import orthogonal_terms
 from bayesvb.formula.matrices import evaluate, with_missing
 from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
-from bayesvb.formula.parser import Formula
+from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.response_values import RESPONSE_ROLES, response_columns
 from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
 
@@ -90,7 +92,16 @@ class Encoder:
         """Names of the columns of every matrix that ``encode`` makes."""
         parts = self.bound.encoded(response=response)
         own = {name: term.place_names for name, term in self.places.items()}
-        return {part: self.names[part] for part in parts} | own
+        further = self.further if response else {}
+        return {part: self.names[part] for part in parts} | own | further
+
+    @property
+    def further(self) -> dict[str, tuple[str, ...]]:
+        """Names of the further columns of the response, by the name of their matrix."""
+        call = self.bound.call
+        return (
+            {} if call is None else {call.form.further: RESPONSE_COLUMNS[call.form.further].names}
+        )
 
     def place_matrices(self, placed: Mapping[str, Float[np.ndarray, "rows _"] | None]) -> Matrices:
         """Groups of rows by the name of their matrix, from those of the terms of each part."""
@@ -195,9 +206,10 @@ class Encoder:
             made[part] = own.beside(made[part], numbers, table, self.levels, sampled=sampled)
             placed[part] = own.places(numbers, table, self.levels, sampled=sampled)
         made |= self.place_matrices(placed)
+        made |= response_matrices(bound, made)
         named = self.blank_names(response=response)
         for part, matrix in made.items():
-            if not checked:
+            if not checked or part in RESPONSE_COLUMNS:
                 continue
             if bound.keeps_missing:
                 made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
@@ -246,14 +258,26 @@ def fit_encoder(
         own[part] = fit_own_columns(bound.parts[part], numbers, table, found, most_effects=most)
         made[part] = own[part].beside(made[part], numbers, table, found)
         placed[part] = own[part].places(numbers, table, found)
-        names[part] = tuple(map(without_controls, (*names[part], *own[part].names)))
+        first = 1 if part == RESPONSE and bound.call is not None else None
+        shown = (*names[part][:first], *own[part].names)
+        names[part] = tuple(map(without_controls, shown))
         _check_names(bound.formula, part, names[part])
     each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:
         made |= {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
     encoder = Encoder(bound, each, names, found, own)
     _check_same_groups(encoder.places)
+    made |= response_matrices(bound, made)
     return encoder, made | encoder.place_matrices(placed)
+
+
+def response_matrices(bound: BoundFormula, made: Matrices) -> Matrices:
+    """The response and its further columns, from the columns of its arguments; none of others."""
+    call = bound.call
+    if call is None or RESPONSE not in made:
+        return {}
+    response, further = response_columns(call, made[RESPONSE])
+    return {RESPONSE: response[:, None], call.form.further: further}
 
 
 def _check_same_groups(places: Mapping[str, GroupPlaces]) -> None:
@@ -328,9 +352,10 @@ def role_table(
             own = levels(column, name) if known is None else levels_as_known(column, known, name)
             values[role.alias] = pd.Series(own)
         else:
-            found = numbers(column, name)
+            found = RESPONSE_ROLES.get(role.role, numbers)(column, name)
             if checked:
-                require_finite(found[~np.isnan(found)] if bound.keeps_missing else found, name)
+                may_lack = bound.keeps_missing or role.role == "upper"
+                require_finite(found[~np.isnan(found)] if may_lack else found, name)
             values[role.alias] = found
     return pd.DataFrame(values, index=pd.RangeIndex(len(rows)), copy=False)
 

@@ -24,10 +24,13 @@ from bayesvb.formula.allowed_functions import (
 )
 from bayesvb.formula.budget import too_costly
 
-__all__ = ["Code", "NameUse", "Role", "masked", "read_expression"]
+__all__ = ["Code", "NameUse", "Role", "masked", "read_expression", "span_of"]
 
-Role = Literal["lookup", "value", "levels", "groups", "hashed", "call"]
-"""Alone as a term, in arithmetic, inside C(), right of a bar, inside hashed(), or called."""
+Role = Literal[
+    "lookup", "value", "levels", "groups", "hashed", "call", "status", "event", "upper",
+]  # fmt: skip
+"""Alone as a term, in arithmetic, inside C(), right of a bar, inside hashed(), called, or an
+argument of a response of several numbers per row."""
 
 ARITHMETIC = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
@@ -241,24 +244,25 @@ class _Reader:
             self.refuse(node, f"{name}() takes {expected} {noun} here, and no keywords")
 
     def use(self, node: ast.Name, role: Role) -> NameUse:
-        start, stop = self.span(node)
+        start, stop = span_of(self.code, node)
         name = self.code[start:stop]
         if name.startswith("__"):
             self.refuse(node, "private names cannot stand in a formula")
         return NameUse(name.strip("`") if name.startswith("`") else name, role, start, stop)
 
-    def span(self, node: ast.expr | ast.keyword) -> tuple[int, int]:
-        """First character and the one after the last; the parser counts bytes of UTF-8."""
-        encoded = masked(self.code).encode()
-        ends = node.col_offset, node.end_col_offset or node.col_offset
-        start, stop = (len(encoded[:end].decode()) for end in ends)
-        return start, stop
-
     def refuse(self, node: ast.AST, why: str, hint: str | None = None) -> NoReturn:
         start, stop = 0, len(self.code)
         if isinstance(node, ast.expr | ast.keyword):
-            start, stop = self.span(node)
+            start, stop = span_of(self.code, node)
         raise FormulaError(self.text, why, (self.start + start, self.start + stop - 1), hint)
+
+
+def span_of(code: str, node: ast.expr | ast.keyword) -> tuple[int, int]:
+    """First character of a node and the one after the last; the parser counts bytes of UTF-8."""
+    encoded = masked(code).encode()
+    ends = node.col_offset, node.end_col_offset or node.col_offset
+    start, stop = (len(encoded[:end].decode()) for end in ends)
+    return start, stop
 
 
 def _is_literal(node: ast.AST) -> bool:

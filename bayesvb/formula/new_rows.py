@@ -10,6 +10,7 @@ import pandas as pd
 from jaxtyping import Bool, Int
 
 from bayesvb.data.labels import first_labels
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.errors import BayesVBError, DesignWarning, warn
 from bayesvb.formula.binding import UsableRows
 from bayesvb.formula.checks import LARGEST
@@ -91,7 +92,10 @@ def encode_new(
     if unseen.levels == "population":
         for names, places in _alike(strange, anywhere):
             new.fill_averages(made, rows, places, names)
-    usable = [(np.abs(matrix) <= LARGEST).all(axis=1) for matrix in made.values()]
+    usable = [
+        ((np.abs(matrix) <= LARGEST) | (np.isinf(matrix) & (name in RESPONSE_COLUMNS))).all(axis=1)
+        for name, matrix in made.items()
+    ]
     whole = np.logical_and.reduce(usable)
     return rows.only(whole), {part: matrix[whole] for part, matrix in made.items()}
 

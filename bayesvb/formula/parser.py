@@ -95,6 +95,7 @@ def parse_formula(
     parts: tuple[str, ...] = (MEAN, GATING),
     one_sided: bool = False,
     offset: bool = False,
+    calls: bool = False,
 ) -> Formula:
     """The formula's response and parts.
 
@@ -109,6 +110,8 @@ def parse_formula(
         Whether the formula has no response; its one part is then called `variables`.
     offset : bool
         Whether the first part may have an ``offset()``.
+    calls : bool
+        Whether the response may have several numbers per row, as ``cens(y, status)``.
 
     Raises
     ------
@@ -133,7 +136,7 @@ def parse_formula(
     text = re.sub(r"\s", " ", text)
     names = ("variables",) if one_sided else parts
     left, sections = _split(read_section(text, 0, len(text)), one_sided=one_sided)
-    found = {} if left is None else {RESPONSE: read_response(left)}
+    found = {} if left is None else {RESPONSE: read_response(left, calls=calls)}
     for position, section in enumerate(sections):
         name, body = _named(section, position, names)
         if name in found:
@@ -175,14 +178,12 @@ def _split(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Sec
             depth += 1 if token.text in "([" else -1
         elif token.kind == "operator" and token.text == "=":
             raise FormulaError(text, "a formula uses `~`, not `=`", token.span)
-        elif token.kind == "operator" and token.text == "|" and not depth:
+        elif token.kind == "operator" and token.text == "|" and not depth and tildes:
             _check_bar(text, token, bars)
             bars.append(token)
         elif token.kind == "operator" and token.text == "~":
             tildes.append(token)
     left = _response(whole, tildes, one_sided=one_sided)
-    if bars and bars[0].start < tildes[0].start:
-        raise FormulaError(text, "`|` belongs to the right of `~`", bars[0].span)
     begins = [tildes[0].stop, *(bar.stop for bar in bars)]
     ends = [*(bar.start for bar in bars), len(text)]
     return left, [whole.between(begin, end) for begin, end in zip(begins, ends, strict=True)]

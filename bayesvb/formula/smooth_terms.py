@@ -6,7 +6,7 @@ import ast
 from dataclasses import dataclass
 
 from bayesvb.formula.budget import too_costly
-from bayesvb.formula.expressions import Code, Role, masked, read_expression
+from bayesvb.formula.expressions import Code, Role, masked, read_expression, span_of
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.special_terms import SpecialTerm
 
@@ -73,7 +73,7 @@ def read_smooth(place: SpecialTerm) -> SmoothTerm:
     for name in known:
         if name not in ("k", "by"):
             raise place.refused(f"s() takes a covariate, k= and by=, not `{name}`")
-    first, last = _span(code, call.args[0])
+    first, last = span_of(code, call.args[0])
     shift = start - len("s(")
     variable = read_expression(code[first:last], text=place.section.formula, start=shift + first)
     if all(use.role != "value" for use in variable.uses):
@@ -85,14 +85,6 @@ def read_smooth(place: SpecialTerm) -> SmoothTerm:
 def _counted(call: ast.expr) -> str:
     number = len(call.args) if isinstance(call, ast.Call) else 0
     return "nothing" if number == 0 else f"{number} covariates"
-
-
-def _span(code: str, node: ast.expr) -> tuple[int, int]:
-    """First character and the one after the last; the parser counts bytes of UTF-8."""
-    encoded = masked(code).encode()
-    ends = node.col_offset, node.end_col_offset or node.col_offset
-    first, last = (len(encoded[:end].decode()) for end in ends)
-    return first, last
 
 
 def _by(place: SpecialTerm, code: str, node: ast.expr | None) -> tuple[str | None, Role]:
@@ -107,7 +99,7 @@ def _by(place: SpecialTerm, code: str, node: ast.expr | None) -> tuple[str | Non
             pass
         case _:
             raise place.refused(f"by= in `{place.text}` is a column", "write by=g, by=C(g) or by=z")
-    first, last = _span(code, node)
+    first, last = span_of(code, node)
     return code[first:last].strip("`"), role
 
 

@@ -18,6 +18,7 @@ from bayesvb.formula.budget import check_tree
 from bayesvb.formula.expressions import Code, NameUse, read_expression
 from bayesvb.formula.group_terms import GroupTerm, read_group
 from bayesvb.formula.limits import LIMITS
+from bayesvb.formula.response_forms import ResponseCall, read_call
 from bayesvb.formula.smooth_terms import SmoothTerm, read_smooth
 from bayesvb.formula.special_terms import GROUP, SMOOTH, SpecialTerm, taken_out
 from bayesvb.formula.tokens import Section, Token, first_line, marked_span
@@ -50,6 +51,8 @@ class Part:
         Whether it has a constant unless it says otherwise.
     own : tuple of SmoothTerm or GroupTerm
         Its terms that the formula package does not know, which are not in the code.
+    call : ResponseCall or None
+        Of a response of several numbers per row, how it was written.
     """
 
     text: str
@@ -57,6 +60,7 @@ class Part:
     section: Section
     intercept: bool
     own: tuple[SmoothTerm | GroupTerm, ...] = ()
+    call: ResponseCall | None = None
 
     @property
     def names(self) -> set[str]:
@@ -103,14 +107,23 @@ def _own_terms(special: Sequence[SpecialTerm]) -> tuple[SmoothTerm | GroupTerm, 
     return tuple(found)
 
 
-def read_response(section: Section) -> Part:
-    """The left-hand side: columns, or expressions of them, joined by +.
+def read_response(section: Section, *, calls: bool) -> Part:
+    """The left-hand side: columns, or expressions of them, joined by +, or ``cens(y, status)``.
+
+    Parameters
+    ----------
+    section : Section
+    calls : bool
+        Whether the model has responses of several numbers per row.
 
     Raises
     ------
     FormulaError
         With the place of anything else.
     """
+    call = read_call(section, allowed=calls)
+    if call is not None:
+        return Part(section.text, summed(call.codes), section, intercept=False, call=call)
     code = _code(section, _check_in_response)
     read_terms(section, section.text, available=(), intercept=False)
     return Part(section.text, code, section, intercept=False)

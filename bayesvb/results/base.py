@@ -235,7 +235,8 @@ class AbstractPublicModel(abc.ABC):
             return self.design.new(data, response=response)
         design, complete = self.design, np.ones(self.design.n_rows, dtype=bool)
         given = design.response if response else None
-        return Rows(design.index, complete, design.matrices, given, design.offset)
+        matrices = design.matrices if response else design.covariate_matrices
+        return Rows(design.index, complete, matrices, given, design.offset)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -17,6 +17,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.column_moments import ColumnMoments
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.responses import AllResponses, Responses
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.streamed_rows import EncodedRows, recut
@@ -27,12 +28,15 @@ from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import ResponseKind
 
 __all__ = [
-    "TARGET", "AbstractDesignReader", "AbstractDesignRows", "Moments", "RowsInMemory",
+    "INFINITE", "TARGET", "AbstractDesignReader", "AbstractDesignRows", "Moments", "RowsInMemory",
     "added_moments", "column_moments", "distinct_parts", "encoded_design", "responses_in",
 ]  # fmt: skip
 
 TARGET = "response less offset"
 """Key of the moments of responses with offsets subtracted."""
+
+INFINITE = -1.0
+"""Value of infinite lengths among the moments of further columns of a response."""
 
 Moments = Mapping[str, ColumnMoments]
 
@@ -98,7 +102,8 @@ class AbstractDesignRows(abc.ABC):
             if (found.lowest == found.highest).any():
                 raise DataError("the response is the same in every row with weight")
         named: dict[str, Sequence[str]] = {
-            first: design.terms[first] for first in distinct_parts(design.matrices).values()
+            first: design.terms[first]
+            for first in distinct_parts(design.covariate_matrices).values()
         }
         if not named.keys() <= moments.keys():  # where values are missing each column has its own
             named = {name: (name,) for name in moments}
@@ -107,7 +112,7 @@ class AbstractDesignRows(abc.ABC):
         for key, names in named.items():
             check_squares(moments[key].lowest, moments[key].highest, names)
         if design.weights is not None:  # rows without weight have no moments, and are in blocks
-            for part, matrix in design.matrices.items():
+            for part, matrix in design.covariate_matrices.items():
                 require_squares(matrix, design.terms[part])
 
 
@@ -213,6 +218,8 @@ def column_moments(
         if names is not None:
             found = added_moments(found, _gapped(columns, names, rows.weight))
             continue
+        for name in RESPONSE_COLUMNS.keys() & columns.keys():  # infinite lengths have no moments
+            columns[name] = np.where(np.isinf(columns[name]), INFINITE, columns[name])
         if rows.response is not None:
             columns[RESPONSE] = rows.response
             if rows.offset is not None:

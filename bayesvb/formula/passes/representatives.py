@@ -44,6 +44,8 @@ class Choice:
         Column of case weights.
     keeps_missing : bool
         Whether rows that lack some of the values can be used.
+    may_lack : tuple of str
+        Columns whose values rows may lack in any case.
     """
 
     names: tuple[str, ...]
@@ -51,6 +53,7 @@ class Choice:
     levels: tuple[str, ...] = ()
     weights: str | None = None
     keeps_missing: bool = False
+    may_lack: tuple[str, ...] = ()
 
     @property
     def read(self) -> tuple[str, ...]:
@@ -62,7 +65,8 @@ class Choice:
         """What is kept of a frame, by its number."""
         table = as_frame(frame).reset_index(drop=True)
         names = list(self.names)
-        absent = {name: missing_rows(table[name]) for name in names}
+        read = [name for name in names if name not in self.may_lack]
+        absent = {name: missing_rows(table[name]) for name in read}
         usable = usable_rows(absent, len(table), keep=self.keeps_missing)
         weight = None if self.weights is None else _weights(table[self.weights], self.weights)
         kept = table[usable]

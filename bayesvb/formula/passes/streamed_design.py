@@ -70,6 +70,7 @@ class BlockEncoding:
         rows = bound.rows(table, response=response)
         made = self.encoder.encode(rows, response=response)
         matrices = {part: made[first] for part, first in bound.same_as.items()}
+        matrices |= {name: made[name] for name in self.encoder.further if response}
         weight = None
         if self.weights is not None:
             weight = table[self.weights].to_numpy(dtype=np.float64)[rows.usable]
@@ -261,7 +262,9 @@ def columns_to_read(
     )
     levels = dict.fromkeys(role.column for role in roles if role.role in ("levels", "groups"))
     own = tuple(name for name in names if name in read)
-    return Choice(own, tuple(dict.fromkeys(together)), tuple(levels), weights)
+    known = bound.absent({name: head[name] for name in own})
+    lacking = tuple(name for name in own if name not in known)
+    return Choice(own, tuple(dict.fromkeys(together)), tuple(levels), weights, may_lack=lacking)
 
 
 def _head(frames: AbstractFrames, names: Sequence[str]) -> pd.DataFrame:
@@ -313,7 +316,8 @@ def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
                 matrix, whole[part][places], rtol=LIMITS.rounding, atol=0.0, equal_nan=True
             )
             if not same.all():
-                column = encoder.names[part][int((~same).any(axis=0).argmax())]
+                names = encoder.blank_names(response=response)[part]
+                column = names[int((~same).any(axis=0).argmax())]
                 raise DataError(
                     f"`{column}` depends on the rows that are read together, and these are blocks",
                     hint="a function of context= may use the values of its own row only: make the "
@@ -324,6 +328,7 @@ def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:
 def _check_shown(encoder: Encoder, rows: UsableRows, *, warn: bool) -> None:
     """Warn of constant and collinear columns, as among the rows that show all there is."""
     made = encoder.encode(rows, response=RESPONSE in encoder.bound.parts)
+    made = {part: matrix for part, matrix in made.items() if part not in encoder.further}
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(encoder.bound, made, encoder.names, warn=warn, plain=plain)
 
@@ -385,7 +390,8 @@ def design_of_sample(
     response = RESPONSE in bound.parts
     usable = bound.rows(sample, response=response)
     made = encoder.encode(usable, response=response)
-    names, classes = encoder.names, bound.classes
+    names, classes = {**encoder.names, **encoder.further}, bound.classes
+    same_as = {**bound.same_as, **{name: name for name in encoder.further}}
     given = (bound.formula.response or "",) if classes else ()
     return Design(
         formula=bound.formula,
@@ -393,8 +399,8 @@ def design_of_sample(
         response=classes.codes(usable.columns[classes.column]) if classes else made.get(RESPONSE),
         response_names=names.get(RESPONSE, given),
         levels=classes.labels if classes else None,
-        matrices={part: made[first] for part, first in bound.same_as.items()},
-        terms={part: names[first] for part, first in bound.same_as.items()},
+        matrices={part: made[first] for part, first in same_as.items()},
+        terms={part: names[first] for part, first in same_as.items()},
         term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},
         complete=usable.usable,
         _encoder=encoder,
