@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import LocalStep, SufficientStats
+from bayesvb.engines.base import Iterate
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -51,9 +52,14 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
     @classmethod
     def of(cls, model: Model, before: SufficientStats, bound: float) -> BesideKnownRows:
         """The model beside rows with these statistics, at which its bound was this."""
-        posterior = model.update(before)
-        rows = bound + model.kl(posterior)
-        return cls(model, before, rows - model.expected_sum(before, posterior))
+        return cls.from_pass(model, Iterate(before, bound, before))
+
+    @classmethod
+    def from_pass(cls, model: Model, here: Iterate[Any]) -> BesideKnownRows:
+        """The model beside the rows of a pass, whose statistics are those that follow it."""
+        posterior = model.update(here.stats)
+        rows = here.bound + model.kl(posterior)
+        return cls(model, here.following, rows - model.expected_sum(here.following, posterior))
 
     def forgetting(self, share: float) -> BesideKnownRows:
         """Beside rows that count for this share only."""

@@ -198,7 +198,7 @@ def search(
     rows at random, each eighth time for some models all rows in one component; and so do priors, if
     the model has alternatives. A model that brings its own starts is run from these, once each. The
     largest score wins: the bound, plus the model's ``bound_gap``; of equal scores the larger bound.
-    Where the engine climbs the bound, runs stop early, at ``ROUGH`` times the tolerance or
+    Where the engine climbs the bound, several runs stop early, at ``ROUGH`` times the tolerance or
     ``ROUGH_PER_ROW``, and the winner goes on until it meets the tolerance itself.
     Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
     has a bound, when there is nothing to keep.
@@ -222,9 +222,10 @@ def search(
     if source.n_rows > SCREEN_ROWS:
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
-    coarse = rough or engine.maximises_bound
-    first = _rough(budget, screened.total_weight) if coarse else budget
     initialisations = _initialisations(model, restarts)
+    is_ranked = len(initialisations) > 1 or screened is not source
+    coarse = rough or (engine.maximises_bound and is_ranked)
+    first = _rough(budget, screened.total_weight) if coarse else budget
     runs, interrupted = _runs(
         initialisations, _Task(engine, screened, first, streams.branch()), streams, progress
     )

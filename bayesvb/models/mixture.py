@@ -168,6 +168,12 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         own = MixtureStats(before.experts, before.gate).to_vector()
         return float(own @ Mixture.expectations(self, posterior))
 
+    def is_linear_in_rows(self, source: AbstractSource) -> bool:
+        """Of one component whose log likelihood is linear in sufficient statistics."""
+        if self.n_components > 1 or not source.rows_at_hand:
+            return False
+        return self.experts.row_scalars(source.take(np.arange(1)), 1) is not None
+
     def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
         """Standard coordinates of all parameters, if both parts have them."""
         experts = self.experts.coordinates(posterior.experts)
@@ -203,9 +209,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         The rows' part of the bound is then linear in the expectations, ``f'' = 0``: no statistic
         depends on the posterior, which is exact.
         """
-        if self.n_components > 1 or not (self.draws_complete and source.rows_at_hand):
-            return None
-        if self.experts.row_scalars(source.take(np.arange(1)), 1) is None:
+        if not (self.draws_complete and self.is_linear_in_rows(source)):
             return None
         coordinates = self.coordinates(posterior)
         return None if coordinates is None else np.eye(coordinates.size)

@@ -120,6 +120,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         raise NotImplementedError("statistics of this model do not stand for rows")
 
+    def is_linear_in_rows(self, source: AbstractSource) -> bool:
+        """Whether the rows' part of the bound is linear in expectations of the posterior.
+
+        No statistic of the rows then depends on the posterior, and ``expected_sum`` is exact.
+        """
+        return False
+
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None
