@@ -18,7 +18,7 @@ from scipy.special import gammaln, logsumexp, ndtr, stdtrit
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.half_t import log_half_t
 from bayesvb.models.arrow_regression import ArrowRegressions, RegressionSums
-from bayesvb.numerics.special import LOG_2PI
+from bayesvb.numerics.special import LOG_2PI, log_total
 
 __all__ = ["HalfTScales", "ScaledRegression"]
 
@@ -108,7 +108,7 @@ class ScaledRegression:
         known = self.given(t)
         s = self.noises(known)
         log_p = self.log_joint(t, s, known.residual, known.log_volume)
-        return np.asarray(logsumexp(log_p, axis=1) + np.log(s[:, 1] - s[:, 0]))
+        return log_total(log_p, axis=1) + np.log(s[:, 1] - s[:, 0])
 
 
 @dataclass(frozen=True)
@@ -268,12 +268,11 @@ def _mode(
         values = -model.log_marginal(np.clip(t + ways, -FARTHEST, FARTHEST))
         return float(values[0]), (values[1:] - values[0]) / FORWARD
 
+    starts = np.repeat([[0.0], [-1.5], [-3.0]], n_blocks, axis=1)
+    start = starts[np.argmax(model.log_marginal(starts))]
     options = {"gtol": 1e-3}
-    runs = [
-        minimize(objective, np.full(n_blocks, start), jac=True, method="BFGS", options=options)
-        for start in (0.0, -1.5)
-    ]
-    best = np.clip(min(runs, key=lambda run: float(run.fun)).x, -FARTHEST, FARTHEST)
+    run = minimize(objective, start, jac=True, method="BFGS", options=options)
+    best = np.clip(run.x, -FARTHEST, FARTHEST)
     # Points are around a round number: rounding errors of the search would move all results.
     mode = np.round(best, 2)
     values, basis = np.linalg.eigh(_hessian(model, mode))

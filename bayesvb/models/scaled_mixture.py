@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.linalg import block_diag
 from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
@@ -345,8 +344,8 @@ class ScaledMixture(Mixture):
             return None
         coordinates: Any = self.coordinates(posterior)
         lean = coordinates.along_scales(moved, 0.25 * of_scales)
-        swapped = np.kron([[0.0, -0.5], [-0.5, 0.0]], np.eye(len(blocks)))
-        inner = swapped - block_diag(of_squares, np.diag(0.25 * of_scales))
+        swapped = -0.5 * np.eye(len(blocks))
+        inner = np.block([[-of_squares, swapped], [swapped, -0.25 * np.diag(of_scales)]])
         found = np.eye(len(lean)) + lean @ np.linalg.solve(inner, lean.T)
         return np.asarray(0.5 * (found + found.T))
 
