@@ -108,7 +108,7 @@ class ScaledRegression:
         known = self.given(t)
         s = self.noises(known)
         log_p = self.log_joint(t, s, known.residual, known.log_volume)
-        return log_total(log_p, axis=1) + np.log(s[:, 1] - s[:, 0])
+        return np.asarray(log_total(log_p, axis=1) + np.log(s[:, 1] - s[:, 0]))
 
 
 @dataclass(frozen=True)

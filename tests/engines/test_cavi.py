@@ -1,10 +1,14 @@
-"""Extrapolation between sweeps: how far it goes."""
+"""Extrapolation between sweeps: how far it goes; runs that need the rows once."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from bayesvb.engines.cavi import squared_extrapolation
+import bayesvb as bvb
+from bayesvb.data.sources import InMemorySource
+from bayesvb.engines.base import one_pass
+from bayesvb.engines.cavi import cavi, squared_extrapolation
 
 
 @pytest.mark.parametrize(
@@ -30,3 +34,25 @@ def test_a_map_that_only_shifts_is_followed_as_far_as_allowed():
     ahead, length = squared_extrapolation(start, start + 1.0, start + 2.0, longest=16.0)
     assert length == 16.0
     assert_allclose(ahead, 32.0)
+
+
+@pytest.mark.parametrize("formula", ["y ~ x", "y ~ x + (1 | g)"])
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_a_lone_gaussian_component_needs_its_rows_once(formula, n_components, monkeypatch):
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"x": rng.normal(size=40), "g": np.tile(list("abcd"), 10)})
+    data["y"] = data["x"] + rng.normal(size=40)
+    model = bvb.DensityRegression(formula, data, n_components=n_components)
+    core, source, passes = model.core, model.source, []
+    share = np.full((n_components, 40), 1.0 / n_components)
+    start = core.first_stats(core.partition_stats(source.whole(), share))
+    plain = InMemorySource.map_reduce
+
+    def counted(rows, function):
+        passes.append(rows.n_rows)
+        return plain(rows, function)
+
+    monkeypatch.setattr(InMemorySource, "map_reduce", counted)
+    found = cavi(core, source, start, max_iter=6)
+    assert passes.count(40) == (1 if n_components == 1 else found.n_iter)
+    assert found.bound == pytest.approx(one_pass(core, source, found.stats).bound, rel=1e-12)

@@ -69,6 +69,19 @@ def test_starts_take_turns_and_the_largest_bound_wins(regimes):
     assert not found.interrupted
 
 
+def test_a_single_start_is_ranked_with_none_and_meets_the_tolerance_itself(regimes, monkeypatch):
+    budgets = []
+
+    def noted(self, model, source, start, budget, streams):
+        budgets.append(budget)
+        return cavi(model, source, start, tol=budget.tol, max_iter=budget.max_iter)
+
+    monkeypatch.setattr(Cavi, "run", noted)
+    found = searched(model(regimes), 1, tol=0.1)
+    assert [budget.tol for budget in budgets] == [0.1]
+    assert found.final is found.runs[0].ascent
+
+
 def test_the_table_has_a_row_per_restart(regimes_fit):
     table = regimes_fit.restarts
     assert table.index.name == "restart"
