@@ -107,7 +107,8 @@ class _CaviState(Generic[StatsT]):
         self.n_iter += 1
         point = one_pass(self.model, self.source, stats)
         if self.may_sum_rows and self.model.is_linear_in_rows(self.source):
-            # No statistic depends on the posterior: one pass over the rows is all it takes.
+            # No statistic depends on the posterior: one pass over the rows is all it takes. Not
+            # where runs are resumed from a file: another order of sums would change the last bits.
             self.model = BesideKnownRows.from_pass(self.model, point)
             self.source = InMemorySource((self.source.empty(),))
         return point
@@ -271,7 +272,6 @@ def cavi(
     converged, interrupted = False, False
     keep_freed_memory()
     with single_threaded_blas():
-        # A run that goes on from a file must not differ in the order of its sums.
         climb = _CaviState(model, source, max_iter, memory, may_sum_rows=page is None)
         trace = climb.begin(stats, {} if page is None else page.known)
         try:
