@@ -18,7 +18,7 @@ from bayesvb.engines.run_log import AbstractRunLog
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
@@ -219,7 +219,7 @@ class AbstractEngine(abc.ABC):
             )
         return cast(Engine, replace(record, **options)) if options else self
 
-    def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
+    def check(self, core: AnyModel) -> None:
         """Raise if it cannot fit this model here; asked before the first run.
 
         Raises
@@ -229,9 +229,7 @@ class AbstractEngine(abc.ABC):
         """
         return None
 
-    def model_for(
-        self, core: AbstractVariationalModel[Any, Any]
-    ) -> AbstractVariationalModel[Any, Any]:
+    def model_for(self, core: AnyModel) -> AnyModel:
         """The model as this engine fits it, known by it before any run; the same as a rule."""
         return core
 

@@ -29,7 +29,7 @@ from bayesvb.engines.differentiated import (
 from bayesvb.engines.gaussian_guide import GaussianGuide, GuideFit
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 
 GUIDES = ("full-rank", "mean-field")
 
@@ -106,7 +106,7 @@ class Bbvi(AbstractEngine):
         given = {name: value for name, value in own.items() if value is not None}
         return replace(PRESETS[self.preset], **given)
 
-    def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
+    def check(self, core: AnyModel) -> None:
         """Raise unless NumPyro is installed and the model can be differentiated."""
         check_differentiable(core, "bbvi")
 

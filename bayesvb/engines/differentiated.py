@@ -19,11 +19,11 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.parameter_space import ParameterSpace
 
 
-def check_differentiable(core: AbstractVariationalModel[Any, Any], method: str) -> None:
+def check_differentiable(core: AnyModel, method: str) -> None:
     """Raise unless NumPyro is installed and the model can be differentiated.
 
     Raises
@@ -79,12 +79,12 @@ class Target:
         All rows.
     """
 
-    model: AbstractVariationalModel[Any, Any]
+    model: AnyModel
     space: ParameterSpace
     rows: Block
 
     @classmethod
-    def of(cls, model: AbstractVariationalModel[Any, Any], source: AbstractSource) -> Target:
+    def of(cls, model: AnyModel, source: AbstractSource) -> Target:
         """The joint density of the model and of all rows, in one block."""
         space = model.parameter_space()
         assert space is not None, "checked before the first run"

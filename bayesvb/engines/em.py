@@ -13,7 +13,7 @@ from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.point_estimates import PointEstimates
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 
 CHECKED_ROWS = 20_000
 """Rows, of many, on which it is looked whether the likelihood has a maximum."""
@@ -119,7 +119,7 @@ class Em(AbstractEngine):
         return replace(result, findings=findings)
 
     @staticmethod
-    def _warned(model: AbstractVariationalModel[Any, Any], source: AbstractSource, at: Any) -> int:
+    def _warned(model: AnyModel, source: AbstractSource, at: Any) -> int:
         """Number of components on a few rows; warns of them, and of weights without doubt."""
         rows = source.thinned(CHECKED_ROWS)
         collapsed = np.flatnonzero(model.collapsed(at, rows))
@@ -141,9 +141,7 @@ class Em(AbstractEngine):
             )
         return len(collapsed)
 
-    def model_for(
-        self, core: AbstractVariationalModel[Any, Any]
-    ) -> AbstractVariationalModel[Any, Any]:
+    def model_for(self, core: AnyModel) -> AnyModel:
         """The model with a point for its posterior.
 
         Raises

@@ -16,7 +16,7 @@ from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 FOLDS = 5
 
@@ -38,7 +38,7 @@ DENSITY = 3e-3
 
 
 def held_out_density(
-    model: AbstractVariationalModel[Any, Any],
+    model: AnyModel,
     source: AbstractSource,
     stats: Any,
     engine: AbstractEngine,
@@ -61,7 +61,7 @@ def held_out_density(
 
 
 def extrapolated_density(
-    model: AbstractVariationalModel[Any, Any],
+    model: AnyModel,
     source: AbstractSource,
     stats: Any,
     engine: AbstractEngine,
@@ -89,7 +89,7 @@ def extrapolated_density(
 class Ascended:
     """Where one run ended, and its randomness."""
 
-    model: AbstractVariationalModel[Any, Any]
+    model: AnyModel
     stats: Any
     streams: EngineStreams
 
@@ -158,7 +158,7 @@ def _first_response(block: Block) -> Float[np.ndarray, " rows"]:
 
 
 def continued(
-    model: AbstractVariationalModel[Any, Any],
+    model: AnyModel,
     rest: AbstractSource,
     stats: Any,
     engine: AbstractEngine,

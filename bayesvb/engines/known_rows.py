@@ -15,9 +15,7 @@ from bayesvb.engines.base import Iterate
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
-
-Model = AbstractVariationalModel[Any, Any]
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 
 STEP = 1e-4
 """Step of differences between the standard coordinates of two posteriors."""
@@ -45,12 +43,12 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
     Broderick, Boyd, Wibisono, Wilson, Jordan (2013), Streaming variational Bayes, NeurIPS 26.
     """
 
-    model: Model
+    model: AnyModel
     before: Any
     known: float = 0.0
 
     @classmethod
-    def of(cls, model: Model, before: SufficientStats, bound: float) -> BesideKnownRows:
+    def of(cls, model: AnyModel, before: SufficientStats, bound: float) -> BesideKnownRows:
         """The model beside rows with these statistics, at which its bound was this."""
         return cls.from_pass(model, Iterate(before, bound, before))
 
@@ -144,7 +142,7 @@ class KnownInformation:
 
     @classmethod
     def of(
-        cls, model: Model, stats: SufficientStats, response: LinearResponse, nobody: Block
+        cls, model: AnyModel, stats: SufficientStats, response: LinearResponse, nobody: Block
     ) -> KnownInformation:
         """From the linear response of the fit to these rows.
 

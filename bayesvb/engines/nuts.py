@@ -23,7 +23,7 @@ from bayesvb.engines.differentiated import (
 )
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 
 STARTS = ("optimum", "random")
 
@@ -98,7 +98,7 @@ class Nuts(AbstractEngine):
         if self.dense_mass is not None:
             check_flag("dense_mass", self.dense_mass)
 
-    def check(self, core: AbstractVariationalModel[Any, Any]) -> None:
+    def check(self, core: AnyModel) -> None:
         """Raise unless NumPyro is installed and the model can be differentiated."""
         check_differentiable(core, "nuts")
 

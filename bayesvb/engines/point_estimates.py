@@ -14,14 +14,12 @@ from bayesvb.data.statistics import BoundGap, LocalStep
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 COPIES = 1e10
 """How often every row counts. What is left of the posterior's spread takes less than 1e-9 nats per
 parameter from the bound, and differences of sums keep the digits that they have."""
-
-Model = AbstractVariationalModel[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -90,12 +88,12 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
     observed information matrix when using the EM algorithm, JRSS B 44(2).
     """
 
-    given: Model
-    limit: Model
+    given: AnyModel
+    limit: AnyModel
     penalised: bool
 
     @classmethod
-    def of(cls, model: Model, *, penalised: bool) -> PointEstimates:
+    def of(cls, model: AnyModel, *, penalised: bool) -> PointEstimates:
         """Point estimates of a model, by posterior or by likelihood.
 
         Raises
@@ -190,7 +188,7 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         """Those of the model."""
         return self._each(self.given.alternatives())
 
-    def _each(self, models: Mapping[str, Model]) -> dict[str, PointEstimates]:
+    def _each(self, models: Mapping[str, AnyModel]) -> dict[str, PointEstimates]:
         return {
             name: PointEstimates.of(one, penalised=self.penalised) for name, one in models.items()
         }

@@ -24,11 +24,9 @@ from bayesvb.engines.run_log import AbstractRunPage, Arrays
 from bayesvb.engines.run_state import result_of
 from bayesvb.errors import DataError
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
-
-Model = AbstractVariationalModel[Any, Any]
 
 
 class Unanswered(Exception):
@@ -161,13 +159,13 @@ class RemoteFit:
     """
 
     ascent: EngineResult[Any]
-    model: Model
+    model: AnyModel
     stats: Any
     order: tuple[int, ...]
     response: LinearResponse
 
 
-Ordered = Callable[[Model, Any], tuple[Model, Any, tuple[int, ...]]]
+Ordered = Callable[[AnyModel, Any], tuple[AnyModel, Any, tuple[int, ...]]]
 """Puts the components of a model and its statistics in the order of their labels."""
 
 SCREENED = 10

@@ -30,7 +30,7 @@ from bayesvb.numerics.forking import (
     forked_process,
     send,
 )
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 ResultT = TypeVar("ResultT")
 
@@ -103,9 +103,7 @@ def _in_turn(
             raise KeyboardInterrupt
 
 
-def processes(
-    model: AbstractVariationalModel[Any, Any], source: AbstractSource, passes: int
-) -> int:
+def processes(model: AnyModel, source: AbstractSource, passes: int) -> int:
     """Processes that are worth while for so many passes over these rows, which are in memory."""
     work = source.n_rows * model.n_components * passes
     return source.workers if source.in_memory and work >= LITTLE_WORK else 1

@@ -39,7 +39,7 @@ from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractPublicModel, with_fields
 from bayesvb.results.exact_draws import check_exact
 from bayesvb.results.other_names import meant_of_model
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 INTERVALS = ("linear-response", "mean-field")
 
@@ -257,7 +257,7 @@ class AbstractEstimator(AbstractPublicModel):
         )
         return fitted(self, found, source, request, streams)
 
-    def _seen_by(self, engine: AbstractEngine) -> AbstractVariationalModel[Any, Any]:
+    def _seen_by(self, engine: AbstractEngine) -> AnyModel:
         """The model as the engine fits it; what it says where it does not has our name as well."""
         try:
             return engine.model_for(self.core)
@@ -277,6 +277,6 @@ class AbstractEstimator(AbstractPublicModel):
         return text_html(str(self))
 
 
-def empty_stats(core: AbstractVariationalModel[Any, Any], source: AbstractSource) -> Any:
+def empty_stats(core: AnyModel, source: AbstractSource) -> Any:
     """Statistics of no rows: zeros of the right shapes."""
     return core.partition_stats(source.empty(), np.zeros((core.n_components, 0)))

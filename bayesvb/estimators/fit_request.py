@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 COMBINATIONS = ("best", "stack", "average")
 """What is made of the restarts."""
@@ -55,7 +55,7 @@ class FitRequest:
         """Whether it is not the best restart alone that counts, and needs to converge."""
         return self.combine != "best"
 
-    def of(self, core: AbstractVariationalModel[Any, Any]) -> FitRequest:
+    def of(self, core: AnyModel) -> FitRequest:
         """The request with the tolerance of this model, if several restarts are combined.
 
         It is ``tol`` nats per row then, or what the model's predictive distributions need if that

@@ -25,7 +25,7 @@ from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.stacking import stacked
 from bayesvb.sensitivity.covariance import NOT_ASKED, LinearResponse, linear_response, withheld
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -86,7 +86,7 @@ class _Labelled:
 
     number: int
     ascent: EngineResult[Any]
-    core: AbstractVariationalModel[Any, Any]
+    core: AnyModel
     stats: Any
     order: tuple[int, ...]
     response: LinearResponse = field(default_factory=lambda: withheld(INTERRUPTED))

@@ -10,12 +10,10 @@ import numpy as np
 from bayesvb.errors import DataError
 from bayesvb.results.named_draws import count
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 
-def checked_draws(
-    core: AbstractVariationalModel[Any, Any], parameters: Mapping[str, Any]
-) -> tuple[Draws, bool]:
+def checked_draws(core: AnyModel, parameters: Mapping[str, Any]) -> tuple[Draws, bool]:
     """The values as draws, and whether they were one point without an axis of draws.
 
     Raises
@@ -66,7 +64,7 @@ def _numbers(name: str, values: object) -> np.ndarray:
         raise DataError(f"parameters[{name!r}]={values!r} are not numbers") from None
 
 
-def _check_values(core: AbstractVariationalModel[Any, Any], draws: Draws) -> None:
+def _check_values(core: AnyModel, draws: Draws) -> None:
     """Raise unless all values are in their supports, where the model tells them."""
     space = core.parameter_space()
     if space is None or not count(draws):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -22,7 +21,7 @@ from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.stacking import distinct, held_out, kept
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 WEIGHING_DRAWS = 250
 """Draws behind the held-out densities by which restarts are weighed."""
@@ -76,9 +75,7 @@ class Count:
         return replace(budget, per_row=self.uncertainty * budget.per_row)
 
 
-def passes_to_weigh(
-    model: AbstractVariationalModel[Any, Any], n_rows: int, restarts: int, request: FitRequest
-) -> float:
+def passes_to_weigh(model: AnyModel, n_rows: int, restarts: int, request: FitRequest) -> float:
     """Passes that are made to weigh so many restarts, at most; none where the best one is kept."""
     if not (request.rough and model.follows_rows and request.engine.maximises_bound):
         return 0.0
