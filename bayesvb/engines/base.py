@@ -22,6 +22,9 @@ from bayesvb.variational.model import AbstractVariationalModel, AnyModel
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
+ReachedT = TypeVar("ReachedT", bound=SufficientStats, covariant=True)
+"""Statistics of a result, which is read only: a result of some statistics is one of any."""
+
 Engine = TypeVar("Engine", bound="AbstractEngine")
 
 EVERY_FIT = (
@@ -83,7 +86,7 @@ class Budget:
 
 
 @dataclass(frozen=True)
-class EngineResult(Generic[StatsT]):
+class EngineResult(Generic[ReachedT]):
     """Result of a run.
 
     Attributes
@@ -113,7 +116,7 @@ class EngineResult(Generic[StatsT]):
         Why it did not converge and what to do, if it is not for want of passes.
     """
 
-    stats: StatsT
+    stats: ReachedT
     trace: Float[np.ndarray, " sweeps"]
     n_iter: int
     converged: bool
@@ -129,7 +132,7 @@ class EngineResult(Generic[StatsT]):
         """Lower bound at the end."""
         return float(self.trace[-1])
 
-    def whole(self) -> EngineResult[StatsT]:
+    def whole(self) -> EngineResult[ReachedT]:
         """The same result, if Ctrl-C did not end the run: as one that others are made of.
 
         Raises

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.numerics.runtime import processors
@@ -40,7 +41,7 @@ DENSITY = 3e-3
 def held_out_density(
     model: AnyModel,
     source: AbstractSource,
-    stats: Any,
+    stats: SufficientStats,
     engine: AbstractEngine,
     streams: EngineStreams,
 ) -> Float[np.ndarray, " rows"] | None:
@@ -63,7 +64,7 @@ def held_out_density(
 def extrapolated_density(
     model: AnyModel,
     source: AbstractSource,
-    stats: Any,
+    stats: SufficientStats,
     engine: AbstractEngine,
     streams: EngineStreams,
 ) -> Float[np.ndarray, " rows"]:
@@ -90,7 +91,7 @@ class Ascended:
     """Where one run ended, and its randomness."""
 
     model: AnyModel
-    stats: Any
+    stats: SufficientStats
     streams: EngineStreams
 
 
@@ -160,7 +161,7 @@ def _first_response(block: Block) -> Float[np.ndarray, " rows"]:
 def continued(
     model: AnyModel,
     rest: AbstractSource,
-    stats: Any,
+    stats: SufficientStats,
     engine: AbstractEngine,
     streams: EngineStreams,
     passes: int = PASSES,

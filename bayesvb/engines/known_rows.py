@@ -15,14 +15,14 @@ from bayesvb.engines.base import Iterate
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel
+from bayesvb.variational.model import AbstractVariationalModel, AnyModel, PosteriorT, StatsT
 
 STEP = 1e-4
 """Step of differences between the standard coordinates of two posteriors."""
 
 
 @dataclass(frozen=True)
-class BesideKnownRows(AbstractVariationalModel[Any, Any]):
+class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
     r"""A model whose posterior has seen rows that nobody goes over any more.
 
     Their part of the bound is that of the posterior at which their statistics were taken, to first
@@ -43,12 +43,14 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
     Broderick, Boyd, Wibisono, Wilson, Jordan (2013), Streaming variational Bayes, NeurIPS 26.
     """
 
-    model: AnyModel
-    before: Any
+    model: AbstractVariationalModel[PosteriorT, StatsT]
+    before: StatsT
     known: float = 0.0
 
     @classmethod
-    def of(cls, model: AnyModel, before: SufficientStats, bound: float) -> BesideKnownRows:
+    def of(
+        cls, model: AbstractVariationalModel[PosteriorT, StatsT], before: StatsT, bound: float
+    ) -> BesideKnownRows[PosteriorT, StatsT]:
         """The model beside rows with these statistics, at which its bound was this."""
         return cls.from_pass(model, Iterate(before, bound, before))
 
@@ -59,7 +61,7 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
         rows = here.bound + model.kl(posterior)
         return cls(model, here.following, rows - model.expected_sum(here.following, posterior))
 
-    def forgetting(self, share: float) -> BesideKnownRows:
+    def forgetting(self, share: float) -> BesideKnownRows[PosteriorT, StatsT]:
         """Beside rows that count for this share only."""
         return BesideKnownRows(self.model, share * self.before, share * self.known)
 
@@ -68,23 +70,23 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
         """Number of components."""
         return self.model.n_components
 
-    def e_step(self, posterior: Any, block: Block) -> LocalStep:
+    def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:
         """Statistics of new rows."""
         return self.model.e_step(posterior, block)
 
-    def update(self, stats: Any) -> Any:
+    def update(self, stats: StatsT) -> PosteriorT:
         """Posterior given the statistics of all rows."""
         return self.model.update(stats)
 
-    def global_step(self, posterior: Any, stats: Any) -> Any:
+    def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Statistics of all rows after a step, from those of a pass over the new ones."""
         return self.model.step_beside(self.before, posterior, stats)
 
-    def gradient_stats(self, posterior: Any, stats: Any) -> Any:
+    def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Derivative in the expected statistics, that of the known rows constant."""
         return self.model.gradient_beside(self.before, posterior, stats)
 
-    def kl(self, posterior: Any) -> float:
+    def kl(self, posterior: PosteriorT) -> float:
         """Divergence from the prior, less the known rows' part of the bound."""
         rows = self.known + self.model.expected_sum(self.before, posterior)
         return self.model.kl(posterior) - rows
@@ -94,17 +96,17 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
         """Whether those of the model do."""
         return self.model.rows_stand_for_others
 
-    def coordinates(self, posterior: Any) -> AbstractCoordinates | None:
+    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Those of the model."""
         return self.model.coordinates(posterior)
 
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> Any:
+    ) -> StatsT:
         """Those of the model; an ascent sets out from what is known, and needs none."""
         return self.model.partition_stats(block, responsibilities)
 
-    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of every parameter."""
         return self.model.draws(posterior, n, rng)
 
@@ -120,7 +122,7 @@ class BesideKnownRows(AbstractVariationalModel[Any, Any]):
         """Log prior density of each draw, before any rows."""
         return self.model.log_prior(draws)
 
-    def log_posterior(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior."""
         return self.model.log_posterior(posterior, draws)
 
@@ -169,9 +171,9 @@ class KnownInformation:
 
 
 def response_beside(
-    beside: BesideKnownRows,
+    beside: BesideKnownRows[PosteriorT, StatsT],
     source: AbstractSource,
-    stats: SufficientStats,
+    stats: StatsT,
     known: KnownInformation,
     *,
     share: float = 1.0,

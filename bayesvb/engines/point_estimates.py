@@ -14,7 +14,7 @@ from bayesvb.data.statistics import BoundGap, LocalStep
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel
+from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 COPIES = 1e10
@@ -59,7 +59,7 @@ class PointCoordinates(AbstractCoordinates):
 
 
 @dataclass(frozen=True)
-class PointEstimates(AbstractVariationalModel[Any, Any]):
+class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
     r"""A model as EM sees it: the posterior of ``COPIES`` copies of every row.
 
     With ``c`` copies, the prior to the power ``c`` as well, or no prior to speak of, the posterior
@@ -88,12 +88,14 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
     observed information matrix when using the EM algorithm, JRSS B 44(2).
     """
 
-    given: AnyModel
-    limit: AnyModel
+    given: AbstractVariationalModel[PosteriorT, StatsT]
+    limit: AbstractVariationalModel[PosteriorT, StatsT]
     penalised: bool
 
     @classmethod
-    def of(cls, model: AnyModel, *, penalised: bool) -> PointEstimates:
+    def of(
+        cls, model: AbstractVariationalModel[PosteriorT, StatsT], *, penalised: bool
+    ) -> PointEstimates[PosteriorT, StatsT]:
         """Point estimates of a model, by posterior or by likelihood.
 
         Raises
@@ -140,60 +142,64 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         """As of the model."""
         return self.limit.posterior_by_row
 
-    def e_step(self, posterior: Any, block: Block) -> LocalStep:
+    def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:
         """The E step: statistics of these rows, each counted once, at the point."""
         return self.limit.e_step(posterior, block)
 
-    def update(self, stats: Any) -> Any:
+    def update(self, stats: StatsT) -> PosteriorT:
         """The M step, as the posterior of all copies."""
         return self.limit.update(COPIES * stats)
 
-    def global_step(self, posterior: Any, stats: Any) -> Any:
+    def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Statistics of the next point, from those of a pass at this one."""
-        return COPIES**-1.0 * self.limit.global_step(posterior, COPIES * stats)
+        return (1.0 / COPIES) * self.limit.global_step(posterior, COPIES * stats)
 
-    def gradient_stats(self, posterior: Any, stats: Any) -> Any:
+    def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Derivative of the rows' part of the objective in the expected statistics."""
-        return COPIES**-1.0 * self.limit.gradient_stats(posterior, COPIES * stats)
+        return (1.0 / COPIES) * self.limit.gradient_stats(posterior, COPIES * stats)
 
-    def kl(self, posterior: Any) -> float:
+    def kl(self, posterior: PosteriorT) -> float:
         """What the log prior, or nothing to speak of, takes from the objective."""
         return self.limit.kl(posterior) / COPIES
 
-    def coordinates(self, posterior: Any) -> PointCoordinates | None:
+    def coordinates(self, posterior: PosteriorT) -> PointCoordinates | None:
         """Those of the spread of one copy, in which log likelihoods of many rows are quadratic."""
         found = self.limit.coordinates(posterior)
         return None if found is None else PointCoordinates(found.uncoupled(), COPIES**0.5)
 
-    def collapsed(self, posterior: Any, block: Block) -> Bool[np.ndarray, " components"]:
+    def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
         """Components on a few rows, where a likelihood has no maximum; never with a prior."""
         found = self.limit.collapsed(posterior, block)
         return found & (not self.penalised)
 
-    def separated(self, posterior: Any, block: Block) -> bool:
+    def separated(self, posterior: PosteriorT, block: Block) -> bool:
         """Whether coefficients of the weights grow for ever; never where a prior counts."""
         return not self.penalised and self.limit.separated(posterior, block)
 
-    def bound_gap(self, posterior: Any, block: Block) -> BoundGap:
+    def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
         """Such ascents are ranked last: their objective has no maximum."""
         if self.collapsed(posterior, block).any():
             return BoundGap(-np.inf)
         return self.limit.bound_gap(posterior, block)
 
-    def starting_models(self, n: int) -> Mapping[str, PointEstimates]:
+    def starting_models(self, n: int) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
         """Those of the model."""
         return self._each(self.given.starting_models(n))
 
-    def alternatives(self) -> Mapping[str, PointEstimates]:
+    def alternatives(self) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
         """Those of the model."""
         return self._each(self.given.alternatives())
 
-    def _each(self, models: Mapping[str, AnyModel]) -> dict[str, PointEstimates]:
+    def _each(
+        self, models: Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]
+    ) -> dict[str, PointEstimates[PosteriorT, StatsT]]:
         return {
             name: PointEstimates.of(one, penalised=self.penalised) for name, one in models.items()
         }
 
-    def permuted(self, order: Sequence[int], stats: Any) -> tuple[PointEstimates, Any]:
+    def permuted(
+        self, order: Sequence[int], stats: StatsT
+    ) -> tuple[PointEstimates[PosteriorT, StatsT], StatsT]:
         """Model and statistics after a new labelling: component ``order[0]`` comes first."""
         given: Any = self.given
         limit: Any = self.limit
@@ -202,38 +208,42 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
 
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> Any:
+    ) -> StatsT:
         """Statistics of these rows for a given (soft) partition."""
         return self.given.partition_stats(block, responsibilities)
 
-    def first_stats(self, stats: Any) -> Any:
+    def first_stats(self, stats: StatsT) -> StatsT:
         """Where the model itself would set out."""
         return self.given.first_stats(stats)
 
-    def row_derivatives(self, posterior: Any, block: Block) -> RowDerivatives | None:
+    def row_derivatives(self, posterior: PosteriorT, block: Block) -> RowDerivatives | None:
         """Those at the point."""
         return self.limit.row_derivatives(posterior, block)
 
-    def expectations(self, posterior: Any) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
         """Those at the point."""
         return self.limit.expectations(posterior)
 
-    def log_predictive(self, posterior: Any, block: Block) -> Float[np.ndarray, " rows"] | None:
+    def log_predictive(
+        self, posterior: PosteriorT, block: Block
+    ) -> Float[np.ndarray, " rows"] | None:
         """Log density of each row at the point."""
         return self.limit.log_predictive(posterior, block)
 
-    def row_predictions(self, posterior: Any, block: Block) -> Float[np.ndarray, "values rows"]:
+    def row_predictions(
+        self, posterior: PosteriorT, block: Block
+    ) -> Float[np.ndarray, "values rows"]:
         """Log density of each row at the point, then the distribution function of each response."""
         return self.limit.row_predictions(posterior, block)
 
-    def point(self, posterior: Any) -> Draws:
+    def point(self, posterior: PosteriorT) -> Draws:
         """The estimates, as one draw."""
         found = self.coordinates(posterior)
         if found is None:
             return self.limit.draws(posterior, 1, np.random.default_rng(0))
         return dict(found.parameters(np.zeros((1, len(found.perturbations())))))
 
-    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the normal approximation, whose mean and covariance are exactly its own."""
         found = self.coordinates(posterior)
         if found is None:
@@ -253,7 +263,7 @@ class PointEstimates(AbstractVariationalModel[Any, Any]):
         density = self.given.log_prior(draws)
         return density if self.penalised else np.zeros_like(density)
 
-    def log_posterior(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the normal approximation, up to a constant."""
         found = self.coordinates(posterior)
         if found is None:

@@ -158,9 +158,9 @@ class RemoteFit:
     response : LinearResponse
     """
 
-    ascent: EngineResult[Any]
+    ascent: EngineResult[SufficientStats]
     model: AnyModel
-    stats: Any
+    stats: SufficientStats
     order: tuple[int, ...]
     response: LinearResponse
 
@@ -218,8 +218,8 @@ def fit_elsewhere(
 
 
 def _ascent(
-    model: Any, source: RowsElsewhere, start: Any, *, tol: float, max_iter: int
-) -> EngineResult[Any]:
+    model: Any, source: RowsElsewhere, start: SufficientStats, *, tol: float, max_iter: int
+) -> EngineResult[SufficientStats]:
     """The ascent from where it was."""
     done = result_of(start, source.run.known)
     if done is not None:
@@ -234,9 +234,9 @@ def _screened(
     *,
     tol: float,
     max_iter: int,
-) -> EngineResult[Any]:
+) -> EngineResult[SufficientStats]:
     """The highest of short ascents from all starts, which ask for their sums side by side."""
-    found: list[EngineResult[Any]] = []
+    found: list[EngineResult[SufficientStats]] = []
     functions: list[partial[SufficientStats]] = []
     owners: list[int] = []
     for number, (source, start) in enumerate(zip(sources, starts, strict=True)):

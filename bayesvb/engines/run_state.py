@@ -5,12 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.engines.base import EngineResult, Iterate
+from bayesvb.engines.base import EngineResult, Iterate, StatsT
 from bayesvb.engines.run_log import Arrays
 from bayesvb.errors import DataError
 
@@ -37,7 +36,7 @@ def state_read() -> Iterator[None]:
         raise StateError(f"an ascent in it cannot be read: {said}") from error
 
 
-def finite(arrays: Arrays, name: str) -> Any:
+def finite(arrays: Arrays, name: str) -> np.ndarray:
     """The array of this name.
 
     Raises
@@ -50,12 +49,12 @@ def finite(arrays: Arrays, name: str) -> Any:
     return arrays[name]
 
 
-def of_stats(stats: SufficientStats, name: str) -> dict[str, Any]:
+def of_stats(stats: SufficientStats, name: str) -> dict[str, np.ndarray]:
     """Arrays of statistics by name."""
     return {f"{name}.{leaf}": np.asarray(values) for leaf, values in stats.leaves()}
 
 
-def stats_of(blank: Any, arrays: Arrays, name: str) -> Any:
+def stats_of(blank: StatsT, arrays: Arrays, name: str) -> StatsT:
     """Statistics of the shapes of others, with these numbers.
 
     Raises
@@ -69,13 +68,13 @@ def stats_of(blank: Any, arrays: Arrays, name: str) -> Any:
     )
 
 
-def of_iterate(point: Iterate[Any], name: str) -> dict[str, Any]:
+def of_iterate(point: Iterate[StatsT], name: str) -> dict[str, np.ndarray]:
     """Arrays of a point by name."""
     own = of_stats(point.stats, f"{name}.stats") | of_stats(point.following, f"{name}.following")
     return own | {f"{name}.bound": np.array(point.bound)}
 
 
-def iterate_of(blank: Any, arrays: Arrays, name: str) -> Iterate[Any]:
+def iterate_of(blank: StatsT, arrays: Arrays, name: str) -> Iterate[StatsT]:
     """The point with these numbers."""
     here, ahead = (stats_of(blank, arrays, f"{name}.{one}") for one in ("stats", "following"))
     return Iterate(here, float(finite(arrays, f"{name}.bound")), ahead)
@@ -84,7 +83,7 @@ def iterate_of(blank: Any, arrays: Arrays, name: str) -> Iterate[Any]:
 GENERATOR = "generator"
 
 
-def of_generator(rng: np.random.Generator) -> dict[str, Any]:
+def of_generator(rng: np.random.Generator) -> dict[str, np.ndarray]:
     """The state of a generator of random numbers, as an array by name."""
     text = json.dumps(rng.bit_generator.state)
     return {GENERATOR: np.frombuffer(text.encode(), dtype=np.uint8)}
@@ -97,14 +96,14 @@ def generator_at(rng: np.random.Generator, arrays: Arrays) -> np.random.Generato
     return rng
 
 
-def of_result(result: EngineResult[Any]) -> dict[str, Any]:
+def of_result(result: EngineResult[SufficientStats]) -> dict[str, np.ndarray]:
     """Arrays of a run that has ended."""
     ends = {"ended": True, "n_iter": result.n_iter, "converged": result.converged}
     arrays = {name: np.array(value) for name, value in ends.items()}
     return {"trace": result.trace, **arrays, **of_stats(result.stats, "stats")}
 
 
-def result_of(blank: Any, arrays: Arrays) -> EngineResult[Any] | None:
+def result_of(blank: StatsT, arrays: Arrays) -> EngineResult[StatsT] | None:
     """The result of a run that has ended; None if it has not."""
     if "ended" not in arrays:
         return None

@@ -11,7 +11,8 @@ from jaxtyping import Float
 from scipy.linalg import lstsq
 
 from bayesvb.data.sources import AbstractSource
-from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.restarts import SCREEN_ROWS
 from bayesvb.errors import ConvergenceWarning, warn
@@ -50,14 +51,14 @@ class SettledResponse:
     """
 
     response: LinearResponse
-    further: EngineResult[Any] | None = None
+    further: EngineResult[SufficientStats] | None = None
     uphill: bool = False
 
 
 def settled_response(
     model: Model,
     source: AbstractSource,
-    stats: Any,
+    stats: SufficientStats,
     rng: np.random.Generator,
     engine: AbstractEngine,
     streams: EngineStreams,
@@ -101,18 +102,18 @@ def settled_response(
         if moves > HARDLY:
             why = f"after {engine.title} a sweep would move parameters by {moves:.2g} of their sd"
             return SettledResponse(withheld(why, 1))
-        there = settled_response(model, source, stats, rng, Cavi(), streams, budget, attempts=1)
-        return replace(there, uphill=False)
+        near = settled_response(model, source, stats, rng, Cavi(), streams, budget, attempts=1)
+        return replace(near, uphill=False)
     climb = _Climb(model, engine, streams, budget, attempts)
     whole = source.n_rows <= SCREEN_ROWS or not model.rows_stand_for_others
     if whole or model.coordinates(model.update(stats)) is None:
         return climb.settled(source, stats)
     rows = source.standing_for_all(SCREEN_ROWS // 2, rng)
-    there = climb.on(rows, stats, stricter=0).stats
-    found = climb.settled(rows, there)
-    there = there if found.further is None else found.further.stats
-    own = in_other_units(found.response, model, there, stats)
-    return replace(found, response=own, further=None)
+    maximum = climb.on(rows, stats, stricter=0).stats
+    settled = climb.settled(rows, maximum)
+    maximum = maximum if settled.further is None else settled.further.stats
+    response = in_other_units(settled.response, model, maximum, stats)
+    return replace(settled, response=response, further=None)
 
 
 @dataclass(frozen=True)
@@ -125,14 +126,16 @@ class _Climb:
     budget: Budget
     attempts: int
 
-    def on(self, source: AbstractSource, stats: Any, *, stricter: int) -> EngineResult[Any]:
+    def on(
+        self, source: AbstractSource, stats: SufficientStats, *, stricter: int
+    ) -> EngineResult[SufficientStats]:
         """The ascent from here, at a tolerance made stricter so many times."""
         budget = replace(self.budget, tol=self.budget.tol * STRICTER**stricter)
         return self.engine.run(self.model, source, stats, budget, self.streams).whole()
 
-    def settled(self, source: AbstractSource, stats: Any) -> SettledResponse:
+    def settled(self, source: AbstractSource, stats: SufficientStats) -> SettledResponse:
         """Linear response of the rows, after as many further ascents as it needs."""
-        further: EngineResult[Any] | None = None
+        further: EngineResult[SufficientStats] | None = None
         passes = 0
         for attempt in range(1, self.attempts + 1):
             response, uphill = response_or_direction(self.model, source, stats)
@@ -147,7 +150,7 @@ class _Climb:
 
 
 def in_other_units(
-    response: LinearResponse, model: Model, before: Any, stats: Any
+    response: LinearResponse, model: Model, before: SufficientStats, stats: SufficientStats
 ) -> LinearResponse:
     """Covariance of standard coordinates of a posterior, as that of the coordinates of another.
 
@@ -169,7 +172,7 @@ def in_other_units(
     return replace(response, covariance=beyond if definite else covariance)
 
 
-def moves_of_a_sweep(model: Model, source: AbstractSource, stats: Any) -> float:
+def moves_of_a_sweep(model: Model, source: AbstractSource, stats: SufficientStats) -> float:
     """Root mean square of the changes of parameters by a sweep, in their standard deviations.
 
     In standard coordinates, whose stand-ins have variance one; zero if there are none.
@@ -183,7 +186,7 @@ def moves_of_a_sweep(model: Model, source: AbstractSource, stats: Any) -> float:
     return float(np.sqrt(np.mean((coordinates.perturbations() @ change) ** 2)))
 
 
-def joined(before: EngineResult[Any], after: EngineResult[Any]) -> EngineResult[Any]:
+def joined(before: EngineResult[StatsT], after: EngineResult[StatsT]) -> EngineResult[StatsT]:
     """Two ascents, the second from where the first ended or from higher up, as one."""
     known = after.trace[0] <= before.trace[-1]
     trace = np.concatenate([before.trace, after.trace[1:] if known else after.trace])
@@ -191,8 +194,11 @@ def joined(before: EngineResult[Any], after: EngineResult[Any]) -> EngineResult[
 
 
 def stepped(
-    model: Model, source: AbstractSource, stats: Any, direction: Float[np.ndarray, " entries"]
-) -> Any:
+    model: Model,
+    source: AbstractSource,
+    stats: StatsT,
+    direction: Float[np.ndarray, " entries"],
+) -> StatsT:
     """Statistics with the largest bound along a direction: steps double while the bound rises."""
     centre = stats.to_vector()
     best, highest = stats, _bound(model, source, stats)
@@ -218,7 +224,7 @@ def warn_if_uphill(uphill: Sequence[bool]) -> None:
         )
 
 
-def _bound(model: Model, source: AbstractSource, stats: Any) -> float:
+def _bound(model: Model, source: AbstractSource, stats: SufficientStats) -> float:
     """Bound of these statistics; lower than any outside the domain."""
     try:
         return one_pass(model, source, stats).bound

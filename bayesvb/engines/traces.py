@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import EngineResult
 from bayesvb.engines.restarts import RestartSearch
 
@@ -53,7 +54,12 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
 
 
 def traces(
-    found: RestartSearch, units: float, total_weight: float, *, best: int, final: EngineResult[Any]
+    found: RestartSearch,
+    units: float,
+    total_weight: float,
+    *,
+    best: int,
+    final: EngineResult[SufficientStats],
 ) -> dict[int | str, Float[np.ndarray, " sweeps"]]:
     """Bounds by restart, and of the final run where the restarts saw a sample only."""
     result: dict[int | str, Float[np.ndarray, " sweeps"]] = {

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.restarts import RestartSearch, numbered, warn_if_unfinished
 from bayesvb.engines.settled_response import ATTEMPTS, joined, settled_response, warn_if_uphill
@@ -85,7 +86,7 @@ class _Labelled:
     """One run with its components in the order of their labels, and its linear response."""
 
     number: int
-    ascent: EngineResult[Any]
+    ascent: EngineResult[SufficientStats]
     core: AnyModel
     stats: Any
     order: tuple[int, ...]
@@ -93,7 +94,10 @@ class _Labelled:
     uphill: bool = False
 
     def climbed(
-        self, model: AbstractPublicModel, further: EngineResult[Any], others: list[Member]
+        self,
+        model: AbstractPublicModel,
+        further: EngineResult[SufficientStats],
+        others: list[Member],
     ) -> _Labelled:
         """The run after it went on, its components in the order of their labels again."""
         core, stats, again = (

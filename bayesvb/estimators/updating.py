@@ -16,6 +16,7 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import Cavi
@@ -97,8 +98,11 @@ def _check_updatable(fit: AbstractFit) -> None:
 
 
 def _ascent(
-    beside: BesideKnownRows, source: AbstractSource, fit: AbstractFit, budget: Budget
-) -> EngineResult[Any]:
+    beside: BesideKnownRows[Any, SufficientStats],
+    source: AbstractSource,
+    fit: AbstractFit,
+    budget: Budget,
+) -> EngineResult[SufficientStats]:
     """From the posterior of before to the one that has seen the new rows too."""
     nothing = fit.core.e_step(fit.q, _nobody(source)).stats
     start = beside.global_step(fit.q, nothing)
@@ -113,9 +117,9 @@ def _nobody(source: AbstractSource) -> Block:
 
 def _response(
     fit: AbstractFit,
-    beside: BesideKnownRows,
+    beside: BesideKnownRows[Any, SufficientStats],
     source: AbstractSource,
-    ascent: EngineResult[Any],
+    ascent: EngineResult[SufficientStats],
     share: float,
 ) -> LinearResponse:
     """Linear response of all rows, as far as the fit had one."""
@@ -144,7 +148,7 @@ def _with_source(model: Any, source: AbstractSource) -> Any:
 def _refreshed(
     fit: AbstractFit,
     model: Any,
-    ascent: EngineResult[Any],
+    ascent: EngineResult[SufficientStats],
     response: LinearResponse,
     total: float,
     seconds: float,

@@ -16,6 +16,7 @@ from bayesvb.argument_checks import check_count, check_positive, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
 from bayesvb.engines.settled_response import joined, settled_response, warn_if_uphill
 from bayesvb.engines.traces import number_before
@@ -53,10 +54,10 @@ class _State:
 
     model: Any
     core: Any
-    stats: object
+    stats: SufficientStats
     order: tuple[int, ...]
     score: float
-    ascent: EngineResult[Any]
+    ascent: EngineResult[SufficientStats]
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.partitions import distinct_columns, features, kmeans_start
 from bayesvb.numerics.streams import EngineStreams, Streams
@@ -57,7 +58,7 @@ class Split:
 
     model: Any
     component: int
-    run: EngineResult[Any]
+    run: EngineResult[SufficientStats]
 
 
 @dataclass(frozen=True)
@@ -175,11 +176,11 @@ def best_split(fit: AbstractFit) -> Split | None:
 
 
 def _run(
-    fit: AbstractFit, larger: Any, start: Any, budget: Budget, place: EngineStreams
-) -> EngineResult[Any]:
+    fit: AbstractFit, larger: Any, start: SufficientStats, budget: Budget, place: EngineStreams
+) -> EngineResult[SufficientStats]:
     """Some iterations of the fit's own engine."""
     run = fit.engine.run(larger.core, larger.source, start, budget, place)
-    found: EngineResult[Any] = run.whole()
+    found: EngineResult[SufficientStats] = run.whole()
     return found
 
 
