@@ -55,7 +55,9 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         return cls.from_pass(model, Iterate(before, bound, before))
 
     @classmethod
-    def from_pass(cls, model: Model, here: Iterate[Any]) -> BesideKnownRows:
+    def from_pass(
+        cls, model: AbstractVariationalModel[PosteriorT, StatsT], here: Iterate[StatsT]
+    ) -> BesideKnownRows[PosteriorT, StatsT]:
         """The model beside the rows of a pass, whose statistics are those that follow it."""
         posterior = model.update(here.stats)
         rows = here.bound + model.kl(posterior)
