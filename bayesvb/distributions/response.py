@@ -12,11 +12,12 @@ from bayesvb.errors import DataError
 
 __all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
 
-ResponseKind = Literal["continuous", "count", "binary", "classes", "none"]
+ResponseKind = Literal["continuous", "count", "successes", "binary", "classes", "none"]
 
 POSSIBLE: dict[ResponseKind, str] = {
     "continuous": "a number in the support of its family",
     "count": "a whole number from 0",
+    "successes": "a whole number from 0 to the number of trials",
     "binary": "0 or 1",
 }
 """Possible values, within an error message."""
@@ -24,6 +25,7 @@ POSSIBLE: dict[ResponseKind, str] = {
 REMEDIES: dict[ResponseKind, str] = {
     "continuous": "correct the value, or choose another family",
     "count": "correct the value, or choose a family for continuous responses",
+    "successes": "write cbind(successes, failures) ~ ..., or successes | trials(n) ~ ...",
     "binary": "write 1 where the event occurred and 0 elsewhere, or choose another family",
 }
 
@@ -34,7 +36,8 @@ class Response:
 
     Attributes
     ----------
-    kind : {"continuous", "count", "binary", "classes", "none"}
+    kind : {"continuous", "count", "successes", "binary", "classes", "none"}
+        ``"successes"`` are counted among trials; without their number a row is one trial.
         ``"classes"`` have no order and no numbers; their labels are ``levels``. ``"none"``: the
         variables of a row are described together.
     support : tuple of float
@@ -71,7 +74,7 @@ class Response:
 
         A discrete response enters as it is, so that no offset is subtracted, and a model has one.
         """
-        return self.kind in ("count", "binary")
+        return self.kind in ("count", "successes", "binary")
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -81,16 +84,19 @@ class Response:
         """
         if self.is_categorical:
             return ("probability",)
-        return ("mean",) if self.is_binary else ("mean", "sd")
+        return ("mean",) if self.is_binary or self.kind == "successes" else ("mean", "sd")
 
     def label(self, target: str) -> str | None:
         """Name of a target of response ``{y}`` where it differs from that of a density."""
         if target == "density" and self.is_discrete:
             return "P({y} = {v})"
         if target == "link":
-            return "log odds of {y} = 1" if self.link == "logit" else "log mean of {y}"
+            odds = "log odds of {y} = 1" if self.is_binary else "log odds of {y} in one trial"
+            return odds if self.link == "logit" else "log mean of {y}"
         if target == "mean" and self.is_binary:
             return "probability of {y} = 1"
+        if target == "mean" and self.kind == "successes":
+            return "probability of {y} in one trial"
         return None
 
     def to_link(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from bayesvb.errors import PriorError
 from bayesvb.experts.bernoulli import BernoulliExperts
+from bayesvb.experts.binomial import BinomialExperts
 from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 from bayesvb.experts.gaussian_full import FullGaussianExperts
 from bayesvb.experts.linear import LinearExperts
@@ -46,6 +47,7 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, An
     "gaussian": gaussian,
     "student": StudentExperts.from_prior,
     "bernoulli": BernoulliExperts.from_prior,
+    "binomial": BinomialExperts.from_prior,
     "poisson": PoissonExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

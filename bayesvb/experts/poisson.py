@@ -10,12 +10,9 @@ from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.distributions.poisson_mixture import (
-    DrawnPoissonMixture,
-    PoissonMixture,
-    draw_counts,
-    rate_at,
-)
+from bayesvb.distributions.count_laws import PoissonLaw, rate_at
+from bayesvb.distributions.count_mixture import DrawnCountMixture
+from bayesvb.distributions.poisson_mixture import PoissonMixture
 from bayesvb.distributions.response import Response
 from bayesvb.experts.predictor import AbstractPredictorExperts, Expected, Rows
 from bayesvb.factors.normal import Normal
@@ -50,28 +47,31 @@ class PoissonExperts(AbstractPredictorExperts):
     prior: Normal
 
     def expected(
-        self, y: Float[np.ndarray, " rows"], mean: Rows, variance: Rows, *, all_orders: bool = False
+        self, block: Block, mean: Rows, variance: Rows, *, all_orders: bool = False
     ) -> Expected:
         """``y t - exp(t + s / 2) - log y!``; all orders of its derivatives are at hand."""
-        rate = rate_at(mean + 0.5 * variance)
+        y, rate = block.response[0], rate_at(mean + 0.5 * variance)
         value = y * mean - rate - gammaln(y + 1.0)
         return Expected(value, y - rate, rate, -rate, -rate)
 
-    def first_predictor(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Log of the count and a half."""
-        return np.log(y + SMALLEST_COUNT)
+        return np.log(block.response[0] + SMALLEST_COUNT)
 
     def log_mass(
-        self, y: Float[np.ndarray, " rows"], predictor: Float[np.ndarray, "draws experts rows"]
+        self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]
     ) -> Float[np.ndarray, "draws experts rows"]:
         """``y u - exp(u) - log y!``."""
-        return np.asarray(y * predictor - rate_at(predictor) - gammaln(y + 1.0))
+        return PoissonLaw(predictor).log_mass_of_counts(block.response[0])
 
     def simulate(
-        self, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws 1 rows"],
+        rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Counts."""
-        return draw_counts(predictor, rng)
+        return PoissonLaw(predictor).draw(rng)
 
     def predictive(
         self,
@@ -90,7 +90,7 @@ class PoissonExperts(AbstractPredictorExperts):
         block: Block,
         response: int,
         scaling: Scaling,
-    ) -> DrawnPoissonMixture:
+    ) -> DrawnCountMixture:
         """Mixture of Poisson distributions given each draw."""
-        rate = rate_at(np.moveaxis(self.drawn_predictor(draws, block), 1, 0))
-        return DrawnPoissonMixture(np.broadcast_to(np.moveaxis(weights, 1, 0), rate.shape), rate)
+        law = PoissonLaw(np.moveaxis(self.drawn_predictor(draws, block), 1, 0))
+        return DrawnCountMixture.of(weights, law)

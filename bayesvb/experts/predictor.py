@@ -148,17 +148,17 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
 
     @abc.abstractmethod
     def expected(
-        self, y: Float[np.ndarray, " rows"], mean: Rows, variance: Rows, *, all_orders: bool = False
+        self, block: Block, mean: Rows, variance: Rows, *, all_orders: bool = False
     ) -> Expected:
         """Expected log density of the response of each row, the predictor normal."""
 
     @abc.abstractmethod
-    def first_predictor(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Predictor at which the response of each row is about its mean: where runs start."""
 
     @abc.abstractmethod
     def log_mass(
-        self, y: Float[np.ndarray, " rows"], predictor: Float[np.ndarray, "draws experts rows"]
+        self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of responses given their predictor."""
 
@@ -175,14 +175,14 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         """Expected log density, with the weights of the natural-gradient step."""
         design = self.design(block)
         mean, variance = _with_offset(*logit_moments(posterior, design), block)
-        return _local(self.expected(block.response[0], mean, variance), mean, block, design)
+        return _local(self.expected(block, mean, variance), mean, block, design)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LogitStats:
         """Statistics of one step of iteratively reweighted least squares from the responses."""
-        start = self.first_predictor(block.response[0])[None]
-        expected = self.expected(block.response[0], start, np.zeros_like(start))
+        start = self.first_predictor(block)[None]
+        expected = self.expected(block, start, np.zeros_like(start))
         local = _local(expected, start, block, self.design(block))
         return local.sufficient_stats(responsibilities)
 
@@ -209,7 +209,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         design = self.design(block)
         known, variance = logit_moments(posterior, design)
         mean, _ = _with_offset(known, variance, block)
-        found = self.expected(block.response[0], mean, variance, all_orders=True)
+        found = self.expected(block, mean, variance, all_orders=True)
         slopes, bends = _in_moments(found, known, responsibilities)
         features = design.products(), design.columns
         places = consecutive(len(mean), [len(one) for one in features])
@@ -265,7 +265,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        return self.log_mass(block.response[0], self.drawn_predictor(draws, block))
+        return self.log_mass(block, self.drawn_predictor(draws, block))
 
     def responses(
         self,
@@ -276,11 +276,14 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
         each = self.drawn_predictor(draws, block)
-        return self.simulate(np.take_along_axis(each, chosen[:, None], axis=1), rng)
+        return self.simulate(block, np.take_along_axis(each, chosen[:, None], axis=1), rng)
 
     @abc.abstractmethod
     def simulate(
-        self, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws 1 rows"],
+        rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Responses given their predictor."""
 

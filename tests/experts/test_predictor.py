@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.response_columns import TRIALS
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts import EXPERTS
@@ -38,7 +39,8 @@ def problem(family, seed, *, components=1, steepness=2.0):
     offset = 0.5 * rng.normal(size=n_rows) if rng.random() < 0.5 else None
     weight = rng.integers(0, 4, n_rows).astype(float) if rng.random() < 0.5 else None
     experts = EXPERTS[family](replace(PRIOR, n_terms=n_terms))
-    block = Block({"mean": x, "gating": x[:2]}, np.zeros((1, n_rows)), weight, offset)
+    designs = {"mean": x, "gating": x[:2], TRIALS: rng.integers(1, 12, (1, n_rows)).astype(float)}
+    block = Block(designs, np.zeros((1, n_rows)), weight, offset)
     draws = {"coefficients": slopes}
     y = experts.responses(draws, np.zeros((1, n_rows), dtype=int), block, rng)[0]
     block = replace(block, response=y)
@@ -47,6 +49,13 @@ def problem(family, seed, *, components=1, steepness=2.0):
     model = Mixture(experts, gate)
     shares = rng.dirichlet(np.ones(components), n_rows).T.copy()
     return model, block, model.first_stats(model.partition_stats(block, shares))
+
+
+def responses_at(experts, predictor, rng):
+    """Rows with these predictors, and numbers of trials where the family reads them."""
+    trials = rng.integers(1, 12, size=(1, predictor.shape[-1])).astype(float)
+    block = Block({TRIALS: trials}, np.zeros((1, predictor.shape[-1])))
+    return replace(block, response=experts.simulate(block, predictor, rng)[0])
 
 
 def bound(model, block, stats):
@@ -109,10 +118,10 @@ def test_expected_derivatives_are_those_of_the_expectation(family, rng):
     """By differences in the mean; in the variance half of the second in the mean."""
     experts = EXPERTS[family](PRIOR)
     mean, variance = rng.normal(size=(2, 7)), rng.uniform(0.05, 1.5, size=(2, 7))
-    y, step = experts.simulate(rng.normal(size=(1, 1, 7)), rng)[0, 0], 1e-4
+    block, step = responses_at(experts, rng.normal(size=(1, 1, 7)), rng), 1e-4
 
     def at(d_mean, d_variance):
-        return experts.expected(y, mean + d_mean, variance + d_variance, all_orders=True)
+        return experts.expected(block, mean + d_mean, variance + d_variance, all_orders=True)
 
     here, up, down = at(0.0, 0.0), at(step, 0.0), at(-step, 0.0)
     assert_allclose(here.slope, (up.value - down.value) / (2 * step), atol=1e-6, rtol=1e-6)
@@ -128,11 +137,11 @@ def test_expected_derivatives_are_those_of_the_expectation(family, rng):
 def test_the_expected_log_density_is_the_mean_over_draws(family, rng):
     experts = EXPERTS[family](PRIOR)
     mean, variance = np.array([[-0.4, 0.8]]), np.array([[0.3, 1.1]])
-    y = experts.simulate(mean[None], rng)[0, 0]
+    block = responses_at(experts, mean[None], rng)
     u = mean + np.sqrt(variance) * rng.normal(size=(40_000, 1, 2))
-    drawn = experts.log_mass(y, u)[:, 0]
+    drawn = experts.log_mass(block, u)[:, 0]
     error = 4.5 * drawn.std(axis=0) / 200.0
-    found = experts.expected(y, mean, variance).value[0]
+    found = experts.expected(block, mean, variance).value[0]
     assert (np.abs(drawn.mean(axis=0) - found) < error).all()
 
 

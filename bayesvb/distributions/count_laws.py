@@ -1,0 +1,212 @@
+"""Distributions of counts given their parameters, on the scale of the linear predictor."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+from scipy.special import betainc, betaln, expit, gammaln, pdtr
+
+from bayesvb.numerics.special import softplus
+
+__all__ = [
+    "LARGEST", "AbstractCountLaw", "BinomialLaw", "NegativeBinomialLaw", "PoissonLaw", "log_choose",
+    "log_rising", "rate_at",
+]  # fmt: skip
+
+Numbers = Float[np.ndarray, "..."]
+
+LARGEST = 1e15
+"""Counts up to which a double holds every whole number: no quantile is sought beyond."""
+
+LARGEST_LOG_RATE = 300.0
+"""Exponents from which a rate is cut off: a component without rows has a wide posterior, and its
+infinite expected rate times a responsibility of zero would be no number."""
+
+
+def rate_at(log_rate: Numbers) -> Numbers:
+    """``exp(u)``, finite for any finite log rate."""
+    return np.asarray(np.exp(np.minimum(log_rate, LARGEST_LOG_RATE)))
+
+
+class AbstractCountLaw(abc.ABC):
+    """Distributions of counts, one for each entry of arrays that broadcast."""
+
+    @property
+    @abc.abstractmethod
+    def mean(self) -> Numbers:
+        """Means."""
+
+    @property
+    @abc.abstractmethod
+    def variance(self) -> Numbers:
+        """Variances."""
+
+    @property
+    def largest(self) -> Numbers:
+        """Largest possible counts."""
+        return np.asarray(np.inf)
+
+    @abc.abstractmethod
+    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+        """Log probabilities of values that are possible."""
+
+    @abc.abstractmethod
+    def cdf_of_counts(self, y: Numbers) -> Numbers:
+        """Probabilities of counts up to ``y``, a count below ``largest``."""
+
+    @abc.abstractmethod
+    def draw(self, rng: np.random.Generator) -> Numbers:
+        """One count from each distribution."""
+
+    def log_mass(self, y: Numbers) -> Numbers:
+        """Log probabilities; minus infinity where ``y`` is no possible count."""
+        possible = (y >= 0.0) & (y <= self.largest) & (y == np.round(y))
+        known = np.where(possible, y, 0.0)
+        return np.asarray(np.where(possible, self.log_mass_of_counts(known), -np.inf))
+
+    def up_to(self, y: Numbers) -> Numbers:
+        """Probabilities of counts up to ``y``."""
+        below, beyond = y < 0.0, y >= self.largest
+        known = np.where(below | beyond, 0.0, np.floor(y))
+        return np.asarray(np.where(below, 0.0, np.where(beyond, 1.0, self.cdf_of_counts(known))))
+
+
+@dataclass(frozen=True)
+class PoissonLaw(AbstractCountLaw):
+    """``Poisson(exp(u))``.
+
+    Attributes
+    ----------
+    log_rate : ndarray
+    """
+
+    log_rate: Numbers
+
+    @property
+    def mean(self) -> Numbers:
+        """Rates."""
+        return rate_at(self.log_rate)
+
+    @property
+    def variance(self) -> Numbers:
+        """Rates."""
+        return self.mean
+
+    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+        """``y u - exp(u) - log y!``."""
+        return np.asarray(y * self.log_rate - self.mean - gammaln(y + 1.0))
+
+    def cdf_of_counts(self, y: Numbers) -> Numbers:
+        """Regularised incomplete gamma function."""
+        return np.asarray(pdtr(y, self.mean))
+
+    def draw(self, rng: np.random.Generator) -> Numbers:
+        """Counts; beyond ``LARGEST`` the rate itself, from which they differ by rounding."""
+        return _poisson(self.mean, rng)
+
+
+@dataclass(frozen=True)
+class BinomialLaw(AbstractCountLaw):
+    """Successes in independent trials with probability ``1 / (1 + exp(-u))``.
+
+    Attributes
+    ----------
+    log_odds, trials : ndarray
+    """
+
+    log_odds: Numbers
+    trials: Numbers
+
+    @property
+    def mean(self) -> Numbers:
+        """``n p``."""
+        return np.asarray(self.trials * expit(self.log_odds))
+
+    @property
+    def variance(self) -> Numbers:
+        """``n p (1 - p)``."""
+        return np.asarray(self.mean * expit(-self.log_odds))
+
+    @property
+    def largest(self) -> Numbers:
+        """Numbers of trials."""
+        return self.trials
+
+    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+        """``log p`` and ``log(1 - p)`` of successes and failures, each with its digits."""
+        failures = self.trials - y
+        odds = -y * softplus(-self.log_odds) - failures * softplus(self.log_odds)
+        return np.asarray(odds + log_choose(self.trials, y))
+
+    def cdf_of_counts(self, y: Numbers) -> Numbers:
+        """Regularised incomplete beta function."""
+        return np.asarray(betainc(np.maximum(self.trials - y, 1.0), y + 1.0, expit(-self.log_odds)))
+
+    def draw(self, rng: np.random.Generator) -> Numbers:
+        """Successes."""
+        trials = np.asarray(self.trials).astype(np.int64)
+        return np.asarray(rng.binomial(trials, expit(self.log_odds)), dtype=float)
+
+
+@dataclass(frozen=True)
+class NegativeBinomialLaw(AbstractCountLaw):
+    """Counts with mean ``mu = exp(u)`` and variance ``mu + mu^2 / rho``.
+
+    Attributes
+    ----------
+    log_mean, log_dispersion : ndarray
+        ``u`` and ``log rho``.
+    """
+
+    log_mean: Numbers
+    log_dispersion: Numbers
+
+    @property
+    def mean(self) -> Numbers:
+        """``mu``."""
+        return rate_at(self.log_mean)
+
+    @property
+    def variance(self) -> Numbers:
+        """``mu + mu^2 / rho``."""
+        return np.asarray(self.mean * (1.0 + self.mean / np.exp(self.log_dispersion)))
+
+    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+        """``log Gamma(y + rho) / (Gamma(rho) y!) - y sp(-v) - rho sp(v)``, ``v = u - log rho``."""
+        rho, v = np.exp(self.log_dispersion), self.log_mean - self.log_dispersion
+        return np.asarray(log_rising(rho, y) - y * softplus(-v) - rho * softplus(v))
+
+    def cdf_of_counts(self, y: Numbers) -> Numbers:
+        """Regularised incomplete beta function."""
+        zero = expit(self.log_dispersion - self.log_mean)
+        return np.asarray(betainc(np.exp(self.log_dispersion), y + 1.0, zero))
+
+    def draw(self, rng: np.random.Generator) -> Numbers:
+        """Poisson counts whose rates are gamma distributed."""
+        rho = np.exp(self.log_dispersion)
+        shape = np.broadcast_shapes(np.shape(rho), np.shape(self.log_mean))
+        return _poisson(self.mean * rng.gamma(np.broadcast_to(rho, shape)) / rho, rng)
+
+
+def log_choose(trials: Numbers, y: Numbers) -> Numbers:
+    """Log of the number of ways to choose ``y`` of the trials."""
+    return np.asarray(-betaln(trials - y + 1.0, y + 1.0) - np.log(trials + 1.0))
+
+
+def log_rising(rho: Numbers, y: Numbers) -> Numbers:
+    """``log Gamma(y + rho) - log Gamma(rho) - log y!``, with its digits where rho is large."""
+    # Gamma functions of large rho cancel: the beta function has the difference.
+    return np.asarray(np.where(y > 0.0, -betaln(rho, np.maximum(y, 1.0)), 0.0) - _log(y))
+
+
+def _log(y: Numbers) -> Numbers:
+    """``log y``, zero where y is zero."""
+    return np.asarray(np.log(np.maximum(y, 1.0)))
+
+
+def _poisson(rate: Numbers, rng: np.random.Generator) -> Numbers:
+    """Poisson counts; beyond ``LARGEST`` the rate itself."""
+    return np.where(rate < LARGEST, rng.poisson(np.minimum(rate, LARGEST)), rate)
