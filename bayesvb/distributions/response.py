@@ -139,8 +139,22 @@ class Response:
                 raise DataError(
                     f"the response `{name}` holds {column[wrong][0]:g}, and must be "
                     f"{POSSIBLE[self.kind]}",
-                    hint=REMEDIES[self.kind],
+                    hint=self._remedy(column[wrong]),
                 )
+
+    def _remedy(self, wrong: Float[np.ndarray, " values"]) -> str:
+        """Advice for values that the response cannot have."""
+        if self.kind in ("binary", "successes") and ((wrong > 0.0) & (wrong < 1.0)).all():
+            return (
+                "did you mean cbind(k, n - k) ~ ... with family='binomial'? A share of successes "
+                "is described by their number k and the number of trials n"
+            )
+        if self.kind == "binary" and ((wrong >= 0.0) & (wrong == np.round(wrong))).all():
+            return (
+                "write 1 where the event occurred and 0 elsewhere; counts: family='poisson', or "
+                "family='binomial' with k | trials(n) ~ ... for k successes in n trials"
+            )
+        return REMEDIES[self.kind]
 
     def _check_alone(self, names: tuple[str, ...], *, has_offset: bool) -> None:
         """Refuse what would need other values than those given."""

@@ -50,6 +50,7 @@ from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.prior_rows import name_margins, prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.row_scales import regression_block, regression_scales
+from bayesvb.estimators.trials import with_trials
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
@@ -96,11 +97,12 @@ class DensityRegression(AbstractGatedMixture):
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
         How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
         gates are one model with three bounds, the first of them the tightest.
-    family : {"gaussian", "student", "bernoulli", "poisson"}
+    family : {"gaussian", "student", "bernoulli", "binomial", "poisson"}
         Distribution of the response in each component. The degrees of freedom of ``"student"``
         are learned, one number for all components, unless ``priors`` fix them: ``Priors(dof=4)``.
-        ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; ``"poisson"``: counts,
-        whose log mean is linear; see ``docs/responses.md``.
+        ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; ``"binomial"``: successes
+        in a number of trials, ``"k | trials(n) ~ x"`` or ``"cbind(k, n - k) ~ x"``; ``"poisson"``:
+        counts, whose log mean is linear; see ``docs/responses.md``.
     priors : Priors, optional
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional
@@ -363,6 +365,8 @@ class DensityRegression(AbstractGatedMixture):
     ) -> pd.Series | pd.DataFrame:
         """Prediction of one kind for every row, NaN where a value is missing."""
         rows = self.rows(data)
+        if kind != "probability" or options.at is not None:  # else that of success in one trial
+            rows = with_trials(self.design, rows, data)
         distribution = self.predictive_at(fit, rows, options.response)
         return self._predicted(distribution, rows, kind, options)
 

@@ -1,9 +1,12 @@
-"""Check that the components of a mixture of binary responses are identified by the data."""
+"""Check that the components of a mixture of logistic regressions are identified by the data."""
 
 from __future__ import annotations
 
+import numpy as np
+
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.response_columns import TRIALS
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
@@ -20,6 +23,7 @@ def check_identified(
     With one trial in a row a mixture of Bernoulli distributions is a Bernoulli distribution:
     components then differ only by the curvature that their average has in the covariates. Several
     rows of a group identify them, and so do weights that depend on a column which the mean lacks.
+    K binomial distributions are identified by ``2 K - 1`` trials.
 
     Raises
     ------
@@ -29,16 +33,22 @@ def check_identified(
     References
     ----------
     Follmann, Lambert (1991), Identifiability of finite mixtures of logistic regression models,
-    Journal of Statistical Planning and Inference 27(3).
+    Journal of Statistical Planning and Inference 27(3). Teicher (1963), Identifiability of finite
+    mixtures, Annals of Mathematical Statistics 34(4), for binomial distributions.
     """
-    if not response.is_binary or n_components == 1 or grouping is not None:
+    if response.kind not in ("binary", "successes") or n_components == 1 or grouping is not None:
+        return
+    trials = np.max(design.matrices[TRIALS]) if TRIALS in design.matrices else 1.0
+    if trials >= 2 * n_components - 1:
         return
     mean, gating = (design.formula.read[part].names for part in (MEAN, GATING))
     if GATES[gate].learns_scales and (set(gating) - set(mean)) & set(design.covariates):
         return
     raise DataError(
-        f"n_components={n_components} of a binary response are not identified: an average of "
+        f"n_components={n_components} of a response with {trials:g} "
+        f"trial{'s' if trials > 1 else ''} per row are not identified: an average of "
         "probabilities is one probability, and the weights depend on no column that the mean lacks",
         hint="n_components=1 is a logistic regression, s(x) makes it nonlinear; components need "
-        "group= with several rows for each group, or gating(z) of another column",
+        f"{2 * n_components - 1} trials per row, group= with several rows for each group, or "
+        "gating(z) of another column",
     )

@@ -13,7 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN, PARTS
-from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS
+from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS, TRIALS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales, gapped_block, variables_block
 from bayesvb.data.streamed_rows import EncodedRows
@@ -81,6 +81,8 @@ def _check_values(rows: AbstractDesignRows, family: Experts) -> None:
     )
     if INTERVAL in rows.design.matrices:
         _check_intervals(rows)
+    if described.kind == "successes" and TRIALS not in rows.design.matrices:
+        _check_one_trial(names[0], float(ends.max()))
     if described.is_discrete:
         for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
@@ -96,6 +98,16 @@ def _check_intervals(rows: AbstractDesignRows) -> None:
                 hint="is the status the other way round? cens(y, status) takes 1 or true for right "
                 "censored, Surv(time, event) takes 1 or true for seen",
             )
+
+
+def _check_one_trial(name: str, most: float) -> None:
+    """Raise for several successes in a row that does not say among how many trials."""
+    if most > 1.0:
+        raise DataError(
+            f"the response `{name}` holds {most:g}, and without a number of trials must be 0 or 1",
+            hint=f"write {name} | trials(n) ~ ..., or cbind({name}, failures) ~ ...; counts that "
+            "have no largest value: family='poisson'",
+        )
 
 
 def network_scales(active: bool, rows: AbstractDesignRows) -> Scales:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from bayesvb.data.response_columns import INTERVAL
+from bayesvb.data.response_columns import INTERVAL, TRIALS
 from bayesvb.errors import FormulaError
 from bayesvb.formula.expressions import Code, Role, masked, read_expression, span_of
 from bayesvb.formula.tokens import Section, Token
@@ -193,6 +193,8 @@ FORMS: Mapping[str, ResponseForm] = {
         ResponseForm(
             "Surv", ("time", "event"), 2, INTERVAL, "Surv(time, event)", {"event": "event"}),
         ResponseForm("rounded", ("y", "width"), 2, INTERVAL, "rounded(y, 0.5)", {}),
+        ResponseForm("cbind", ("successes", "failures"), 2, TRIALS, "cbind(k, n - k)", {}),
+        ResponseForm("trials", ("successes", "n"), 2, TRIALS, "k | trials(n)", {}),
     )
 }  # fmt: skip
 """Forms of responses by the name of their call; ``READERS`` says what their numbers mean."""

@@ -128,10 +128,40 @@ def _rounded(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     return y, np.stack([0.5 * width, 0.5 * width], axis=1)
 
 
+def _of_trials(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+    """Successes, and the number of trials of each row."""
+    successes, trials = values
+    _check(
+        (trials < 0.0) | (trials != np.round(trials)),
+        f"the number of trials `{texts[1]}` is no whole number from 0",
+        "k | trials(n) takes numbers of successes and of trials",
+    )
+    _check(
+        successes > trials,
+        f"`{texts[0]}` is more than `{texts[1]}`, the number of trials,",
+        f"trials count failures too: {texts[0]} | trials({texts[0]} + {texts[1]}) if {texts[1]} "
+        "are the failures",
+    )
+    return successes, trials[:, None]
+
+
+def _of_both(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+    """Successes, and their sum with the failures."""
+    successes, failures = values
+    _check(
+        failures < 0.0,
+        f"the number of failures `{texts[1]}` is negative",
+        "cbind(k, n - k) takes numbers of successes and of failures, of k successes in n trials",
+    )
+    return _of_trials([successes, successes + failures], (texts[0], " + ".join(texts)))
+
+
 READERS: Mapping[str, Callable[[Sequence[Column], Sequence[str]], Columns]] = {
     "cens": _censored,
     "Surv": _survival,
     "rounded": _rounded,
+    "cbind": _of_both,
+    "trials": _of_trials,
 }
 """Response and further columns from one column for each argument, by the name of the call.
 

@@ -162,7 +162,7 @@ def discrete_regression(names, case, table):
     dist, np_ = names.dist, names.jnp
     law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
     predictor = (names.sample("coefficients", law)[:, 0] @ design(table, ["z"])).T
-    if case.family == "bernoulli":
+    if case.family in ("bernoulli", "binomial"):  # of one trial
         law = dist.Bernoulli(logits=predictor)
     else:
         law = dist.Poisson(np_.exp(predictor))

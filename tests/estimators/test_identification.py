@@ -47,6 +47,22 @@ def test_components_that_are_identified_are_taken(data, formula, options):
     assert model(data, formula, **options).n_components == options["n_components"]
 
 
+@pytest.mark.parametrize(("trials", "known"), [(2, False), (3, True)])
+def test_trials_identify_components(data, trials, known):
+    """Two components by three trials: a mixture of binomial distributions of two is any law."""
+
+    def build():
+        return bvb.DensityRegression(
+            f"y | trials({trials}) ~ x", data, family="binomial", n_components=2
+        )
+
+    if known:
+        assert build().n_components == 2
+    else:
+        with pytest.raises(DataError, match="2 trials per row are not identified"):
+            build()
+
+
 @pytest.mark.heavy
 def test_counts_of_components_are_compared_where_there_can_be_several(data):
     fit = model(data, "y ~ x", n_components=1).fit(seed=1, draws=50)

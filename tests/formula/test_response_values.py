@@ -84,3 +84,32 @@ def test_numbers_that_contradict_each_other_are_refused(text):
 def test_transforms_stand_inside(text):
     with pytest.raises(BayesVBError, match="transforms inside"):
         design(text)
+
+
+TRIALS = pd.DataFrame({"k": [0, 2, 5], "n": [3, 2, 9], "x": [0.0, 1.0, 3.0]})
+
+
+@pytest.mark.parametrize("text", ["cbind(k, n - k) ~ x", "k | trials(n) ~ x", "trials(k, n) ~ x"])
+def test_a_row_is_successes_in_trials(text):
+    found = design(text, TRIALS)
+    assert found.response_names == ("k",)
+    assert found.response[:, 0].tolist() == [0.0, 2.0, 5.0]
+    assert found.matrices["trials"][:, 0].tolist() == [3.0, 2.0, 9.0]
+
+
+def test_the_number_of_trials_may_be_one_constant():
+    assert design("k | trials(9) ~ x", TRIALS).matrices["trials"][:, 0].tolist() == [9.0] * 3
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("k | trials(4) ~ x", "`k` is more than `4`, the number of trials, in 1 of 3 rows"),
+        ("n | trials(k) ~ x", r"in 2 of 3 rows(.|\n)*n . trials\(n \+ k\)"),
+        ("cbind(n, k - n) ~ x", "the number of failures `k - n` is negative in 2 of 3 rows"),
+        ("k | trials(n + 0.5) ~ x", "no whole number"),
+    ],
+)
+def test_numbers_that_are_no_trials_are_named(text, words):
+    with pytest.raises(DataError, match=words):
+        design(text, TRIALS)
