@@ -28,6 +28,11 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
     "bayesvb/data/former_columns.py": ("test_former_names.py",),
     "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),
+    "bayesvb/distributions/binomial_mixture.py": ("distributions/test_count_mixture.py",),
+    "bayesvb/distributions/count_laws.py": ("distributions/test_count_mixture.py",),
+    "bayesvb/distributions/negbinomial_mixture.py": ("distributions/test_count_mixture.py",),
+    "bayesvb/distributions/poisson_mixture.py": ("distributions/test_count_mixture.py",),
+    "bayesvb/estimators/trials.py": ("experts/test_binomial.py",),
     "bayesvb/data/parts/base.py": (
         "test_parts.py",
         "formula/test_parser.py",

@@ -224,4 +224,4 @@ def _smallest(
         middle = np.floor(0.5 * (low + high))
         enough = (cdf(middle) >= q) & (middle >= 0.0)
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
-    return high
+    return np.asarray(high)

@@ -12,7 +12,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.bernoulli_mixture import BernoulliMixture, DrawnBernoulliMixture
 from bayesvb.distributions.response import Response
-from bayesvb.experts.binomial import BinomialExperts
+from bayesvb.experts.binomial import ONE, BinomialExperts
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.variational.local import Draws
@@ -34,13 +34,13 @@ class BernoulliExperts(BinomialExperts):
 
     prior: Normal
 
-    def trials(self, block: Block) -> float:
+    def trials(self, block: Block) -> Float[np.ndarray, " _"]:
         """One."""
-        return 1.0
+        return ONE
 
-    def log_ways(self, block: Block) -> float:
+    def log_ways(self, block: Block) -> Float[np.ndarray, " _"]:
         """Zero: there is one way."""
-        return 0.0
+        return np.zeros(1)
 
     def predictive(
         self,

@@ -25,6 +25,9 @@ from bayesvb.variational.local import Draws
 SMALLEST_COUNT = 0.5
 """Added to successes and to failures, whose log ratio is where a run starts."""
 
+ONE = np.ones(1)
+"""Number of trials of rows that do not have it."""
+
 
 @dataclass(frozen=True)
 class BinomialExperts(AbstractPredictorExperts):
@@ -51,13 +54,13 @@ class BinomialExperts(AbstractPredictorExperts):
 
     prior: Normal
 
-    def trials(self, block: Block) -> Float[np.ndarray, " rows"] | float:
-        """Number of trials of each row."""
-        return block.designs[TRIALS][0] if TRIALS in block.designs else 1.0
+    def trials(self, block: Block) -> Float[np.ndarray, " _"]:
+        """Number of trials of each row, or of all rows."""
+        return np.asarray(block.designs[TRIALS][0]) if TRIALS in block.designs else ONE
 
-    def log_ways(self, block: Block) -> Float[np.ndarray, " rows"] | float:
+    def log_ways(self, block: Block) -> Float[np.ndarray, " _"]:
         """Log of the number of ways to choose the successes among the trials."""
-        return log_choose(np.asarray(self.trials(block)), block.response[0])
+        return log_choose(self.trials(block), block.response[0])
 
     def expected(
         self, block: Block, mean: Rows, variance: Rows, *, all_orders: bool = False
@@ -72,7 +75,8 @@ class BinomialExperts(AbstractPredictorExperts):
     def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Log odds with half a success and half a failure more."""
         y = block.response[0]
-        return np.log((y + SMALLEST_COUNT) / (self.trials(block) - y + SMALLEST_COUNT))
+        failures = self.trials(block) - y
+        return np.asarray(np.log((y + SMALLEST_COUNT) / (failures + SMALLEST_COUNT)))
 
     def log_mass(
         self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]

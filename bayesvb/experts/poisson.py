@@ -56,7 +56,7 @@ class PoissonExperts(AbstractPredictorExperts):
 
     def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Log of the count and a half."""
-        return np.log(block.response[0] + SMALLEST_COUNT)
+        return np.asarray(np.log(block.response[0] + SMALLEST_COUNT))
 
     def log_mass(
         self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]

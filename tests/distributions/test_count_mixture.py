@@ -51,7 +51,10 @@ def test_probabilities_sum_to_one_and_have_the_moments(mixture):
     [
         (PoissonLaw(np.array([1.3])), poisson(np.exp(1.3))),
         (BinomialLaw(np.array([1.3]), np.array([9.0])), binom(9, 1.0 / (1.0 + np.exp(-1.3)))),
-        (NegativeBinomialLaw(np.array([1.3]), np.log([2.5])), nbinom(2.5, 2.5 / (2.5 + np.exp(1.3)))),
+        (
+            NegativeBinomialLaw(np.array([1.3]), np.log([2.5])),
+            nbinom(2.5, 2.5 / (2.5 + np.exp(1.3))),
+        ),
     ],
     ids=MIXTURES,
 )
