@@ -217,6 +217,9 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "formula/test_design.py",
         "formula/test_bad_data.py",
     ),
+    "bayesvb/formula/smooth_margins.py": ("formula/test_smooth_columns.py",),
+    "bayesvb/formula/surface_columns.py": ("formula/test_smooth_columns.py",),
+    "bayesvb/numerics/periodic_curves.py": ("formula/test_smooth_columns.py",),
     "bayesvb/formula/term_columns.py": (
         "formula/test_smooth_columns.py",
         "formula/test_group_columns.py",

@@ -71,7 +71,10 @@ def curves(
     design = fit.model.design
     known = design.curves(part) if _checked(fit, part) else ()
     if not known:
-        raise DataError(f"the {part} has no smooth", hint="a smooth curve is written s(x)")
+        raise DataError(
+            f"the {part} has no smooth curve",
+            hint="a smooth curve is written s(x); of a surface predictions(fit, ['x', 'z']) tells",
+        )
     tables = []
     for curve in known:
         x = np.linspace(*curve.ends, points)
@@ -99,7 +102,8 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns curve, component, edf and coefficients, their number.
+        Columns curve, component, edf and coefficients, their number. A surface has three rows: what
+        bends along one covariate, along the other, and along both.
 
     Raises
     ------
@@ -118,7 +122,7 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     >>> bool(5 < bvb.effects.smoothness(fit)["edf"].iloc[0] < 9)
     True
     """
-    known = fit.model.design.curves(MEAN) if _checked(fit, MEAN) else ()
+    known = fit.model.design.smooths(MEAN) if _checked(fit, MEAN) else {}
     if not known:
         raise DataError("the mean has no smooth", hint="a smooth curve is written s(x)")
     found = smooth_dof(fit)
@@ -130,13 +134,13 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
         )
     rows = [
         {
-            "curve": curve.name,
+            "curve": name,
             "component": label,
             "edf": float(value),
-            "coefficients": len(curve.places),
+            "coefficients": len(places),
         }
-        for curve in known
-        for label, value in enumerate(found[curve.name], start=1)
+        for name, places in known.items()
+        for label, value in enumerate(found[name], start=1)
     ]
     return pd.DataFrame(rows)
 

@@ -57,7 +57,7 @@ ELSEWHERE: Mapping[str, str] = {
     "rcs": "a natural cubic spline is cr(x, df=4, constraints='center')",
     "s": "a smooth curve is a term of its own, right of `~`: y ~ s(x) + z",
     "cbind": "several responses are joined by +: y1 + y2 ~ x",
-    "te": "for a surface write bs(x, df=4):bs(z, df=4)",
+    "te": "a surface is a term of its own, right of `~`: y ~ te(x, z) + w",
     "factor": "write C(x)",
     "offset": "an offset is a term of its own, right of `~`: y ~ offset(z) + x",
     "pow": "write x**2 inside I(), or np.power(x, 2)",

@@ -354,6 +354,10 @@ class Design:
         """Curves of the smooths of a part."""
         return self._encoder.curves(self._encoder.bound.same_as[part])
 
+    def smooths(self, part: str) -> dict[str, tuple[int, ...]]:
+        """Name -> columns of each curve of a part, and of each set of wiggles of a surface."""
+        return self._encoder.smooths(self._encoder.bound.same_as[part])
+
     def at_zero(
         self, part: str, values: Float[np.ndarray, "*batch columns"]
     ) -> Float[np.ndarray, "*batch columns"]:

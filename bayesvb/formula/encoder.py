@@ -127,6 +127,10 @@ class Encoder:
         """Curves of the smooths of a part."""
         return self.own[part].curves(self._first(part))
 
+    def smooths(self, part: str) -> dict[str, tuple[int, ...]]:
+        """Name -> columns of each curve of a part, and of each set of wiggles of a surface."""
+        return self.own[part].smooths(self._first(part))
+
     def at_zero(
         self, part: str, values: Float[np.ndarray, "*batch columns"]
     ) -> Float[np.ndarray, "*batch columns"]:

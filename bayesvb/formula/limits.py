@@ -73,7 +73,13 @@ class FormulaLimits:
     """Words per value from which on text is free text."""
 
     knots: int = 10
-    """Knots of a smooth term by default."""
+    """Knots of a smooth curve by default."""
+
+    cyclic_knots: int = 11
+    """Knots of a periodic curve by default: five frequencies."""
+
+    surface_knots: int = 5
+    """Knots of each covariate of a surface by default: 24 coefficients."""
 
     least_knots: int = 3
     """Knots of a smooth term at least."""

@@ -19,6 +19,7 @@ from bayesvb.formula.group_columns import MOST_GROUPS, GroupColumns, check_colum
 from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.smooth_columns import SmoothColumns, SmoothCurve, fit_smooth
+from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
@@ -64,6 +65,18 @@ class OwnColumns:
             for curve in one.curves_from(start)
         )
 
+    def smooths(self, first: int) -> dict[str, tuple[int, ...]]:
+        """Name -> places of each curve, and of each set of wiggles of a surface.
+
+        In a matrix in which these columns begin at a place.
+        """
+        found = {curve.name: curve.places for curve in self.curves(first)}
+        for one, start in self._starts(first):
+            if isinstance(one, SurfaceColumns):
+                sets = ((b.name, b.columns) for b in one.term_blocks if b.kind == "smooth")
+                found |= {name: tuple(start + place for place in places) for name, places in sets}
+        return found
+
     def together(self, first: int) -> tuple[tuple[int, ...], ...]:
         """Sets of columns with one unit, of a matrix in which these begin at a place."""
         return tuple(
@@ -102,9 +115,12 @@ class OwnColumns:
         """
         found = {}
         for own, (one, start) in zip(self.part.own, self._starts(first), strict=True):
-            if isinstance(one, SmoothColumns):
+            if isinstance(one, SmoothColumns) and one.n_lines:
                 factors = (*own.numbers, *(role.alias for role in own.columns))
                 found[tuple(range(start, start + one.n_lines))] = factors
+            elif isinstance(one, SurfaceColumns):
+                for place, line in enumerate(one.lines, start):
+                    found[(place,)] = tuple(own.numbers[number] for number in line)
         return found
 
     @property

@@ -18,14 +18,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.data.column_moments import ROUNDING
-from bayesvb.errors import DataError
-from bayesvb.formula.columns import with_own_names
-from bayesvb.formula.limits import LIMITS
+from bayesvb.formula.smooth_margins import Basis, fit_margin, row_products
 from bayesvb.formula.smooth_terms import SmoothTerm
+from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
-from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spread_knots
 
 __all__ = ["SmoothColumns", "SmoothCurve", "fit_smooth"]
 
@@ -42,7 +39,7 @@ class SmoothCurve:
         What it is a curve of.
     places : tuple of int
         Columns with its coefficients: a constant if there is one, the line, the wiggles.
-    spline : NaturalSpline
+    spline : NaturalSpline or PeriodicCurve
     constant : bool
         Whether the first of its coefficients is a constant.
     """
@@ -50,17 +47,17 @@ class SmoothCurve:
     name: str
     variable: str
     places: tuple[int, ...]
-    spline: NaturalSpline
+    spline: Basis
     constant: bool
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Smallest and largest value of the variable that was there."""
-        return float(self.spline.knots[0]), float(self.spline.knots[-1])
+        """Smallest and largest value of the variable that was there, or the ends of the period."""
+        return self.spline.ends
 
     def functions(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points _"]:
         """What the coefficients are multiplied by at values of the variable."""
-        parts = [self.spline.line(x)[:, None], self.spline.wiggles(x)]
+        parts = [self.spline.unpenalised(x), self.spline.wiggles(x)]
         return np.hstack([np.ones((len(x), 1)), *parts] if self.constant else parts)
 
 
@@ -72,7 +69,7 @@ class SmoothColumns(AbstractTermColumns):
     ----------
     variable : str
         What it is a curve of, as the formula writes it.
-    spline : NaturalSpline
+    spline : NaturalSpline or PeriodicCurve
         The curve.
     by : str or None
         Column of whose levels each has a curve, or by which the curve is multiplied.
@@ -81,7 +78,7 @@ class SmoothColumns(AbstractTermColumns):
     """
 
     variable: str
-    spline: NaturalSpline
+    spline: Basis
     by: str | None
     levels: pd.Index | None
 
@@ -100,15 +97,15 @@ class SmoothColumns(AbstractTermColumns):
         found = []
         for number, name in enumerate(self.curves):
             begin = first + self.n_lines + number * self.n_wiggles
-            lines = [0, 1] if self._multiplied else [number]
+            lines = range(self.n_lines) if self._multiplied else [number] * self.spline.n_lines
             places = (*(first + j for j in lines), *range(begin, begin + self.n_wiggles))
             found.append(SmoothCurve(name, self.variable, places, self.spline, self._multiplied))
         return tuple(found)
 
     @property
     def n_lines(self) -> int:
-        """Columns of straight lines: one per curve, and a constant of a numeric multiplier."""
-        return len(self.curves) + self._multiplied
+        """Columns that do not bend: a line of each curve, and a constant of a multiplier."""
+        return len(self.curves) * self.spline.n_lines + self._multiplied
 
     @property
     def _multiplied(self) -> bool:
@@ -117,13 +114,13 @@ class SmoothColumns(AbstractTermColumns):
     @property
     def n_wiggles(self) -> int:
         """Columns of one curve that bend."""
-        return int(self.spline.rotation.shape[1])
+        return self.spline.n_wiggles
 
     @property
     def names(self) -> tuple[str, ...]:
         """The constant of a multiplier, the lines, then the wiggles, curve by curve."""
         constant = [f"{self.curves[0]}.constant"] if self._multiplied else []
-        lines = [f"{curve}.line" for curve in self.curves]
+        lines = [f"{curve}.line" for curve in self.curves] * self.spline.n_lines
         bends = range(1, self.n_wiggles + 1)
         return (*constant, *lines, *(f"{curve}.{i}" for curve in self.curves for i in bends))
 
@@ -139,7 +136,8 @@ class SmoothColumns(AbstractTermColumns):
         ]
         if self.levels is not None:
             name = f"s({self.variable}):{self.by}.line"
-            return (TermBlock(name, tuple(range(first)), "factor"), *wiggles)
+            factor = [TermBlock(name, tuple(range(first)), "factor")] * self.spline.n_lines
+            return (*factor, *wiggles)
         lines = [TermBlock(self.names[i], (i,), "covariate") for i in range(first)]
         return (*lines, *wiggles)
 
@@ -151,7 +149,7 @@ class SmoothColumns(AbstractTermColumns):
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
         """The columns of these rows."""
         (x,) = data.numbers
-        line, wiggles = self.spline.line(x)[:, None], self.spline.wiggles(x)
+        line, wiggles = self.spline.unpenalised(x), self.spline.wiggles(x)
         if self.by is None:
             return np.hstack([line, wiggles])
         (by,) = data.columns
@@ -160,10 +158,12 @@ class SmoothColumns(AbstractTermColumns):
             return np.hstack([factor, line * factor, wiggles * factor])
         own = (by[:, None] == np.arange(len(self.levels))).astype(float)
         each = [wiggles * own[:, [level]] for level in range(len(self.levels))]
-        return np.hstack([line * own, *each])
+        return np.hstack([row_products(line, own), *each])
 
 
-def fit_smooth(term: SmoothTerm, codes: tuple[str, ...], data: TermData) -> SmoothColumns:
+def fit_smooth(
+    term: SmoothTerm, codes: tuple[str, ...], data: TermData
+) -> SmoothColumns | SurfaceColumns:
     """The smooth of the first rows, its knots at quantiles of the distinct values.
 
     Raises
@@ -172,27 +172,12 @@ def fit_smooth(term: SmoothTerm, codes: tuple[str, ...], data: TermData) -> Smoo
         If all values are equal up to rounding, there are fewer distinct values than knots, or
         knots nearly coincide.
     """
-    variable = with_own_names(codes[0])
-    distinct = np.unique(data.numbers[0])
-    if distinct[-1] - distinct[0] <= ROUNDING * np.abs(distinct[[0, -1]]).max():
-        raise DataError(
-            f"`{term.place.text}`: `{variable}` is {distinct[0]:g} in every row, up to rounding",
-            hint="leave it out",
-        )
-    if len(distinct) < term.n_knots:
-        few = len(distinct)
-        raise DataError(
-            f"`{term.place.text}` has {term.n_knots} knots, and `{variable}` has {few} distinct "
-            "values",
-            hint=f"write s({variable}, k={few})"
-            if few >= LIMITS.least_knots
-            else f"write {variable} for a line, or C({variable}) for levels",
-        )
-    knots = spread_knots(distinct, term.n_knots)
-    if np.diff(knots).min() < LIMITS.rounding * (knots[-1] - knots[0]):
-        raise DataError(
-            f"values of `{variable}` nearly coincide, and s() has no second derivative there",
-            hint=f"round them, take fewer knots, s({variable}, k=...), or a transform: s(log(x))",
-        )
+    margins = [
+        fit_margin(term, number, code, values)
+        for number, (code, values) in enumerate(zip(codes, data.numbers, strict=True))
+    ]
+    if len(margins) > 1:
+        return SurfaceColumns(tuple(margins))
+    (margin,) = margins
     levels = data.levels[0] if data.levels else None
-    return SmoothColumns(variable, natural_spline(distinct, knots), term.by, levels)
+    return SmoothColumns(margin.variable, margin.basis, term.by, levels)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from dataclasses import dataclass
 
 from bayesvb.formula.budget import too_costly
@@ -13,38 +14,50 @@ from bayesvb.formula.special_terms import SpecialTerm
 __all__ = ["SmoothTerm", "read_smooth"]
 
 
+Period = tuple[float, float]
+"""Where a periodic curve begins and ends."""
+
+
 @dataclass(frozen=True)
 class SmoothTerm:
-    """A smooth curve of one covariate.
+    """A smooth curve of one covariate, or a smooth surface over two.
 
     Attributes
     ----------
     place : SpecialTerm
         Where it stands.
-    variable : Code
-        What it is a curve of.
+    variables : tuple of Code
+        What it is a curve of, or a surface over.
     by : str or None
         A column: of each of its levels there is a curve, or its numbers multiply the curve.
     by_role : {"lookup", "levels"}
         Whether the column has levels even if it holds numbers.
-    n_knots : int
+    n_knots : tuple of int
+        Of each covariate.
+    periods : tuple
+        Of each covariate; None where the curve is not periodic.
     """
 
     place: SpecialTerm
-    variable: Code
+    variables: tuple[Code, ...]
     by: str | None
     by_role: Role
-    n_knots: int
+    n_knots: tuple[int, ...]
+    periods: tuple[Period | None, ...]
 
     @property
     def numbers(self) -> tuple[Code, ...]:
         """Expressions of numbers that it reads."""
-        return (self.variable,)
+        return self.variables
 
     @property
     def columns(self) -> tuple[tuple[str, Role], ...]:
         """Columns that it reads as they stand, and how."""
         return () if self.by is None else ((self.by, self.by_role),)
+
+
+ARGUMENTS = {"s": ("k", "by", "bs", "period"), "te": ("k", "bs", "period")}
+"""What the functions take beside covariates."""
 
 
 def read_smooth(place: SpecialTerm) -> SmoothTerm:
@@ -53,10 +66,12 @@ def read_smooth(place: SpecialTerm) -> SmoothTerm:
     Raises
     ------
     FormulaError
-        With its place, if it has other arguments than a covariate, ``k`` and ``by``.
+        With its place, if it has other arguments than covariates, ``k``, ``bs``, ``period`` and,
+        for a curve, ``by``.
     """
     inner, start = place.inside()
-    code = f"s({inner})"
+    name = place.text.partition("(")[0].strip()
+    code = f"{name}({inner})"
     try:
         call = ast.parse(masked(code), mode="eval").body
     except SyntaxError as error:
@@ -64,27 +79,38 @@ def read_smooth(place: SpecialTerm) -> SmoothTerm:
     costly = too_costly(call)
     if costly:
         raise place.refused(costly[1])
-    if not isinstance(call, ast.Call) or len(call.args) != 1:
-        raise place.refused(
-            f"`{place.text}` is a curve of {_counted(call)}, and s() takes one",
-            "write s(x) + s(z), or for a surface bs(x, df=4):bs(z, df=4)",
-        )
-    known = {keyword.arg: keyword.value for keyword in call.keywords}
-    for name in known:
-        if name not in ("k", "by"):
-            raise place.refused(f"s() takes a covariate, k= and by=, not `{name}`")
-    first, last = span_of(code, call.args[0])
-    shift = start - len("s(")
-    variable = read_expression(code[first:last], text=place.section.formula, start=shift + first)
-    if all(use.role != "value" for use in variable.uses):
-        raise place.refused(f"`{place.text}` reads no column of numbers", "write s(x)")
+    _check_arguments(place, name, call)
+    assert isinstance(call, ast.Call)
+    known = {str(keyword.arg): keyword.value for keyword in call.keywords}
+    shift = start - len(name) - 1
+    variables = []
+    for argument in call.args:
+        first, last = span_of(code, argument)
+        read = read_expression(code[first:last], text=place.section.formula, start=shift + first)
+        if all(use.role != "value" for use in read.uses):
+            raise place.refused(f"`{place.text}` reads no column of numbers", "write s(x)")
+        variables.append(read)
     by, role = _by(place, code, known.get("by"))
-    return SmoothTerm(place, variable, by, role, _knots(place, known.get("k")))
+    periods = _periods(place, len(variables), known.get("bs"), known.get("period"))
+    knots = _knots(place, periods, known.get("k"))
+    return SmoothTerm(place, tuple(variables), by, role, knots, periods)
 
 
-def _counted(call: ast.expr) -> str:
+def _check_arguments(place: SpecialTerm, name: str, call: ast.expr) -> None:
     number = len(call.args) if isinstance(call, ast.Call) else 0
-    return "nothing" if number == 0 else f"{number} covariates"
+    takes = {"s": 1, "te": 2}[name]
+    counted = "no covariate" if number == 0 else f"{number} covariate" + "s" * (number > 1)
+    if number != takes:
+        more = f"te({', '.join('xzvw'[:number])})" if number == 2 else "s(x) + s(z)"
+        raise place.refused(
+            f"`{place.text}` has {counted}, and {name}() takes {('one', 'two')[takes - 1]}",
+            f"write s(x) for a curve, te(x, z) for a surface, {more}" if number else "write s(x)",
+        )
+    assert isinstance(call, ast.Call)
+    for keyword in call.keywords:
+        if keyword.arg not in ARGUMENTS[name]:
+            known = ", ".join(f"{one}=" for one in ARGUMENTS[name])
+            raise place.refused(f"{name}() takes covariates and {known}, not `{keyword.arg}`")
 
 
 def _by(place: SpecialTerm, code: str, node: ast.expr | None) -> tuple[str | None, Role]:
@@ -103,12 +129,60 @@ def _by(place: SpecialTerm, code: str, node: ast.expr | None) -> tuple[str | Non
     return code[first:last].strip("`"), role
 
 
-def _knots(place: SpecialTerm, node: ast.expr | None) -> int:
-    """The number after ``k=``."""
-    value = LIMITS.knots if node is None else getattr(node, "value", None)
-    if not isinstance(value, int) or isinstance(value, bool) or value < LIMITS.least_knots:
+def _values(node: ast.expr | None) -> object:
+    """A literal; the node itself if it is none."""
+    try:
+        return None if node is None else ast.literal_eval(node)
+    except ValueError:
+        return node
+
+
+def _periods(
+    place: SpecialTerm, size: int, bs: ast.expr | None, period: ast.expr | None
+) -> tuple[Period | None, ...]:
+    """Of each covariate its period, None if its curve is not periodic."""
+    kinds = _values(bs)
+    each = kinds if isinstance(kinds, tuple) else ("cr" if kinds is None else kinds,) * size
+    if len(each) != size or not all(kind in ("cr", "cc") for kind in each):
+        raise place.refused(
+            f"bs in `{place.text}` is 'cr', natural cubic, or 'cc', periodic, for each covariate"
+        )
+    given = _values(period)
+    several = isinstance(given, tuple) and isinstance(given[0] if given else None, tuple)
+    ends = () if given is None else given if several else (given,)
+    if len(ends) != each.count("cc") or not all(map(_is_period, ends)):
+        raise place.refused(
+            f"`{place.text}` needs where the period of each periodic covariate begins and ends",
+            "write s(hour, bs='cc', period=(0, 24))",
+        )
+    rest = iter(ends)
+    return tuple(next(rest) if kind == "cc" else None for kind in each)
+
+
+def _is_period(pair: object) -> bool:
+    """Whether these are two finite numbers, the second of them larger."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        return False
+    if not all(type(one) in (int, float) and abs(one) < 1e100 for one in pair):
+        return False
+    return bool(pair[0] < pair[1])
+
+
+def _knots(
+    place: SpecialTerm, periods: tuple[Period | None, ...], node: ast.expr | None
+) -> tuple[int, ...]:
+    """The numbers after ``k=``: one, or one of each covariate."""
+    given = _values(node)
+    if given is None:
+        curve = tuple(LIMITS.knots if one is None else LIMITS.cyclic_knots for one in periods)
+        return curve if len(periods) == 1 else (LIMITS.surface_knots,) * len(periods)
+    each = given if isinstance(given, tuple) else (given,) * len(periods)
+    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in each)
+    if len(each) != len(periods) or not whole or min(each) < LIMITS.least_knots:
         raise place.refused(
             f"k in `{place.text}` is a whole number of at least {LIMITS.least_knots}",
             "k is the number of knots: how wiggly the curve may be at most",
         )
-    return value
+    if math.prod(each) > LIMITS.basis:
+        raise place.refused(f"`{place.text}` makes at most {LIMITS.basis} columns")
+    return each

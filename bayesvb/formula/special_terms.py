@@ -1,7 +1,8 @@
 """Stage 1, parse: terms that are none of Wilkinson and Rogers', found in a part of a formula.
 
 They stand by themselves, joined to other terms by ``+``: ``offset(z)``, a known summand of the
-response, ``s(x)``, a smooth curve, and ``(x | g)``, an effect of every group.
+response, ``s(x)`` and ``te(x, z)``, a smooth curve and surface, and ``(x | g)``, an effect of every
+group.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ SMOOTH = "smooth"
 
 GROUP = "group"
 
-HEADS: Mapping[str, str] = {"offset": OFFSET, "s": SMOOTH}
+HEADS: Mapping[str, str] = {"offset": OFFSET, "s": SMOOTH, "te": SMOOTH}
 """Names that look like functions -> kinds of terms."""
 
 

@@ -47,9 +47,29 @@ class NaturalSpline:
     lines: Float[np.ndarray, "2 wiggles"]
     bend: float
 
-    def line(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The outermost knots."""
+        return float(self.knots[0]), float(self.knots[-1])
+
+    @property
+    def n_knots(self) -> int:
+        """Number of knots."""
+        return len(self.knots)
+
+    @property
+    def n_lines(self) -> int:
+        """One straight line."""
+        return 1
+
+    @property
+    def n_wiggles(self) -> int:
+        """Number of functions that bend."""
+        return int(self.rotation.shape[1])
+
+    def unpenalised(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows 1"]:
         """The straight line through zero at the centre with slope one."""
-        return np.asarray(x - self.centre)
+        return np.asarray(x - self.centre)[:, None]
 
     def wiggles(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows wiggles"]:
         """The functions that bend, at these places."""

@@ -348,13 +348,15 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
         rows = rows[~hidden]
     told = [title] if rows.empty else [_coefficients(rows, part, title)]
     of_part = "" if part == MEAN else f", {part!r}"
+    known = model.design.curves(part) if apart else ()
+    lines = {curve.name: " with its line" * curve.spline.n_lines for curve in known}
     for one in apart:
-        where = "curves" if one.kind == "smooth" else "groups"
-        count = len(one.columns) * one.size
-        told.append(f"  {one.name}: {count} coefficients, effects.{where}(fit{of_part})")
+        where = f", effects.{'curves' if one.kind == 'smooth' else 'groups'}(fit{of_part})"
+        shown = where if one.kind == "group" or one.name in lines else ""
+        told.append(f"  {one.name}: {len(one.columns) * one.size} coefficients{shown}")
         if one.name in dof:
             values = ", ".join(f"{round(float(value), 1) + 0.0:.1f}" for value in dof[one.name])
-            told[-1] += f"; effective degrees of freedom with its line {values}"
+            told[-1] += f"; effective degrees of freedom{lines.get(one.name, '')} {values}"
     return "\n".join(told)
 
 

@@ -208,13 +208,13 @@ def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"
     Of combined restarts those of the heaviest.
     """
     one, design = fit.parts[0].fit, fit.model.design
-    known = design.curves(MEAN) if MEAN in design.terms else ()
+    known = design.smooths(MEAN) if MEAN in design.terms else {}
     if not known or one.is_sampled or one.engine.finds_points:
         return None
     each = one.core.effective_dof(one.q)
     if each is None:
         return None
-    return {curve.name: each[:, list(curve.places)].sum(axis=1) for curve in known}
+    return {name: each[:, list(places)].sum(axis=1) for name, places in known.items()}
 
 
 def modal_table(fit: AbstractFit) -> pd.DataFrame:

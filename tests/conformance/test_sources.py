@@ -99,6 +99,7 @@ TERMS = {
     "interaction": ("y ~ x * g + I(x**2) | 1", {}),
     "smooth": ("y ~ s(x, k=5) | 1", {}),
     "smooth by factor": ("y ~ s(x, k=4, by=g) | z", {}),
+    "surface": ("y ~ te(x, z, k=3) + s(z, bs='cc', period=(-4, 4), k=3) | 1", {}),
     "splines": ("y ~ bs(x, df=4) + poly(z, 2) | 1", {}),
     "learned": ("y ~ center(x) + scale(np.exp(z)) | standardize(x)", {}),
     "groups": ("y ~ x + (1 | s) | 1", {}),

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
+from bayesvb.formula.smooth_margins import row_products
 from bayesvb.numerics.natural_splines import natural_spline, spread_knots
 
 N = 80
@@ -64,7 +65,25 @@ SMOOTHS = {
             ("s(x):h[2]", (5,), "smooth"),
         ],
     ),
-}
+    "y ~ s(z, bs='cc', period=(1, 2), k=5, by=g)": (
+        ["Intercept", *(f"s(z):g[{level}].{i}" for level in "abc" for i in range(1, 5))],
+        [(f"s(z):g[{level}]", tuple(range(i, i + 4)), "smooth") for level, i in
+         [("a", 1), ("b", 5), ("c", 9)]],
+    ),
+    "y ~ te(x, z, k=3)": (
+        ["Intercept", "te(x, z).x", "te(x, z).z", "te(x, z).x:z", "te(x, z):x.1", "te(x, z):x.2",
+         "te(x, z):z.1", "te(x, z):z.2", "te(x, z):x:z.1"],
+        [("te(x, z).x", (1,), "covariate"), ("te(x, z).z", (2,), "covariate"),
+         ("te(x, z).x:z", (3,), "covariate"), ("te(x, z):x", (4, 5), "smooth"),
+         ("te(x, z):z", (6, 7), "smooth"), ("te(x, z):x:z", (8,), "smooth")],
+    ),
+    "y ~ te(x, z, k=3, bs=('cr', 'cc'), period=(1, 2))": (
+        ["Intercept", "te(x, z).x", "te(x, z):x.1", *(f"te(x, z):z.{i}" for i in range(1, 5)),
+         "te(x, z):x:z.1", "te(x, z):x:z.2"],
+        [("te(x, z).x", (1,), "covariate"), ("te(x, z):x", (2,), "smooth"),
+         ("te(x, z):z", (3, 4, 5, 6), "smooth"), ("te(x, z):x:z", (7, 8), "smooth")],
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", SMOOTHS)
@@ -90,6 +109,34 @@ def test_the_columns_are_those_of_the_spline(data):
     spline = natural_spline(np.unique(x), spread_knots(np.unique(x), 6))
     assert_allclose(found[:, 1], x - x.mean(), atol=1e-14)
     assert_allclose(found[:, 2:], spline.wiggles(x), atol=1e-13)
+
+
+def test_a_surface_spans_the_products_of_the_splines_of_its_covariates(data):
+    found = design_of("y ~ te(x, z, k=(4, 5))", data).matrices["mean"]
+    sides = [design_of(f"y ~ s({one}, k={k})", data).matrices["mean"] for one, k in ("x4", "z5")]
+    products = row_products(*sides)
+    assert found.shape == products.shape == (N, 20)
+    fitted = products @ np.linalg.lstsq(products, found, rcond=None)[0]
+    assert_allclose(fitted, found, atol=1e-9)
+    assert np.linalg.matrix_rank(found) == 20
+
+
+@pytest.mark.parametrize("change", [lambda v: 3.0 * v - 7.0, lambda v: -v])
+def test_a_surface_is_the_same_in_other_units(change, data):
+    design = design_of("y ~ te(x, z, k=4)", data)
+    other = design_of("y ~ te(x, z, k=4)", data.assign(x=change(data.x)))
+    for block in design.term_blocks["mean"]:
+        own, changed = (one.matrices["mean"][:, list(block.columns)] for one in (design, other))
+        assert_allclose(changed @ changed.T, own @ own.T * (changed**2).sum() / (own**2).sum())
+
+
+def test_a_periodic_curve_meets_itself(data):
+    (curve,) = design_of("y ~ s(z, bs='cc', period=(1, 3), k=9)", data).curves("mean")
+    around = curve.functions(np.array([1.0, 1.001, 2.999, 3.0, 4.7, 2.7]))
+    assert_allclose(around[0], around[3], atol=1e-9)
+    assert_allclose(around[1] - around[0], around[3] - around[2], atol=1e-4)
+    assert_allclose(around[4], around[5], atol=1e-9)
+    assert curve.ends == (1.0, 3.0)
 
 
 def test_rows_that_occur_twice_change_no_column(data):

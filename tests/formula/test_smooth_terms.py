@@ -5,20 +5,29 @@ import pytest
 from bayesvb.errors import FormulaError
 from bayesvb.formula.parser import parse_formula
 
-# Formula -> variable, by, role of by, knots.
+# Formula -> variables, by, role of by, knots, periods.
 READ = {
-    "y ~ s(x)": ("x", None, "lookup", 10),
-    "y ~ s( log(x + 1) , k = 5 )": ("log(x + 1)", None, "lookup", 5),
-    "y ~ z*w + s(`my x`, by=g)": ("`my x`", "g", "lookup", 10),
-    "y ~ s(x, by=C(`a b`), k=20) - 1": ("x", "a b", "levels", 20),
-    "y ~ s(np.sqrt(ü))": ("np.sqrt(ü)", None, "lookup", 10),
-}
+    "y ~ s(x)": (["x"], None, "lookup", (10,), (None,)),
+    "y ~ s( log(x + 1) , k = 5 )": (["log(x + 1)"], None, "lookup", (5,), (None,)),
+    "y ~ z*w + s(`my x`, by=g)": (["`my x`"], "g", "lookup", (10,), (None,)),
+    "y ~ s(x, by=C(`a b`), k=20) - 1": (["x"], "a b", "levels", (20,), (None,)),
+    "y ~ s(np.sqrt(ü))": (["np.sqrt(ü)"], None, "lookup", (10,), (None,)),
+    "y ~ s(x, bs='cc', period=(0, 24))": (["x"], None, "lookup", (11,), ((0, 24),)),
+    "y ~ te(x, log(z))": (["x", "log(z)"], None, "lookup", (5, 5), (None, None)),
+    "y ~ te(x, z, k=(4, 7), bs=('cr', 'cc'), period=(-1, .5))": (
+        ["x", "z"], None, "lookup", (4, 7), (None, (-1, 0.5)),
+    ),
+    "y ~ te(x, z, k=6, bs='cc', period=((0, 1), (0, 2)))": (
+        ["x", "z"], None, "lookup", (6, 6), ((0, 1), (0, 2)),
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("text", READ)
 def test_arguments(text):
     (term,) = parse_formula(text).read["mean"].own
-    assert (term.variable.text, term.by, term.by_role, term.n_knots) == READ[text]
+    variables = [one.text for one in term.variables]
+    assert (variables, term.by, term.by_role, term.n_knots, term.periods) == READ[text]
 
 
 @pytest.mark.parametrize("text", READ)
@@ -26,7 +35,8 @@ def test_the_canonical_form_says_the_same(text):
     formula = parse_formula(text)
     again = parse_formula(formula.canonical())
     assert again.canonical() == formula.canonical()
-    assert [one.variable.text for one in again.read["gating"].own] == [READ[text][0]]
+    (term,) = again.read["gating"].own
+    assert [one.text for one in term.variables] == READ[text][0]
 
 
 def test_the_other_terms_stay():
@@ -36,10 +46,21 @@ def test_the_other_terms_stay():
 
 
 REFUSED = {
-    "y ~ s()": "curve of nothing",
-    "y ~ s(x, z)": "curve of 2 covariates",
-    "y ~ s(x, bs='cr')": "not `bs`",
-    "y ~ s(x, **z)": "takes a covariate|unpacked",
+    "y ~ s()": "no covariate",
+    "y ~ s(x, z)": r"(?s)has 2 covariates.*te\(x, z\) for a surface",
+    "y ~ te(x)": "te.. takes two",
+    "y ~ te(x, z, w)": "has 3 covariates",
+    "y ~ te(x, z, by=g)": "not `by`",
+    "y ~ te(x, z, k=15)": "at most 200",
+    "y ~ te(x, z, k=(3, 4, 5))": "whole number",
+    "y ~ s(x, bs='tp')": "'cr', natural cubic, or 'cc'",
+    "y ~ s(x, bs='cc')": r"(?s)where the period.*period=\(0, 24\)",
+    "y ~ s(x, period=(0, 24))": "where the period",
+    "y ~ s(x, bs='cc', period=(24, 0))": "where the period",
+    "y ~ s(x, bs='cc', period=(0, True))": "where the period",
+    "y ~ s(x, bs='cc', period=w)": "where the period",
+    "y ~ te(x, z, bs=('cc', 'cc'), period=(0, 1))": "where the period",
+    "y ~ s(x, **z)": "takes covariates|unpacked",
     "y ~ s(x, k=2)": "at least 3",
     "y ~ s(x, k=4.5)": "whole number",
     "y ~ s(x, k=z)": "whole number",

@@ -31,11 +31,12 @@ def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> 
     DataError
         If it needs all distinct values of a column, and there are too many.
     """
-    if isinstance(term.term, SmoothTerm) and isinstance(fitted, SmoothColumns):
-        levels: tuple[pd.Index | None, ...] = (fitted.levels,) if term.columns else ()
-        (code,) = term.numbers
+    if isinstance(term.term, SmoothTerm):
+        by = fitted.levels if isinstance(fitted, SmoothColumns) else None
+        levels: tuple[pd.Index | None, ...] = (by,) if term.columns else ()
         names = tuple(role.column for role in term.columns)
-        data = TermData((_distinct(code, values),), (), levels, names)
+        distinct = tuple(_distinct(code, values) for code in term.numbers)
+        data = TermData(distinct, (), levels, names)
         return fit_smooth(term.term, term.numbers, data)
     if isinstance(fitted, GroupColumns):
         centres = [_distinct(code, values).mean() for code in term.numbers]

@@ -230,7 +230,7 @@ def basis_tests(
     """
     rng = Streams(fit.seed).branch("ties").rng("rows")
     tests = []
-    knots = {one.variable: len(one.spline.knots) for one in fit.model.design.curves(MEAN)}
+    knots = {one.variable: one.spline.n_knots for one in fit.model.design.curves(MEAN)}
     for name, values in numbers.items():
         distinct = len(np.unique(values))
         if knots.get(name, distinct) >= distinct:
