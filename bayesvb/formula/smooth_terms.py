@@ -133,7 +133,7 @@ def _values(node: ast.expr | None) -> object:
     """A literal; the node itself if it is none."""
     try:
         return None if node is None else ast.literal_eval(node)
-    except ValueError:
+    except (ValueError, TypeError):
         return node
 
 
@@ -148,9 +148,10 @@ def _periods(
             f"bs in `{place.text}` is 'cr', natural cubic, or 'cc', periodic, for each covariate"
         )
     given = _values(period)
-    several = isinstance(given, tuple) and isinstance(given[0] if given else None, tuple)
-    ends = () if given is None else given if several else (given,)
-    if len(ends) != each.count("cc") or not all(map(_is_period, ends)):
+    several = isinstance(given, tuple) and all(isinstance(one, tuple) for one in given)
+    pairs = given if isinstance(given, tuple) and several else (given,)
+    ends = [] if given is None else [_ends(pair) for pair in pairs]
+    if len(ends) != each.count("cc") or None in ends:
         raise place.refused(
             f"`{place.text}` needs where the period of each periodic covariate begins and ends",
             "write s(hour, bs='cc', period=(0, 24))",
@@ -159,13 +160,13 @@ def _periods(
     return tuple(next(rest) if kind == "cc" else None for kind in each)
 
 
-def _is_period(pair: object) -> bool:
-    """Whether these are two finite numbers, the second of them larger."""
+def _ends(pair: object) -> Period | None:
+    """Two finite numbers, the second of them larger; None if it is anything else."""
     if not isinstance(pair, tuple) or len(pair) != 2:
-        return False
+        return None
     if not all(type(one) in (int, float) and abs(one) < 1e100 for one in pair):
-        return False
-    return bool(pair[0] < pair[1])
+        return None
+    return (float(pair[0]), float(pair[1])) if pair[0] < pair[1] else None
 
 
 def _knots(
@@ -177,12 +178,12 @@ def _knots(
         curve = tuple(LIMITS.knots if one is None else LIMITS.cyclic_knots for one in periods)
         return curve if len(periods) == 1 else (LIMITS.surface_knots,) * len(periods)
     each = given if isinstance(given, tuple) else (given,) * len(periods)
-    whole = all(isinstance(one, int) and not isinstance(one, bool) for one in each)
-    if len(each) != len(periods) or not whole or min(each) < LIMITS.least_knots:
+    whole = tuple(one for one in each if isinstance(one, int) and not isinstance(one, bool))
+    if not len(whole) == len(each) == len(periods) or min(whole) < LIMITS.least_knots:
         raise place.refused(
             f"k in `{place.text}` is a whole number of at least {LIMITS.least_knots}",
             "k is the number of knots: how wiggly the curve may be at most",
         )
-    if math.prod(each) > LIMITS.basis:
+    if math.prod(whole) > LIMITS.basis:
         raise place.refused(f"`{place.text}` makes at most {LIMITS.basis} columns")
-    return each
+    return whole

@@ -80,4 +80,4 @@ def _waves(
     frequency = np.arange(1.0, n_waves + 1.0)
     # The remainder first: sines of large arguments lose digits.
     angle = 2.0 * np.pi * frequency * ((x - ends[0]) / (ends[1] - ends[0]) % 1.0)[:, None]
-    return np.hstack([np.cos(angle), np.sin(angle)]) / np.tile(frequency, 2) ** 2
+    return np.asarray(np.hstack([np.cos(angle), np.sin(angle)]) / np.tile(frequency, 2) ** 2)
