@@ -29,9 +29,10 @@ def design_of(operator: Any, block: Block, part: str) -> Any:
     ----------
     operator : AbstractPrecision
     block : Block
-    part : {"mean", "gating"}
+    part : str
+        Groups apart from the columns are those of ``"mean"`` and ``"gating"``.
     """
-    groups = block.designs.get(GROUP_DESIGNS[part])
+    groups = block.designs.get(GROUP_DESIGNS.get(part, ""))
     return operator.design(block.designs[part], groups, block.designs.get(part + PRODUCTS))
 
 

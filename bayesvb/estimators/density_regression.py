@@ -14,7 +14,7 @@ from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
-from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
@@ -247,7 +247,8 @@ class DensityRegression(AbstractGatedMixture):
             return None
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
         experts, rows = self.experts, self.scales.rows
-        learns = {MEAN: experts.learns_scales, GATING: of_gate}
+        has_sigma = bool(further_terms(self.design).get(SIGMA))
+        learns = {MEAN: experts.learns_scales, SIGMA: has_sigma, GATING: of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
         found = LearnedScales(self.design, self.priors, parts, self.n_components, rows, experts)
         return found if found.term_blocks else None
@@ -336,9 +337,11 @@ class DensityRegression(AbstractGatedMixture):
         deviations ``scale_between`` and, of penalised terms, ``scale_common``. Effects of at most
         500 groups that have no columns are ``beta_groups``.
         """
-        coefficients, *noise = self.experts.parameters(fit.draws, self._units)
-        lines = self.design.at_zero(MEAN, coefficients.values)
-        coefficients = replace(coefficients, values=lines)
+        own = {part.coefficients: name for name, part in PARTS.items()}
+        coefficients, *noise = (
+            replace(p, values=self.design.at_zero(own[p.name], p.values)) if p.name in own else p
+            for p in self.experts.parameters(fit.draws, self._units)
+        )
         gate = gate_parameters(fit.core, fit.draws, self.scales.parts[GATING], self.design)
         share = share_parameter(fit.core, self.source, fit.draws)
         learned = self._scales
@@ -452,9 +455,7 @@ class DensityRegression(AbstractGatedMixture):
         """Titles of the coefficient tables, and of what all components share."""
         named = [p for p in self.experts.parameters(fit.draws, self._units) if p.text is not None]
         shared = {p.part: f"{p.part} ({p.summary_words})" for p in named if not p.of_components}
-        lines = {
-            p.part: f"{p.part} ({p.text.meaning})" for p in named if p.part in PARTS and p.text
-        }
+        lines = {p.part: f"{p.part} ({p.text.meaning})" for p in named if p.signed and p.text}
         lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.core.coefficient_meaning()})"}
         scales = {} if self._scales is None else self._scales.headings()
         return {**lines, **shared, **GROUP_SD_HEADING, **scales}

@@ -10,8 +10,9 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
-from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
+from bayesvb.data.scaling import INTERCEPT
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import FormulaError
 from bayesvb.estimators.priors import Priors
@@ -112,9 +113,11 @@ def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> li
 
 
 def further_terms(design: Design) -> dict[str, tuple[str, ...]]:
-    """Terms of the parts that experts read besides the mean."""
+    """Terms of the parts that experts read besides the mean, without a level of its own."""
     return {
-        name: design.terms[name]
+        name: tuple(
+            term for term in design.terms[name] if not (part.has_level and term == INTERCEPT)
+        )
         for name, part in PARTS.items()
         if name in design.formula.parts and name != MEAN and not part.of_weights
     }
@@ -131,7 +134,7 @@ def check_parts(formula: Formula, family: str, read: tuple[str, ...]) -> None:
         if name not in read and not PARTS[name].of_weights:
             raise FormulaError(
                 formula.text,
-                f"family={family!r} has no part {name}",
+                f"family={family!r} has no part {name}{WITHOUT.get(name, '')}",
                 formula.place(name),
                 f"leave {name}(...) out, or choose a family that has it",
             )
@@ -155,12 +158,34 @@ def check_response_columns(formula: Formula, family: str, read: tuple[str, ...])
         )
 
 
+WITHOUT = {SIGMA: ": the spread of its response follows from the mean"}
+"""Reasons why a family does not have a part."""
+
+
+def check_levels(design: Design) -> None:
+    """Raise for a part that has a level of its own, and is written without an intercept.
+
+    Raises
+    ------
+    FormulaError
+    """
+    for name in further_terms(design):
+        if PARTS[name].has_level and INTERCEPT not in design.terms[name]:
+            raise FormulaError(
+                design.formula.text,
+                f"{name}(...) without an intercept: its level is a parameter in any case",
+                design.formula.place(name),
+                "leave out `0 +` or `- 1`; its terms are centred",
+            )
+
+
 def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
         n_responses=len(design.response_names),
         n_terms=len(design.terms[MEAN]),
         coefficient_sd=float(priors.coefficient_sd),
+        sigma_sd=float(priors.sigma_sd),
         in_noise=priors.coefficient_units == "noise",
         noise_shape=float(priors.noise_shape),
         noise_rate=float(priors.noise_rate),
@@ -176,4 +201,5 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
     experts = EXPERTS[family](prior)
     check_parts(design.formula, family, experts.parts)
     check_response_columns(design.formula, family, experts.response_columns)
+    check_levels(design)
     return experts

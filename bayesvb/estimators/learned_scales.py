@@ -9,8 +9,13 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.parts import GATING, MEAN, PARTS
-from bayesvb.estimators.group_effects import MOST_COLUMNS, coefficients_per_term
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
+from bayesvb.data.scaling import INTERCEPT
+from bayesvb.estimators.group_effects import (
+    MOST_COLUMNS,
+    coefficients_per_term,
+    further_terms,
+)
 from bayesvb.estimators.half_t import half_t_units
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts.regression import (
@@ -85,6 +90,15 @@ OF_GATE = ParameterText(
 )
 
 
+OF_SIGMA = ParameterText(
+    symbol="s_δ",
+    meaning="standard deviation of the coefficients of a smooth of the log standard deviation, per "
+    "standard deviation of its columns",
+    heading="Scales of the smooths of sigma",
+    caption="Scale of each smooth of sigma: standard deviation of its coefficients",
+)
+
+
 @dataclass(frozen=True, eq=False)
 class LearnedScales:
     """The terms whose scales a density regression learns.
@@ -95,7 +109,7 @@ class LearnedScales:
         Terms of the parts, and names of the responses.
     priors : Priors
     parts : tuple of str
-        Parts that learn scales, of ``"mean"`` and ``"gating"``.
+        Parts that learn scales, of ``"mean"``, ``"sigma"`` and ``"gating"``.
     n_components : int
     n_rows : float
         Rows of the data by case weight: they bound the scale of common coefficients.
@@ -116,7 +130,10 @@ class LearnedScales:
         found = {part: self.design.term_blocks[part] for part in self.parts}
         if self.n_components == 1 and self.priors.scales == "between":
             # One coefficient would have to estimate its own scale, and would be shrunk by it.
-            found[MEAN] = tuple(b for b in found.get(MEAN, ()) if b.kind in PENALISED)
+            found[MEAN] = _penalised(found.get(MEAN, ()))
+        if SIGMA in found:
+            # Of one coefficient of a log sd that is small there is little to learn a scale from.
+            found[SIGMA] = _penalised(found[SIGMA])
         return {part: blocks for part, blocks in found.items() if blocks}
 
     def varying(self, part: str) -> str:
@@ -143,17 +160,37 @@ class LearnedScales:
     def learned_by(self, mixture: Mixture) -> ScaledMixture:
         """The mixture whose coefficients of these terms have scales that are learned."""
         common = self.common_columns
-        experts = self._of_mean(mixture.n_components, common)
+        experts = self._of_all_terms(mixture.n_components, common)
         own, n_logits, counts = np.empty(0), 0, np.empty(0)
         if GATING in self.term_blocks:
             own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
             counts = coefficients_per_term(self.design, GATING)
         gate = self._scales(GATING, own, n_logits, counts)
-        sizes = [len(experts.start), len(gate.start)]
-        rate = np.repeat([self._rate(part) for part in (MEAN, GATING)], sizes)
+        n_sigma = len(self.term_blocks.get(SIGMA, ()))
+        sizes = [len(experts.start) - n_sigma, n_sigma, len(gate.start)]
+        rate = np.repeat([self._rate(part) for part in (MEAN, SIGMA, GATING)], sizes)
         prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
         parts = (mixture.experts, mixture.gate, experts, gate, prior)
-        return ScaledMixture(*parts, common, self._half_t if common else ())
+        return ScaledMixture(*parts, common, self._half_t if common else (), self._n_sigma)
+
+    @property
+    def _n_sigma(self) -> int:
+        """Coefficients of the log standard deviation of a component."""
+        return len(further_terms(self.design).get(SIGMA, ()))
+
+    def _of_all_terms(self, n_components: int, common: CommonColumns | None) -> TermScales:
+        """Scales of the terms of the mean, then of those of sigma."""
+        mean = self._of_mean(n_components, common)
+        if not self._n_sigma:
+            return mean
+        columns = [self._without_level(b.columns) for b in self.term_blocks.get(SIGMA, ())]
+        fixed = np.full(self._n_sigma, self.priors.sigma_sd**-2.0)
+        return mean.followed_by(TermScales.of(columns, fixed, n_components))
+
+    def _without_level(self, columns: Sequence[int]) -> list[int]:
+        """Numbers of columns of sigma once its intercept is left out."""
+        level = self.design.terms[SIGMA].index(INTERCEPT)
+        return [column - (column > level) for column in columns]
 
     @property
     def _half_t(self) -> tuple[tuple[int, HalfTScale], ...]:
@@ -245,18 +282,24 @@ class LearnedScales:
             MEAN: np.full(n_terms, self.priors.coefficient_sd**-2.0),
             GATING: np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
         }
+        if self._n_sigma:
+            fixed[SIGMA] = np.full(self._n_sigma, self.priors.sigma_sd**-2.0)
         for part, blocks in self.term_blocks.items():
             columns = [column for block in blocks for column in block.columns]
+            columns = self._without_level(columns) if part == SIGMA else columns
             fixed[part][columns] = self.typical(part) ** -2.0
-        if MEAN in self.term_blocks:
-            experts = experts.with_coefficient_precision(fixed[MEAN])
+        if {MEAN, SIGMA} & self.term_blocks.keys():
+            own = np.concatenate([fixed[MEAN], fixed.get(SIGMA, np.empty(0))])
+            experts = experts.with_coefficient_precision(own)
         border, effects = np.split(fixed[GATING], [len(gate.intercept)])
         coefficients = gate.coefficients.with_precision(border)
         return experts, replace(gate, coefficients=coefficients, effects=tuple(effects.tolist()))
 
     def prior_rows(self, rows: Sequence[PriorRow]) -> list[PriorRow]:
         """Rows of the prior table, marked where a scale is learned, and rows of the scales."""
-        learned = {(part, term) for part in self.term_blocks for term in self._terms(part)}
+        learned = {
+            (PARTS[part].label, term) for part in self.term_blocks for term in self._terms(part)
+        }
         around = {MEAN: "common + "} if self.has_common_part else {}
         marked = [
             replace(row, prior=f"{around.get(row.part, '')}{row.prior}, learned scale")
@@ -315,6 +358,7 @@ class LearnedScales:
         kinds = (
             (*own, of_mean),
             ("common", OF_COMMON_SCALES, COMMON_SCALE, penalised),
+            (SIGMA, OF_SIGMA, PARTS[SIGMA].scale, blocks.get(SIGMA, ())),
             (GATING, OF_GATE, PARTS[GATING].scale, blocks.get(GATING, ())),
         )
         found = self._common(core, draws, units) if coupled and SCALE_DRAWS[0] in draws else []
@@ -379,3 +423,8 @@ class LearnedScales:
         if PARTS[part].of_weights or len(responses) == 1:
             return terms
         return {f"{response}: {term}" for response in responses for term in terms}
+
+
+def _penalised(blocks: Sequence[TermBlock]) -> tuple[TermBlock, ...]:
+    """Columns that the formula asks to be penalised."""
+    return tuple(block for block in blocks if block.kind in PENALISED)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bayesvb.data.parts import GATING
+from bayesvb.data.parts import GATING, PARTS
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.estimators.group_effects import effect_rows
 from bayesvb.estimators.half_t import half_t_rows
@@ -49,7 +49,7 @@ def name_margins(rows: Sequence[PriorRow], design: Design, scales: Scales) -> li
         Parts without a basis have independent priors of the columns as they stand.
     """
     margins = {
-        (part, label): words
+        (PARTS[part].label if part in PARTS else part, label): words
         for part, scaling in scales.parts.items()
         if scaling.basis is not None
         for label, words in _margins(design, part)

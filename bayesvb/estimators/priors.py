@@ -101,6 +101,11 @@ class Priors:
     gating_scale_rate : float
         The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
         a smaller rate would shrink log odds of two standard errors by a third.
+    sigma_sd : float
+        Prior standard deviation of a coefficient of the part ``sigma``: of the log standard
+        deviation per standard deviation of a column. One is a factor of 2.7 in the spread.
+    sigma_scale_rate : float
+        The same rate for smooth terms of the part ``sigma``, whose scales are learned.
 
     Raises
     ------
@@ -133,6 +138,8 @@ class Priors:
     scale_shape: float = 0.5
     scale_rate: float = 0.005
     gating_scale_rate: float = 0.05
+    sigma_sd: float = 1.0
+    sigma_scale_rate: float = 0.05
 
     def __post_init__(self) -> None:
         for name, known in (("coefficient_units", COEFFICIENT_UNITS), ("scales", SCALES)):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -178,12 +178,21 @@ def sample_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
 
 
 def regression_block(n_components: int, scales: Scales, rows: EncodedRows) -> Block:
-    """Rows in these scales; a single component has no gate, and reads no columns of one."""
+    """Rows in these scales; a single component has no gate, and reads no columns of one.
+
+    Parts with a level of its own have no column of it.
+    """
     matrices = rows.matrices
     if n_components == 1:
         unread = {name for name, part in PARTS.items() if part.of_weights}
         matrices = {part: matrix for part, matrix in matrices.items() if part not in unread}
-    return scales.block(matrices, rows.response, rows.weight, rows.offset)
+    block = scales.block(matrices, rows.response, rows.weight, rows.offset)
+    designs = {
+        name: np.delete(columns, cast(int, scales.parts[name].intercept), axis=0)
+        for name, columns in block.designs.items()
+        if name in PARTS and PARTS[name].has_level
+    }
+    return replace(block, designs={**block.designs, **designs})
 
 
 def network_block(scales: Scales, rows: EncodedRows) -> Block:

@@ -18,6 +18,7 @@ from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
+from bayesvb.experts.spread import with_spread
 
 GAUSSIAN_EXPERTS: dict[str, Any] = {
     "full": FullGaussianExperts,
@@ -40,12 +41,17 @@ def gaussian(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
             hint="leave dof out, or choose family='student'",
         )
     kind = LinearExperts if prior.in_noise else SemiConjugateExperts
-    return kind.from_prior(prior)
+    return with_spread(kind.from_prior(prior), prior)
+
+
+def student(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
+    """Linear experts with Student t noise."""
+    return with_spread(StudentExperts.from_prior(prior), prior)
 
 
 EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, Any]]] = {
     "gaussian": gaussian,
-    "student": StudentExperts.from_prior,
+    "student": student,
     "bernoulli": BernoulliExperts.from_prior,
     "binomial": BinomialExperts.from_prior,
     "poisson": PoissonExperts.from_prior,

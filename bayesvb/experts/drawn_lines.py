@@ -14,6 +14,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.precisions import AbstractPrecision
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.variational.local import Draws
 
@@ -22,6 +23,10 @@ EFFECT_KEY = "effect_key"
 
 EFFECT_SCALE = "effect_scale"
 """Name of factors of effects, in draws from a prior whose scales are drawn too."""
+
+LOG_SD = "log_sd"
+"""Name of deviations of the log standard deviation of the noise from its level, by row: added to
+draws of experts whose spread depends on covariates."""
 
 
 def draw_with_keys(
@@ -69,6 +74,16 @@ def drawn_lines(
     return location
 
 
+def noise_precision(draws: Draws, response: int) -> Float[np.ndarray, "draws experts _"]:
+    """Return precisions of the noise in each draw: of each row where these differ."""
+    precision = draws["precision"][:, :, response, None]
+    if LOG_SD not in draws:
+        return precision
+    varying: Float[np.ndarray, "draws experts rows"]
+    varying = precision * namespace(precision).exp(-2.0 * draws[LOG_SD])
+    return varying
+
+
 def chosen_lines(
     laws: Sequence[Normal], draws: Draws, block: Block, chosen: Int[np.ndarray, "draws rows"]
 ) -> tuple[Float[np.ndarray, "draws responses rows"], Float[np.ndarray, "draws responses rows"]]:
@@ -78,7 +93,8 @@ def chosen_lines(
     """
     each = [drawn_lines(law, draws, block, i) for i, law in enumerate(laws)]
     location = np.stack(each, axis=2)
-    return taken(location, chosen), taken(draws["precision"][..., None], chosen)
+    precision = np.stack([noise_precision(draws, i) for i in range(len(laws))], axis=2)
+    return taken(location, chosen), taken(precision, chosen)
 
 
 def taken(

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block, Members
 from bayesvb.data.group_rows import design_of
-from bayesvb.data.parts import MEAN
+from bayesvb.data.parts import MEAN, SIGMA
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.normal_mixture import NormalMixture
@@ -22,6 +22,7 @@ from bayesvb.experts.drawn_lines import (
     chosen_lines,
     draw_with_keys,
     drawn_lines,
+    noise_precision,
 )
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.experts.regression import (
@@ -93,15 +94,34 @@ def no_sums(posterior: Regressions, many: int) -> LinearStats:
 
 @dataclass(frozen=True)
 class LinearLocalPosterior(AbstractLocalPosterior):
-    """Expected log likelihood of these rows under every expert."""
+    """Expected log likelihood of these rows under every expert.
+
+    Attributes
+    ----------
+    expected_log_density : ndarray, shape (experts, rows)
+    design : AbstractDesign
+    response : ndarray, shape (responses, rows)
+    ratio : ndarray, shape (experts, rows), or None
+        Expected precision of the noise of each row, relative to that of the expert. None: one.
+    """
 
     expected_log_density: Float[np.ndarray, "experts rows"]
     design: AbstractDesign
     response: Float[np.ndarray, "responses rows"]
+    ratio: Float[np.ndarray, "experts rows"] | None = None
+
+    @property
+    def square_weight(self) -> Float[np.ndarray, "experts rows"]:
+        """Weight of the squared residual of each row, of rows with a ratio."""
+        assert self.ratio is not None
+        return self.ratio
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LinearStats:
-        """Sums weighted by the responsibilities."""
-        return LinearStats(*self.design.sums(responsibilities, self.response))
+        """Sums weighted by the responsibilities, all but their own sum by ``ratio`` too."""
+        if self.ratio is None:
+            return LinearStats(*self.design.sums(responsibilities, self.response))
+        _, *sums = self.design.sums(responsibilities * self.ratio, self.response)
+        return LinearStats(responsibilities.sum(axis=1), *sums)
 
 
 class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
@@ -109,6 +129,52 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
 
     words = "Gaussian linear regression"
     formula = "normal"
+    parts = (MEAN, SIGMA)
+
+    @abc.abstractmethod
+    def design(self, block: Block) -> AbstractDesign:
+        """Rows in the structure of the prior."""
+
+    @abc.abstractmethod
+    def squares(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """Expected squared residuals in units of the noise, summed over responses."""
+
+    @abc.abstractmethod
+    def expected_peak(self, posterior: PosteriorT) -> Float[np.ndarray, " experts"]:
+        """Expected log density of a row without residual, summed over responses."""
+
+    def local(self, posterior: PosteriorT, block: Block) -> LinearLocalPosterior:
+        r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
+        return self.local_at(posterior, block, self.squares(posterior, block))
+
+    def local_at(
+        self,
+        posterior: PosteriorT,
+        block: Block,
+        squares: Float[np.ndarray, "experts rows"],
+        ratio: Float[np.ndarray, "experts rows"] | None = None,
+    ) -> LinearLocalPosterior:
+        """Expected log likelihood given ``squares``, which it overwrites.
+
+        Where precisions of rows differ by a ratio, squares are multiplied by it already.
+        """
+        squares *= -0.5
+        squares += self.expected_peak(posterior)[:, None]
+        return LinearLocalPosterior(squares, self.design(block), block.response, ratio)
+
+    @abc.abstractmethod
+    def predictive(
+        self,
+        posterior: PosteriorT,
+        weights: Float[np.ndarray, "experts rows"],
+        block: Block,
+        response: int,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+    ) -> StudentMixture:
+        """Predictive distribution of one response at every row.
+
+        ``noise``: known variances of the noise of rows, relative to that of the expert.
+        """
 
     @abc.abstractmethod
     def drawn_law(self, response: int) -> Normal:
@@ -116,16 +182,16 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        precision = draws["precision"]
-        xp = namespace(precision)
-        constant = 0.5 * (xp.log(precision) - LOG_2PI).sum(axis=-1)
+        xp = namespace(draws["precision"])
         total: Float[np.ndarray, "draws experts rows"]
-        total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
+        total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
         for i, observed in enumerate(block.response):
+            precision = noise_precision(draws, i)
             residual = drawn_lines(self.drawn_law(i), draws, block, i)
             residual -= observed
             residual *= residual
-            residual *= 0.5 * precision[:, :, i, None]
+            residual *= 0.5 * precision
+            residual -= 0.5 * (xp.log(precision) - LOG_2PI)
             total -= residual
         return total
 
@@ -210,16 +276,17 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
         return design
 
-    def local(self, posterior: Regressions, block: Block) -> LinearLocalPosterior:
-        r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design, response = self.design(block), block.response
-        precision = posterior.expected_precision
-        constant = 0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1)
-        terms = posterior.spread_at(design)
-        terms *= -0.5 * len(response)
-        terms += constant[:, None]
-        subtract_squares(terms, posterior.mean, 0.5 * precision, design, response)
-        return LinearLocalPosterior(terms, design, response)
+    def squares(self, posterior: Regressions, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """``sum_i x' V^-1 x + E[tau_i] (y_i - x' m_i)^2``."""
+        design = self.design(block)
+        found = posterior.spread_at(design)
+        found *= len(block.response)
+        add_squares(found, posterior.mean, posterior.expected_precision, design, block.response)
+        return found
+
+    def expected_peak(self, posterior: Regressions) -> Float[np.ndarray, " experts"]:
+        """``sum_i (E log tau_i - log 2 pi) / 2``."""
+        return np.asarray(0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1))
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
@@ -344,11 +411,12 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         response: int,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
         design = self.design(block)
         rate = by_row(posterior.rate[..., response] / posterior.shape)
-        scale = np.sqrt(rate * (1.0 + posterior.spread_at(design)))
+        scale = np.sqrt(rate * (noise + posterior.spread_at(design)))
         location = posterior.location_at(response, design)
         return StudentMixture(weights, location, scale, 2.0 * posterior.shape.T)
 
@@ -429,19 +497,19 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return [*coefficients, *own, *noise_rows(units, shape, rate)]
 
 
-def subtract_squares(
-    terms: Float[np.ndarray, "experts rows"],
+def add_squares(
+    total: Float[np.ndarray, "experts rows"],
     mean: Float[np.ndarray, "experts responses terms"],
     weight: Float[np.ndarray, "experts responses"],
     design: AbstractDesign,
     response: Float[np.ndarray, "responses rows"],
 ) -> None:
-    """Subtract ``w (y - x' m)^2`` of every response, in place; weights are positive."""
+    """Add ``w (y - x' m)^2`` of every response, in place; weights are positive."""
     root = np.sqrt(weight)
     for i, observed in enumerate(response):
         residual = design.residuals(mean[:, i], observed, root[:, i])
         residual *= residual
-        terms -= residual
+        total += residual
 
 
 def without_noise(

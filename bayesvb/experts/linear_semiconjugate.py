@@ -13,9 +13,8 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import (
     AbstractLinearExperts,
-    LinearLocalPosterior,
     LinearStats,
-    subtract_squares,
+    add_squares,
 )
 from bayesvb.experts.noise_given_coefficients import NoiseGivenCoefficients
 from bayesvb.experts.regression import (
@@ -102,24 +101,28 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         """Return the prior of the coefficients, all of which draws hold."""
         return self.prior.coefficients.with_mean(self.prior.coefficients.mean[response])
 
-    def local(self, posterior: NormalAndGamma, block: Block) -> LinearLocalPosterior:
-        r"""``E log N(y | x' B_k, 1 / tau_k)``, summed over responses."""
-        design = DenseDesign(block.designs[MEAN])
-        coefficients, precision = posterior.coefficients, posterior.noise.mean
-        constant = 0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1)
-        weight = 0.5 * precision
-        spread = (weight[..., None, None] * coefficients.covariance).sum(axis=1)
-        terms = quadratic_at(-spread, design.x)
-        terms += constant[:, None]
-        subtract_squares(terms, coefficients.mean, weight, design, block.response)
-        return LinearLocalPosterior(terms, design, block.response)
+    def design(self, block: Block) -> DenseDesign:
+        """Return rows as columns: effects of groups have no other structure here."""
+        return DenseDesign(block.designs[MEAN])
+
+    def squares(self, posterior: NormalAndGamma, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """``sum_i E[tau_i] (x' C_i x + (y_i - x' m_i)^2)``."""
+        design, coefficients = self.design(block), posterior.coefficients
+        precision = posterior.noise.mean
+        spread = (precision[..., None, None] * coefficients.covariance).sum(axis=1)
+        found = quadratic_at(spread, design.x)
+        add_squares(found, coefficients.mean, precision, design, block.response)
+        return found
+
+    def expected_peak(self, posterior: NormalAndGamma) -> Float[np.ndarray, " experts"]:
+        """``sum_i (E log tau_i - log 2 pi) / 2``."""
+        return np.asarray(0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1))
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
         """Sums weighted by the responsibilities."""
-        design = DenseDesign(block.designs[MEAN])
-        return LinearStats(*design.sums(responsibilities, block.response))
+        return LinearStats(*self.design(block).sums(responsibilities, block.response))
 
     def global_step(
         self, posterior: NormalAndGamma | None, stats: LinearStats
@@ -205,6 +208,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         response: int,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
     ) -> StudentMixture:
         """Mixture of Student t close to the predictive distribution.
 
@@ -216,7 +220,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         design, dof = block.designs[MEAN], 2.0 * posterior.noise.shape[:, response]
         spread = quadratic_at(posterior.coefficients.covariance[:, response], design)
         variance = (dof / (dof + 1.0))[:, None] * spread
-        variance += 1.0 / posterior.noise.mean[:, response, None]
+        variance += noise / posterior.noise.mean[:, response, None]
         location = posterior.coefficients.mean[:, response] @ design
         return StudentMixture(weights, location, np.sqrt(variance), dof)
 

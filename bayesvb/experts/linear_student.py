@@ -11,7 +11,7 @@ from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import design_of
-from bayesvb.data.parts import MEAN
+from bayesvb.data.parts import MEAN, SIGMA
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
@@ -33,6 +33,7 @@ from bayesvb.experts.drawn_lines import (
     chosen_lines,
     draw_with_keys,
     drawn_lines,
+    noise_precision,
     taken,
 )
 from bayesvb.experts.linear import LinearExperts, without_noise
@@ -45,7 +46,7 @@ from bayesvb.experts.linear_student_posterior import (
     by_regression,
 )
 from bayesvb.experts.regression import (
-    SIGMA,
+    SIGMA_TEXT,
     AbstractRegressionExperts,
     RegressionPrior,
     RegressionUnits,
@@ -97,6 +98,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     words = "Student-t linear regression"
     formula = "student"
+    parts = (MEAN, SIGMA)
     scale_words = (
         "columns with mean 0 and standard deviation 1 and a response with median 0 and median "
         "absolute deviation 0.67, that of a standard normal"
@@ -171,23 +173,47 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         law = StudentPosterior(linear, dof, np.empty(0))
         return cls(law, prior.dof is None, prior.standardised)
 
-    def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
-        """Expected log likelihood, with the precision of every row at its optimum."""
-        linear, dof = posterior.linear, posterior.dof[:, None]
-        design, n_responses = self.design(block), len(posterior.dof)
+    def squares(
+        self, posterior: StudentPosterior, block: Block
+    ) -> Float[np.ndarray, "experts responses rows"]:
+        """``E[tau_ki (y_i - x' B_ki)^2]``."""
+        linear, design = posterior.linear, self.design(block)
+        n_responses = len(posterior.dof)
         shape = len(linear.mean) // n_responses, n_responses, block.n_rows
         distance = design.predict(linear.mean[:, 0]).reshape(shape)
         distance -= block.response
         distance *= distance
         distance *= linear.expected_precision.reshape(-1, n_responses, 1)
         distance += linear.spread_at(design).reshape(distance.shape)
+        return distance
+
+    def local(self, posterior: StudentPosterior, block: Block) -> StudentLocalPosterior:
+        """Expected log likelihood, with the precision of every row at its optimum."""
+        return self.local_at(posterior, block, self.squares(posterior, block))
+
+    def local_at(
+        self,
+        posterior: StudentPosterior,
+        block: Block,
+        squares: Float[np.ndarray, "experts *_ rows"],
+        ratio: Float[np.ndarray, "experts rows"] | None = None,
+    ) -> StudentLocalPosterior:
+        """Expected log likelihood given ``squares``.
+
+        Where precisions of rows differ by a ratio, squares are multiplied by it already.
+        """
+        linear, dof = posterior.linear, posterior.dof[:, None]
+        n_responses = len(dof)
+        distance = squares.reshape(len(squares), n_responses, block.n_rows)
         scale = (dof + 1.0) / (dof + distance)
         constant = 0.5 * linear.expected_log_precision.reshape(-1, n_responses) + log_peak(dof.T)
         kernel = 0.5 * (dof + 1.0) * np.log1p(distance / dof)
         terms = constant.sum(axis=1)[:, None] - kernel.sum(axis=1)
         log_scale = digamma(0.5 * (dof + 1.0)) - np.log(0.5 * (dof + distance))
-        rows = design, block.response
-        return StudentLocalPosterior(terms, scale, log_scale - scale, *rows)
+        weight = scale if ratio is None else scale * ratio[:, None]
+        return StudentLocalPosterior(
+            terms, weight, log_scale - scale, self.design(block), block.response
+        )
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
@@ -311,11 +337,13 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         response: int,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
     ) -> StudentMixture:
         """Mixture of Student t close to the predictive distribution.
 
         Row and noise precisions enter as a product, whose law has the log mean and log variance
         of a gamma distribution here; the coefficients widen it as in ``SemiConjugateExperts``.
+        ``noise``: known variances of rows, relative to that of the expert.
         """
         linear, design = posterior.linear, self.design(block)
         own = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
@@ -324,6 +352,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             (linear.location_at(0, design)[own], linear.spread_at(design)[own]),
             (linear.shape[..., own], linear.expected_log_precision[..., own, 0]),
             posterior.dof[..., response, None],
+            noise,
         )
 
     def predictive_without(
@@ -376,17 +405,17 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        precision, dof = draws["precision"], draws["dof"]
-        xp = namespace(precision)
-        constant = (0.5 * xp.log(precision) + log_peak(dof)).sum(axis=-1)
+        xp = namespace(draws["precision"])
         total: Float[np.ndarray, "draws experts rows"]
-        total = xp.repeat(constant[:, :, None], block.n_rows, axis=2)
+        total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
         for i, observed in enumerate(block.response):
+            precision, dof = noise_precision(draws, i), draws["dof"][:, :, i, None]
             residual = drawn_lines(self.drawn_law(i), draws, block, i)
             residual -= observed
             residual *= residual
-            residual *= (precision[:, :, i] / dof[:, :, i])[..., None]
-            total -= 0.5 * (dof[:, :, i, None] + 1.0) * xp.log1p(residual)
+            residual *= precision / dof
+            total += 0.5 * xp.log(precision) + log_peak(dof)
+            total -= 0.5 * (dof + 1.0) * xp.log1p(residual)
         return total
 
     def responses(
@@ -476,6 +505,7 @@ def _mixture(
     line: tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]],
     noise: tuple[Float[np.ndarray, "*rows experts"], Float[np.ndarray, "*rows experts"]],
     dof: Float[np.ndarray, "..."],
+    variance: float | Float[np.ndarray, "experts rows"] = 1.0,
 ) -> StudentMixture:
     """Return the predictive mixture of lines with these means and spreads.
 
@@ -485,12 +515,12 @@ def _mixture(
     joint = gamma_shape(polygamma(1, 0.5 * dof) + polygamma(1, shape))
     log_mean = digamma(0.5 * dof) - np.log(0.5 * dof) + log_precision
     square = np.exp(digamma(joint) - log_mean) / joint
-    scale = np.sqrt(by_row(square) * (1.0 + by_row(dof / (dof + 1.0)) * spread))
+    scale = np.sqrt(by_row(square) * (variance + by_row(dof / (dof + 1.0)) * spread))
     return StudentMixture(weights, location, scale, 2.0 * joint.T)
 
 
 SCALE = replace(
-    SIGMA,
+    SIGMA_TEXT,
     meaning="scale of the response around each component's line: of a Student t, not its standard "
     "deviation",
     caption="Scale of the noise of each component, in units of the response",

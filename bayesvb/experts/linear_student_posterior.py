@@ -132,7 +132,8 @@ class StudentLocalPosterior(AbstractLocalPosterior):
     ----------
     expected_log_density : ndarray, shape (experts, rows)
     scale, tail : ndarray, shape (experts, responses, rows)
-        ``E[u]`` and ``E[log u] - E[u]`` given the expert.
+        ``E[u]`` and ``E[log u] - E[u]`` given the expert; the first times the expected precision of
+        the noise of each row relative to that of the expert, where these differ.
     design : AbstractDesign
     response : ndarray, shape (responses, rows)
     """
@@ -142,6 +143,11 @@ class StudentLocalPosterior(AbstractLocalPosterior):
     tail: Float[np.ndarray, "experts responses rows"]
     design: AbstractDesign
     response: Float[np.ndarray, "responses rows"]
+
+    @property
+    def square_weight(self) -> Float[np.ndarray, "experts rows"]:
+        """Weight of the squared residual of each row, of the only response."""
+        return self.scale[:, 0]
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
         """Sums weighted by the responsibilities and the expected precisions."""

@@ -19,7 +19,7 @@ from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
-from bayesvb.experts.drawn_lines import drawn_lines
+from bayesvb.experts.drawn_lines import drawn_lines, noise_precision
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.arrow_precisions import ArrowPrecision
@@ -51,6 +51,8 @@ class RegressionPrior:
         Effects of each group, and groups, where effects have no columns.
     response_columns : tuple of str
         Kinds of further columns of the response, names of ``RESPONSE_COLUMNS``.
+    sigma_sd : float
+        Prior standard deviation of a coefficient of the log standard deviation of the noise.
     """
 
     n_responses: int
@@ -65,6 +67,7 @@ class RegressionPrior:
     n_effects: int = 0
     n_groups: int = 0
     response_columns: tuple[str, ...] = ()
+    sigma_sd: float = 1.0
 
     @property
     def operator(self) -> AbstractPrecision:
@@ -234,7 +237,7 @@ BETA = ParameterText(
     forest=True,
 )
 
-SIGMA = ParameterText(
+SIGMA_TEXT = ParameterText(
     symbol="σ",
     meaning="standard deviation of the response around each component's line",
     heading="Noise",
@@ -268,7 +271,7 @@ def coefficients_parameter(draws: Draws, units: RegressionUnits) -> NamedParamet
 
 
 def noise_parameter(
-    draws: Draws, units: RegressionUnits, text: ParameterText = SIGMA
+    draws: Draws, units: RegressionUnits, text: ParameterText = SIGMA_TEXT
 ) -> NamedParameter:
     """Scale of the noise of each expert in the units of the data."""
     values = units.scales.response.scale / np.sqrt(draws["precision"])
@@ -316,7 +319,7 @@ def in_units(
     response: int,
     weights: Float[np.ndarray, "draws experts _"],
     location: Float[np.ndarray, "draws experts rows"],
-    scale: Float[np.ndarray, "draws experts 1"],
+    scale: Float[np.ndarray, "draws experts _"],
 ) -> tuple[Axes, Axes, Axes]:
     """Weights, locations and scales in the units of the data, experts first (in place)."""
     unit = float(scaling.scale[response])
@@ -337,7 +340,7 @@ def located(
 ) -> tuple[Axes, Axes, Axes]:
     """Weights, lines and noise of drawn regressions, in the units of the data, experts first."""
     location = drawn_lines(law, draws, block, response)
-    scale = 1.0 / np.sqrt(draws["precision"][:, :, response, None])
+    scale = 1.0 / np.sqrt(noise_precision(draws, response))
     if block.offset is not None:
         location += block.offset / float(scaling.scale[response])
     return in_units(scaling, response, weights, location, scale)

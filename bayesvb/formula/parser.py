@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
 from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_text
 from bayesvb.formula.limits import LIMITS
@@ -26,6 +26,9 @@ RESPONSE = "response"
 
 RESERVED = {"precision", "sigma", "tau", "phi"}
 
+FUNCTIONS = {"scale"}
+"""Synonyms of a part that are functions too: `| scale(z)` is a gate on standardised z."""
+
 
 @dataclass(frozen=True)
 class Formula:
@@ -38,7 +41,7 @@ class Formula:
     read : mapping of str to Part
         The parts by name, after the response if there is one.
     gating_given : bool
-        False if the gating has the terms of the mean because none were written.
+        False if no gating was written: it has the terms of the mean, or is constant beside sigma.
     """
 
     text: str
@@ -103,7 +106,7 @@ def parse_formula(
     ----------
     text : str
         `response ~ terms | terms`, or `~ terms` if one-sided. A part after the first may be
-        named: `gating(terms)`.
+        named: `gating(terms)`. With `sigma(terms)` and no gating the weights are constant.
     parts : tuple of str
         Names of the parts, keys of ``PARTS``. The first two may be written without their name.
     one_sided : bool
@@ -147,7 +150,9 @@ def parse_formula(
             found[OFFSET] = read_offset(known)
         found[name] = read_part(body, intercept=not one_sided)
     defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in found}
-    copied = {name: found[first] for name, first in defaults.items() if first is not None}
+    # Beside a spread that covariates change, weights that they change too are rarely meant.
+    constant = read_part(read_section("1", 0, 1)) if SIGMA in found else None
+    copied = {name: constant or found[first] for name, first in defaults.items() if first}
     found |= copied
     ordered = {name: found[name] for name in (RESPONSE, *names, OFFSET) if name in found}
     return Formula(text, ordered, not copied)
@@ -231,7 +236,8 @@ def _named(section: Section, position: int, names: tuple[str, ...]) -> tuple[str
         if t.kind == "python" and (m := re.match(r"[A-Za-z_]\w*(?=\s*\()", t.text))
     ]
     for token, head in named:
-        _check_head(section, token, head, names, alone=len(inside) == 1 and position > 0)
+        place = position if len(inside) == 1 else 0
+        _check_head(section, token, head, names, place=place)
     if named and len(inside) == 1 and named[0][1] in names[1:]:
         token, head = named[0]
         if position == 0:
@@ -257,9 +263,13 @@ def _named(section: Section, position: int, names: tuple[str, ...]) -> tuple[str
 
 
 def _check_head(
-    section: Section, token: Token, head: str, names: tuple[str, ...], *, alone: bool
+    section: Section, token: Token, head: str, names: tuple[str, ...], *, place: int
 ) -> None:
-    """Refuse a part's name where it cannot stand, and words that only look like one."""
+    """Refuse a part's name where it cannot stand, and words that only look like one.
+
+    ``place`` is the position of a part that has no other terms, zero of the first and of others.
+    """
+    alone = place > 0
     at = (token.start, token.start + len(head) - 1)
     if head == "precision" or (alone and head in RESERVED and head not in names):
         raise FormulaError(section.formula, f"`{head}(...)` is reserved", at, _parts_are(names))
@@ -270,7 +280,7 @@ def _check_head(
             token.span,
             f"put all its terms inside: {head}(x + z)",
         )
-    if not alone or head in names[1:]:
+    if not alone or head in names[1:] or (place == 1 and head in FUNCTIONS):
         return
     synonyms = {word: part.name for part in PARTS.values() for word in part.synonyms}
     near = synonyms.get(head) or next(iter(get_close_matches(head, names[1:], 1, 0.75)), None)

@@ -23,9 +23,9 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
-from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.models.reduced_mixture import ReducedMixture, reduce_mixture
 from bayesvb.numerics.special import log_sum_exp, log_total
+from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
@@ -174,11 +174,11 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             return False
         return self.experts.row_scalars(source.take(np.arange(1)), 1) is not None
 
-    def coordinates(self, posterior: MixturePosterior) -> MixtureCoordinates | None:
+    def coordinates(self, posterior: MixturePosterior) -> JoinedCoordinates | None:
         """Standard coordinates of all parameters, if both parts have them."""
         experts = self.experts.coordinates(posterior.experts)
         gate = self.gate.coordinates(posterior.gate)
-        return None if experts is None or gate is None else MixtureCoordinates(experts, gate)
+        return None if experts is None or gate is None else JoinedCoordinates(experts, gate)
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
         """Those of ``log sum_k exp(E_nk + l_nk)``, if both parts know theirs."""

@@ -236,7 +236,7 @@ def _common_law(core: Any, prior: Gamma) -> CommonLaw:
     """Prior of coefficients around common ones; blocks of differences come first."""
     common, scales, n_components = core.common, core.of_experts, core.n_components
     n_terms = core.experts.prior.mean.shape[-1]
-    n_differences, n_penalised, _ = core.draw_sizes
+    n_differences, n_penalised, *_ = core.draw_sizes
     first, second = slice(n_differences), slice(n_differences, n_differences + n_penalised)
     of_terms = scales.membership[first, :n_terms]
     of_common = scales.membership[second, n_terms:]

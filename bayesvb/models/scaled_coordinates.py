@@ -11,15 +11,20 @@ from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 
 from bayesvb.experts.linear import LinearStats
-from bayesvb.models.mixture_coordinates import MixtureCoordinates
 from bayesvb.models.term_scales import ScaleCoordinates
 from bayesvb.numerics.array_library import namespace
-from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.coordinates import AbstractCoordinates, JoinedCoordinates
 from bayesvb.variational.local import Draws
 
-SCALE_DRAWS = ("term_precision", "common_precision", "gate_term_precision")
+SCALE_DRAWS = (
+    "term_precision",
+    "common_precision",
+    "sigma_term_precision",
+    "gate_term_precision",
+)
 """Names of draws of the precisions: of the experts' coefficients, or of their differences between
-components; of coefficients that components share; of the gate's coefficients."""
+components; of coefficients that components share; of the coefficients of the experts' log standard
+deviation; of the gate's coefficients."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +33,7 @@ class ScaledCoordinates(AbstractCoordinates):
 
     Attributes
     ----------
-    mixture : MixtureCoordinates
+    mixture : JoinedCoordinates
     scales : ScaleCoordinates
         Of the precisions that are drawn.
     squares, precision : ndarray, shape (blocks,)
@@ -39,7 +44,7 @@ class ScaledCoordinates(AbstractCoordinates):
         Numbers of drawn precisions by name.
     """
 
-    mixture: MixtureCoordinates
+    mixture: JoinedCoordinates
     scales: ScaleCoordinates
     squares: Float[np.ndarray, " blocks"]
     precision: Float[np.ndarray, " blocks"]
@@ -69,7 +74,7 @@ class ScaledCoordinates(AbstractCoordinates):
         variance : ndarray, shape (blocks,)
             Of ``-lambda / 2``.
         """
-        experts: Any = self.mixture.experts
+        experts: Any = self.mixture.first
         linear = [part.reshape(len(variance), -1) for part in (moved.xy, moved.yy)]
         of_squares = experts.touched() @ np.concatenate(linear, axis=1).T
         between = np.zeros((self.mixture.size - experts.size, 0))

@@ -14,6 +14,7 @@ from scipy.special import digamma
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.experts.linear import LinearExperts, no_sums
+from bayesvb.experts.spread import SPREAD
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
@@ -95,6 +96,9 @@ class ScaledMixture(Mixture):
         the wide ones, if there are any.
     half_t : tuple of (int, HalfTScale)
         Blocks whose standard deviation has a half-t prior, by position, instead of ``prior``.
+    n_spread : int
+        Entries at the end of ``of_experts`` that are coefficients of the experts' log standard
+        deviation. Blocks of these come after all others of the experts.
 
     References
     ----------
@@ -108,6 +112,17 @@ class ScaledMixture(Mixture):
     prior: Gamma
     common: CommonColumns | None = None
     half_t: tuple[tuple[int, HalfTScale], ...] = ()
+    n_spread: int = 0
+
+    @cached_property
+    def _n_lines(self) -> int:
+        """Entries of ``of_experts`` that are not of the spread."""
+        return len(self.of_experts.fixed) - self.n_spread
+
+    @cached_property
+    def _of_spread(self) -> Bool[np.ndarray, " blocks"]:
+        """Blocks of the experts that are of the spread."""
+        return np.asarray(self.of_experts.membership[:, self._n_lines :].any(axis=1))
 
     @property
     def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
@@ -144,7 +159,7 @@ class ScaledMixture(Mixture):
         """Blocks whose precisions are drawn; all but that of wide columns."""
         found = np.ones(len(self.counts), dtype=bool)
         if self.common is not None and self.common.wide.any():
-            found[len(self.of_experts.start) - 1] = False
+            found[int((~self._of_spread).sum()) - 1] = False
         return found
 
     @cached_property
@@ -163,12 +178,13 @@ class ScaledMixture(Mixture):
     @property
     def draw_sizes(self) -> tuple[int, ...]:
         """Numbers of drawn precisions by name, in the order of ``SCALE_DRAWS``."""
-        n_experts, n_common = len(self.of_experts.start), 0
+        n_spread, n_common = int(self._of_spread.sum()), 0
+        n_lines = len(self.of_experts.start) - n_spread
         if self.common is not None:
-            n_columns = len(self.common.places)
-            n_common = int(self.of_experts.membership[:, -n_columns:].any(axis=1).sum())
+            columns = slice(self._n_lines - len(self.common.places), self._n_lines)
+            n_common = int(self.of_experts.membership[:, columns].any(axis=1).sum())
         n_wide = int((~self.has_draws).sum())
-        return n_experts - n_common, n_common - n_wide, len(self.of_gate.start)
+        return n_lines - n_common, n_common - n_wide, n_spread, len(self.of_gate.start)
 
     def _by_term(
         self, precision: Float[np.ndarray, "*many blocks"]
@@ -449,6 +465,9 @@ class ScaledMixture(Mixture):
             if not scales.size:
                 continue
             sd = 1.0 / np.sqrt(scales @ part.membership + (part.fixed > 0.0))
+            if part is self.of_experts and self.n_spread:
+                draws[SPREAD] = draws[SPREAD] * sd[:, None, self._n_lines :]
+                sd = sd[:, : self._n_lines]
             axes, n_terms = (1,) * (draws[name].ndim - 2), draws[name].shape[-1]
             draws[name] = draws[name] * sd[:, :n_terms].reshape(n, *axes, -1)
             if part is self.of_experts and self.common is not None:
@@ -464,8 +483,9 @@ class ScaledMixture(Mixture):
         terms = self._by_term(np.ones(len(self.counts)))
         if terms is None:
             return experts
-        n_common = 0 if self.common is None else len(self.common.places)
-        return experts.with_coefficient_precision(terms[: len(terms) - n_common])
+        first = self._n_lines - (0 if self.common is None else len(self.common.places))
+        own = np.concatenate([terms[:first], terms[self._n_lines :]])
+        return experts.with_coefficient_precision(own)
 
     def parameter_space(self) -> ParameterSpace | None:
         """Supports of the mixture's parameters, and of the precisions, which are positive."""
@@ -478,7 +498,7 @@ class ScaledMixture(Mixture):
 
     def reduced_space(self, block: Block) -> ReducedMixture | None:
         """That of the mixture, with the precisions of the terms integrated out."""
-        return reduce_scaled_mixture(self, block, SCALE_DRAWS)
+        return reduce_scaled_mixture(self, block, (*SCALE_DRAWS[:2], SCALE_DRAWS[-1]))
 
     def relabelled_draws(
         self, draws: Draws, posterior: MixturePosterior, block: Block
@@ -539,6 +559,18 @@ class ScaledMixture(Mixture):
         given = prior.log_density_given(*drawn, *self._drawn_precisions(scales))
         found: Float[np.ndarray, " draws"]
         found = (given - prior.log_density(*drawn))[:, 0, 0]
+        return found + self._spread_change(draws, scales) if self._of_spread.any() else found
+
+    def _spread_change(
+        self, draws: Draws, scales: Float[np.ndarray, "draws blocks"]
+    ) -> Float[np.ndarray, " draws"]:
+        """The same of the coefficients of the spread, whose blocks come last."""
+        membership = self.of_experts.membership[self._of_spread, self._n_lines :]
+        own = scales[:, -len(membership) :]
+        squares = (draws[SPREAD] ** 2).sum(axis=1) @ membership.T
+        counts = self.of_experts.counts[self._of_spread]
+        change = counts * namespace(scales).log(own) - (own - 1.0) * squares
+        found: Float[np.ndarray, " draws"] = 0.5 * change.sum(axis=1)
         return found
 
     def _drawn_precisions(
@@ -549,11 +581,12 @@ class ScaledMixture(Mixture):
         part, n_common = self.of_experts, len(self.common.places)
         membership = part.membership[self.has_draws[: len(part.start)]]
         whole = part.fixed + scales @ membership
-        return whole[:, :-n_common], whole[:, -n_common:]
+        first = self._n_lines - n_common
+        return whole[:, :first], whole[:, first : self._n_lines]
 
     def common_given(self, draws: Draws) -> Float[np.ndarray, "draws columns"]:
         """Expected common coefficients given the other parameters, one for each common column."""
-        first = sum(self.draw_sizes[:2])
+        first = sum(self.draw_sizes[:-1])
         experts: Any = self.given(np.ones(len(self.counts))).experts
         prior: CommonEffectPrior = experts.common_prior
         precisions = self._drawn_precisions(np.asarray(joined(draws))[:, :first])

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 from scipy.special import polygamma
 
 from bayesvb.data.statistics import SufficientStats
@@ -54,6 +55,16 @@ class TermScales:
         each = np.ones(len(precision)) if sizes is None else sizes
         fixed = np.where(own, 0.0, precision)
         return cls(membership, fixed, start.reshape(-1), n_vectors, each)
+
+    def followed_by(self, others: TermScales) -> TermScales:
+        """Scales of these terms, then of others of as many vectors."""
+        return TermScales(
+            block_diag(self.membership, others.membership),
+            np.concatenate([self.fixed, others.fixed]),
+            np.concatenate([self.start, others.start]),
+            self.n_vectors,
+            np.concatenate([self.sizes, others.sizes]),
+        )
 
     @property
     def counts(self) -> Float[np.ndarray, " blocks"]:

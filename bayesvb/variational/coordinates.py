@@ -5,10 +5,12 @@ from __future__ import annotations
 import abc
 import math
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 
 
 class AbstractStandardCoordinates(abc.ABC):
@@ -75,6 +77,68 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         """
         found = self.parameters(self.standard(draws) @ root)
         return {**draws, **found} if isinstance(draws, Mapping) else found
+
+
+@dataclass(frozen=True)
+class JoinedCoordinates(AbstractCoordinates):
+    """Standard coordinates of named draws, then of an array among them.
+
+    Of the experts and the gate of a mixture; of lines and the coefficients of their spread.
+
+    Attributes
+    ----------
+    first : AbstractCoordinates
+        Of draws by name.
+    second : AbstractCoordinates
+        Of an array.
+    name : str
+        Name of the array in the draws.
+    """
+
+    first: AbstractCoordinates
+    second: AbstractCoordinates
+    name: str = "gate"
+
+    @property
+    def size(self) -> int:
+        """Coordinates of both."""
+        return self.first.size + self.second.size
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Those of the first, then those of the second."""
+        return np.concatenate([self.first.expectations(), self.second.expectations()])
+
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"] | None:
+        """Those of the first, then those of the second; None if one has none."""
+        n_first = len(self.first.expectations())
+        first = self.first.centre_slopes(change[:, :n_first])
+        second = self.second.centre_slopes(change[:, n_first:])
+        return None if first is None or second is None else np.concatenate([first, second], axis=1)
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of each touch its own statistics only."""
+        return np.asarray(block_diag(self.first.perturbations(), self.second.perturbations()))
+
+    def uncoupled(self) -> JoinedCoordinates:
+        """Those of both for small deviations."""
+        return JoinedCoordinates(self.first.uncoupled(), self.second.uncoupled(), self.name)
+
+    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws."""
+        parts = [self.first.standard(draws), self.second.standard(draws[self.name])]
+        return np.concatenate(parts, axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
+        """Draws of all parameters at these coordinates."""
+        first, second = np.split(standard, [self.first.size], axis=1)
+        return {**self.first.parameters(first), self.name: self.second.parameters(second)}
+
+    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+        """Sum of both."""
+        second = self.second.log_volume(draws[self.name])
+        return np.asarray(self.first.log_volume(draws) + second)
 
 
 def perturbation_rows(

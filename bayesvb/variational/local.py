@@ -46,7 +46,9 @@ class AbstractLocalPosterior(abc.ABC):
 
 
 def _joined(parts: Sequence[Any]) -> Any:
-    """Return arrays side by side, rows on the last axis, or designs."""
+    """Return arrays side by side, rows on the last axis, or designs; None if there are none."""
+    if parts[0] is None:
+        return None
     if isinstance(parts[0], np.ndarray):
         return np.concatenate(parts, axis=-1)
     return parts[0].joined(parts[1:])

@@ -4,8 +4,7 @@ import numpy as np
 from numpy.testing import assert_array_equal
 
 from bayesvb.factors import Normal
-from bayesvb.models.mixture_coordinates import MixtureCoordinates
-from bayesvb.variational.coordinates import NoCoordinates
+from bayesvb.variational.coordinates import JoinedCoordinates, NoCoordinates
 from bayesvb.variational.linear_predictors import LogitCoordinates
 
 
@@ -34,7 +33,7 @@ def test_no_parameters_have_no_coordinates_and_no_statistics():
 def test_a_part_without_parameters_leaves_those_of_the_other_as_they_are(rng):
     precision = np.tile(2.0 * np.eye(3), (2, 1, 1))
     own = OfExperts(Normal.from_precision(rng.normal(size=(2, 3)), precision))
-    both = MixtureCoordinates(own, NoCoordinates())
+    both = JoinedCoordinates(own, NoCoordinates())
     assert_array_equal(both.expectations(), own.expectations())
     assert_array_equal(both.perturbations(), own.perturbations())
     standard = rng.normal(size=(5, 6))

@@ -8,11 +8,13 @@ from __future__ import annotations
 from bayesvb.data.parts.base import Part
 from bayesvb.data.parts.gating import GATING, GATING_PART
 from bayesvb.data.parts.mean import MEAN, MEAN_PART
+from bayesvb.data.parts.sigma import LOG_SIGMA, SIGMA, SIGMA_PART
 
-__all__ = ["GATING", "MEAN", "PARTS", "Part"]
+__all__ = ["GATING", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "Part"]
 
 PARTS: dict[str, Part] = {
     MEAN: MEAN_PART,
     GATING: GATING_PART,
+    SIGMA: SIGMA_PART,
 }
 """Parts by name. An unnamed first part of a formula is the first of these, and so on."""

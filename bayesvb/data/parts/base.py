@@ -14,7 +14,8 @@ class Part:
     Attributes
     ----------
     name : str
-        Name in formulas, of the design in a block, and in tables of coefficients and priors.
+        Name in formulas, of the design in a block and, unless ``table`` says otherwise, in tables
+        of coefficients and priors.
     synonyms : tuple of str
         Words for which the parser suggests this part.
     default : str or None
@@ -23,6 +24,11 @@ class Part:
         Whether a gate reads it, hence only models with two components or more; else the experts do.
     coefficients : str
         Name of the drawn coefficients of its terms, in the units of the data.
+    table : str
+        Name in tables of coefficients and priors where ``name`` is that of another parameter.
+    has_level : bool
+        Whether its level is a parameter of its own. Blocks then hold its columns without the
+        intercept, which centres them.
     scale : str
         Title in tables of the learned prior scales of its terms; empty if scales are fixed.
     scale_meaning : str
@@ -37,9 +43,16 @@ class Part:
     default: str | None = None
     of_weights: bool = False
     coefficients: str
+    table: str = ""
+    has_level: bool = False
     scale: str = ""
     scale_meaning: str = ""
     scale_rate: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name in tables of coefficients and priors."""
+        return self.table or self.name
 
     def scale_heading(self, varying: str) -> str:
         """Heading of the table of learned prior scales."""

@@ -1,0 +1,23 @@
+"""Sigma part: the terms on which the spread of the response around each line depends."""
+
+from __future__ import annotations
+
+from bayesvb.data.parts.base import Part
+
+__all__ = ["LOG_SIGMA", "SIGMA", "SIGMA_PART"]
+
+SIGMA = "sigma"
+
+LOG_SIGMA = "log sigma"
+"""Name in tables of the coefficients: ``sigma`` is the level of the noise."""
+
+SIGMA_PART = Part(
+    name=SIGMA,
+    synonyms=("scale", "sd", "dispersion", "spread", "noise", "disp", "variance", "stdev"),
+    coefficients="beta_sigma",
+    table=LOG_SIGMA,
+    has_level=True,
+    scale="sigma scale",
+    scale_meaning="sd of a smooth's log sd {varying}, per sd of its columns",
+    scale_rate="sigma_scale_rate",
+)

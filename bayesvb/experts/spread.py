@@ -1,0 +1,571 @@
+"""Linear experts whose noise depends on covariates: those of the part ``sigma``."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from bayesvb.data.blocks import Block, Members
+from bayesvb.data.group_rows import design_of
+from bayesvb.data.parts import LOG_SIGMA, PARTS, SIGMA
+from bayesvb.data.responses import AllResponses
+from bayesvb.data.scaling import INTERCEPT, Scaling
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.distributions.response import Response
+from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.errors import PriorError
+from bayesvb.experts.drawn_lines import LOG_SD
+from bayesvb.experts.linear import AbstractLinearExperts
+from bayesvb.experts.linear_student import StudentExperts
+from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
+from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.linalg import unpack
+from bayesvb.numerics.segments import segment_sums
+from bayesvb.numerics.special import log_total
+from bayesvb.variational.coordinates import JoinedCoordinates
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+from bayesvb.variational.supports import AbstractSupport, Real
+
+__all__ = ["SpreadExperts", "SpreadPosterior", "SpreadStats", "with_spread"]
+
+Lines = AbstractLinearExperts[Any, Any] | StudentExperts
+
+Rows = Float[np.ndarray, "experts rows"]
+
+SPREAD = "spread"
+"""Name of the draws of the coefficients of the log standard deviation."""
+
+LARGEST_EXPONENT = 300.0
+"""Log ratio of precisions beyond which rows of an expert without data count as this far: its
+exponential times any square is a number still, and the density of the row vanishes."""
+
+NODES = 9
+"""Nodes of the quadrature over the log standard deviation of a new response."""
+
+
+@dataclass(frozen=True)
+class SpreadStats(SufficientStats):
+    """Sums of the lines, and those of the coefficients of the log standard deviation."""
+
+    lines: Any
+    spread: LogitStats
+
+    @property
+    def weight(self) -> Float[np.ndarray, " experts"]:
+        """Sum of the responsibilities."""
+        weight: Float[np.ndarray, " experts"] = self.lines.weight
+        return weight
+
+
+@dataclass(frozen=True)
+class SpreadPosterior:
+    """Posterior of lines and noise levels, and of the log standard deviation, independent."""
+
+    lines: Any
+    spread: Normal
+
+
+@dataclass(frozen=True)
+class SpreadLocalPosterior(AbstractLocalPosterior):
+    """Expected log likelihood of these rows, with what both sums weight them by.
+
+    Attributes
+    ----------
+    expected_log_density : ndarray, shape (experts, rows)
+    lines : AbstractLocalPosterior
+        That of the lines, whose rows have different precisions.
+    squares : ndarray, shape (experts, rows)
+        Expected squared residuals in units of the noise of their row.
+    log_sd : ndarray, shape (experts, rows)
+        Expected log standard deviation, less its level.
+    design : AbstractDesign
+        Of the part ``sigma``.
+    """
+
+    expected_log_density: Rows
+    lines: Any
+    squares: Rows
+    log_sd: Rows
+    design: AbstractDesign
+
+    def _weights(self, responsibilities: Rows) -> tuple[Rows, Rows]:
+        """Weights of ``z z'`` and of ``z``: curvature, and slope plus curvature times mean."""
+        curvature = 2.0 * responsibilities * self.squares
+        return curvature, responsibilities * (self.squares - 1.0) + curvature * self.log_sd
+
+    def sufficient_stats(self, responsibilities: Rows) -> SpreadStats:
+        """Sums weighted by the responsibilities."""
+        spread = LogitStats.of_rows(self.design, *self._weights(responsibilities))
+        return SpreadStats(self.lines.sufficient_stats(responsibilities), spread)
+
+    def row_stats(self, responsibilities: Rows) -> SpreadStats | None:
+        """Contribution of each row, where that to the lines is at hand."""
+        lines = self.lines.row_stats(responsibilities)
+        if lines is None:
+            return None
+        return SpreadStats(lines, LogitStats.by_row(self.design, *self._weights(responsibilities)))
+
+
+@dataclass(frozen=True)
+class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
+    r"""``y ~ N(x' b_k, exp(2 z' g_k) / tau_k)``, or a Student t with this squared scale.
+
+    The columns ``z`` of the part ``sigma`` are centred and have no intercept: the level of the
+    noise is ``tau_k``, whose prior and posterior are those of the lines, as are the coefficients'.
+    ``g_k ~ N(0, P_0^{-1})``; the posterior is ``q(b, tau) q(g)`` with ``q(g) = N(m, S)``. With
+
+    .. math:: W = E e^{-2 z' g} = e^{-2 z' m + 2 z' S z}, \qquad d = E \tau (y - x' b)^2,
+
+    the expected log density of a row is ``(E log tau - log 2 pi) / 2 - z' m - W d / 2``. Sums of
+    the lines, all but the number of rows, weight a row by ``r W`` instead of ``r``. Those of ``g``
+    are the natural-gradient step of a likelihood of one linear predictor, slope ``W d - 1`` and
+    curvature ``2 W d``; see ``AbstractPredictorExperts``. For Student t experts the expected
+    precision of the row joins ``W``.
+
+    Responsibilities are of the same posterior as ``W``, so that ``r W d`` is at most 2 / e: experts
+    without rows, whose ``S`` is that of the prior, cannot overflow the sums.
+
+    References
+    ----------
+    Smyth (1989), Generalized linear models with varying dispersion, JRSS B 51(1). Nott, Tran, Leng
+    (2012), Variational approximation for heteroscedastic linear models, Statistics and Computing
+    22(2), section 2, for the variational posterior and its lower bound.
+
+    Attributes
+    ----------
+    lines : AbstractLinearExperts or StudentExperts
+        Experts of the same family whose noise does not depend on covariates.
+    of_spread : Normal
+        Prior of ``g``.
+    """
+
+    is_conjugate = False
+
+    lines: Lines
+    of_spread: Normal
+
+    @property
+    def prior(self) -> SpreadPosterior:  # type: ignore[override]
+        """Prior of one expert."""
+        return SpreadPosterior(self.lines.prior, self.of_spread)
+
+    @property
+    def words(self) -> str:  # type: ignore[override]
+        """Name of one component."""
+        return self.lines.words
+
+    @property
+    def formula(self) -> str:  # type: ignore[override]
+        """Template of the density of one component."""
+        return f"{self.lines.formula}-sigma"
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Parts of the lines, sigma among them."""
+        return self.lines.parts
+
+    @property
+    def response(self) -> Response:  # type: ignore[override]
+        """Values of the response."""
+        return self.lines.response
+
+    @property
+    def scale_words(self) -> str:  # type: ignore[override]
+        """Scale of standardised columns and response."""
+        return self.lines.scale_words
+
+    @property
+    def scaled_by_medians(self) -> bool:  # type: ignore[override]
+        """Whether the response is scaled by medians."""
+        return self.lines.scaled_by_medians
+
+    def response_scaling(  # type: ignore[override]
+        self, response: AllResponses, *, centred: bool, active: bool = True
+    ) -> Scaling:
+        """Scaling of the response by the lines."""
+        return self.lines.response_scaling(response, centred=centred, active=active)
+
+    @property
+    def learns_scales(self) -> bool:  # type: ignore[override]
+        """Whether scales of coefficients are learned."""
+        return self.lines.learns_scales
+
+    @property
+    def has_common_effects(self) -> bool:  # type: ignore[override]
+        """Whether coefficients of the lines can scatter around common ones."""
+        return self.lines.has_common_effects
+
+    @property
+    def posterior_by_row(self) -> bool:  # type: ignore[override]
+        """Whether the lines take many statistics at once."""
+        return self.lines.posterior_by_row
+
+    @property
+    def draws_complete(self) -> bool:
+        """Whether draws hold every coefficient."""
+        return self.lines.draws_complete
+
+    @property
+    def n_spread(self) -> int:
+        """Coefficients of the log standard deviation of one expert."""
+        return int(self.of_spread.mean.shape[-1])
+
+    def design(self, block: Block) -> AbstractDesign:
+        """Return the columns of the part ``sigma``."""
+        design: AbstractDesign = design_of(self.of_spread.operator, block, SIGMA)
+        return design
+
+    def local(self, posterior: SpreadPosterior, block: Block) -> SpreadLocalPosterior:
+        """Expected log likelihood of these rows under every expert."""
+        design = self.design(block)
+        log_sd, variance = logit_moments(posterior.spread, design)
+        ratio = np.exp(np.minimum(2.0 * (variance - log_sd), LARGEST_EXPONENT))
+        squares = self.lines.squares(posterior.lines, block).reshape(ratio.shape)
+        lines = self.lines.local_at(posterior.lines, block, ratio * squares, ratio)
+        density = lines.expected_log_density - log_sd
+        weighted = lines.square_weight * squares
+        return SpreadLocalPosterior(density, lines, weighted, log_sd, design)
+
+    def partition_stats(self, responsibilities: Rows, block: Block) -> SpreadStats:
+        """Sums of rows that all have the level of the noise, and about its squared residuals."""
+        lines = self.lines.partition_stats(responsibilities, block)
+        weights = 2.0 * responsibilities, np.zeros_like(responsibilities)
+        return SpreadStats(lines, LogitStats.of_rows(self.design(block), *weights))
+
+    def global_step(self, posterior: SpreadPosterior | None, stats: SpreadStats) -> SpreadStats:
+        """Statistics of the step of the lines; those of ``g`` are its full natural gradient."""
+        known = None if posterior is None else posterior.lines
+        return SpreadStats(self.lines.global_step(known, stats.lines), stats.spread)
+
+    def update(self, stats: SpreadStats) -> SpreadPosterior:
+        """Exact update of the lines given the spread; Gaussian of these natural parameters."""
+        return SpreadPosterior(
+            self.lines.update(stats.lines), stats.spread.posterior(self.of_spread)
+        )
+
+    def kl(self, posterior: SpreadPosterior) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return self.lines.kl(posterior.lines) + posterior.spread.kl(self.of_spread)
+
+    def coordinates(self, posterior: SpreadPosterior) -> JoinedCoordinates | None:
+        """Standard coordinates of the lines, where they have them, then of ``g``."""
+        lines = self.lines.coordinates(posterior.lines)
+        if lines is None:
+            return None
+        return JoinedCoordinates(lines, LogitCoordinates(posterior.spread), SPREAD)
+
+    def row_derivatives(
+        self, posterior: SpreadPosterior, block: Block, responsibilities: Rows
+    ) -> PartDerivatives | None:
+        r"""Derivatives of ``c - l + h e^f``, ``f = -4 q - 2 l - 2 l^2``, for lines with scalars.
+
+        ``c`` is ``E log tau / 2``, ``h = -d / 2`` all other scalars of a line together, and ``q``
+        and ``l`` are ``-E v^2 / 2`` and ``E v`` of ``v = z' g``: ``e^f`` is ``W``.
+        """
+        n_experts = len(responsibilities)
+        own = self.lines.row_scalars(block, n_experts)
+        if own is None:
+            return None
+        local, first = self.local(posterior, block), own.n_entries
+        design = self.design(block)
+        features = design.products(), design.columns
+        places = consecutive(n_experts, [len(one) for one in features])
+        scalars = (
+            RowScalars.of(own.features[:1], own.entries[:, :1]),
+            RowScalars(own.features[1:], own.entries[:, 1:], own.others),
+            *(
+                RowScalars.of(one, place + first)
+                for one, place in zip(features, places, strict=True)
+            ),
+        )
+        factors = np.concatenate([own.every, *(place + first for place in places)], axis=1)
+        return PartDerivatives(scalars, factors, *_derivatives(local, responsibilities))
+
+    def expectations_along(
+        self,
+        posterior: SpreadPosterior,
+        change: SpreadStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[SpreadStats, Float[np.ndarray, "many entries"]] | None:
+        """Changes of the expectations and of ``coefficient_squares``, where the lines have them."""
+        of_lines = None if precision is None else precision[:, : -self.n_spread]
+        lines = self.lines.expectations_along(posterior.lines, change.lines, of_lines)
+        if lines is None:
+            return None
+        spread = change.spread
+        if precision is not None:
+            spread = spread.with_squares(precision[:, -self.n_spread :])
+        found = posterior.spread.expectations_along(spread.linear, unpack(spread.curvature))
+        moved = LogitStats(*found)
+        squares = np.concatenate([lines[1], -2.0 * moved.squares], axis=1)
+        return SpreadStats(lines[0], moved), squares
+
+    def _split(
+        self, precision: Float[np.ndarray, "*many entries"]
+    ) -> tuple[Float[np.ndarray, "*many _"], Normal]:
+        """Precisions of the lines, and the prior of ``g`` with the others, which come last."""
+        of_lines, own = precision[..., : -self.n_spread], precision[..., -self.n_spread :]
+        return of_lines, self.of_spread.with_precision(own)
+
+    def with_coefficient_precision(
+        self, precision: Float[np.ndarray, "*many terms"]
+    ) -> SpreadExperts:
+        """The same experts with these precisions of the lines' terms, then of those of sigma."""
+        of_lines, spread = self._split(precision)
+        lines = cast(Lines, self.lines.with_coefficient_precision(of_lines))
+        return SpreadExperts(lines, spread)
+
+    def with_common_effects(
+        self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
+    ) -> SpreadExperts:
+        """The same experts whose lines scatter around common ones."""
+        of_lines, spread = self._split(precision)
+        lines = cast(Lines, self.lines.with_common_effects(columns, of_lines))
+        return SpreadExperts(lines, spread)
+
+    @property
+    def common_prior(self) -> CommonEffectPrior:
+        """Prior of lines with common coefficients."""
+        return self.lines.common_prior
+
+    def coefficient_squares(self, posterior: SpreadPosterior) -> Float[np.ndarray, " terms"]:
+        """Squares of the lines' coefficients, then ``sum E[g_kj^2]``."""
+        lines = self.lines.coefficient_squares(posterior.lines)
+        return np.concatenate([lines, posterior.spread.squares().sum(axis=-2)], axis=-1)
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """The same sums of squares of drawn coefficients."""
+        own = (draws[SPREAD] ** 2).sum(axis=1)
+        return np.concatenate([self.lines.drawn_squares(draws), own], axis=1)
+
+    def with_prior_power(self, power: float) -> SpreadExperts:
+        """None: an expert without rows needs the prior of its spread.
+
+        Raises
+        ------
+        NotImplementedError
+            Always.
+        """
+        raise NotImplementedError(
+            "there are none with sigma(...), whose coefficients need their prior; leave method out"
+        )
+
+    def effective_dof(self, posterior: SpreadPosterior) -> Float[np.ndarray, "experts _"] | None:
+        """Effective degrees of freedom of each coefficient of the lines."""
+        return self.lines.effective_dof(posterior.lines)
+
+    def predictive(
+        self, posterior: SpreadPosterior, weights: Rows, block: Block, response: int
+    ) -> StudentMixture:
+        """Mixture over nodes of the log standard deviation of mixtures of the lines."""
+        log_sd, variance = logit_moments(posterior.spread, self.design(block))
+        nodes, shares = _quadrature()
+        each = [
+            self.lines.predictive(
+                posterior.lines,
+                weights,
+                block,
+                response,
+                np.exp(np.minimum(2.0 * (log_sd + node * np.sqrt(variance)), LARGEST_EXPONENT)),
+            )
+            for node in nodes
+        ]
+        return each[0].stacked(each[1:], shares)
+
+    def log_predictive_of_groups(
+        self, posterior: SpreadPosterior, members: Members, n_experts: int
+    ) -> Float[np.ndarray, "experts groups"]:
+        """Product of the densities of the rows of a group, nodes of each row averaged."""
+        block, shares = members.rows, _quadrature()[1]
+        every = np.full((n_experts, block.n_rows), 1.0 / n_experts)
+        predictive = self.predictive(posterior, every, block, 0)
+        each = predictive.component_log_density(block.response[0])
+        by_node = each.reshape(len(shares), n_experts, -1) + np.log(shares)[:, None, None]
+        return segment_sums(np.asarray(log_total(by_node, axis=0)), members.starts)
+
+    def draws(self, posterior: SpreadPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of the lines, and ``spread`` (draws, experts, terms)."""
+        lines = self.lines.draws(posterior.lines, n, rng)
+        return {**lines, SPREAD: posterior.spread.draws(n, rng)}
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Draws of independent experts."""
+        lines = self.lines.prior_draws(n, n_components, rng)
+        own = self.of_spread.draws(n * n_components, rng)
+        return {**lines, SPREAD: own.reshape(n, n_components, -1)}
+
+    def knowing(self, posterior: SpreadPosterior) -> SpreadExperts:
+        """The experts whose lines complete draws of this posterior."""
+        return replace(self, lines=cast(Lines, self.lines.knowing(posterior.lines)))
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
+        """Supports of the lines' parameters, and ``spread``."""
+        lines = self.lines.supports(n_components)
+        return None if lines is None else {**lines, SPREAD: Real((n_components, self.n_spread))}
+
+    def _by_row(self, draws: Draws, block: Block) -> Draws:
+        """The draws, with the deviation of the log standard deviation of each row."""
+        return {**draws, LOG_SD: self.design(block).predict_drawn(draws[SPREAD], None)}
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log likelihood of each row under each drawn expert."""
+        return self.lines.log_lik(self._by_row(draws, block), block)
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws rows"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, from the chosen expert."""
+        return self.lines.responses(self._by_row(draws, block), chosen, block, rng)
+
+    def log_density(
+        self, posterior: SpreadPosterior | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        lines = self.lines.log_density(None if posterior is None else posterior.lines, draws)
+        spread = self.of_spread if posterior is None else posterior.spread
+        found: Float[np.ndarray, " draws"]
+        found = lines + spread.log_density(draws[SPREAD]).sum(axis=1)
+        return found
+
+    def permuted(self, order: list[int], stats: SpreadStats) -> SpreadStats:
+        """Statistics after a new labelling."""
+        lines = self.lines.permuted(order, stats.lines)
+        return SpreadStats(lines, stats.spread.permuted(order))
+
+    def drawn(
+        self,
+        draws: Draws,
+        weights: Float[np.ndarray, "draws experts _"],
+        block: Block,
+        response: int,
+        scaling: Scaling,
+    ) -> AbstractDrawnMixture:
+        """Mixture of the lines given each draw."""
+        own = self._by_row(draws, block)
+        return self.lines.drawn(own, weights, block, response, scaling)
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Rows of the lines, and of the coefficients of the log standard deviation."""
+        names, scaling, place = _terms(units)
+        sds = scaling.spread(np.insert(self.of_spread.precisions**-0.5, place, 0.0))
+        own = [
+            PriorRow(LOG_SIGMA, name, "Normal", 0.0, float(sd))
+            for name, sd in zip(names, sds, strict=True)
+            if name != INTERCEPT
+        ]
+        return [*self.lines.prior_rows(units), *own]
+
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """Parameters of the lines; ``beta_sigma``, coefficients of the log standard deviation.
+
+        Its intercept is the log standard deviation where all terms are zero; ``sigma`` is the
+        standard deviation where they have their means.
+        """
+        first, *others = self.lines.parameters(draws, units)
+        level = next(one for one in others if one.name == "sigma")
+        names, scaling, place = _terms(units)
+        values = scaling.coefficients(np.insert(draws[SPREAD], place, 0.0, axis=-1))
+        values[..., place] += np.log(level.values)
+        own = NamedParameter(
+            name=PARTS[SIGMA].coefficients,
+            values=values,
+            dims=("component", "term_sigma"),
+            text=OF_LOG_SD,
+            part=LOG_SIGMA,
+            signed=True,
+            coords={"term_sigma": names},
+        )
+        return [first, own, *(_at_means(one) if one is level else one for one in others)]
+
+
+OF_LOG_SD = ParameterText(
+    symbol="δ",
+    meaning="coefficients of the log of each component's standard deviation, per unit of the term; "
+    "exp(δ) is a ratio of standard deviations, of the intercept the standard deviation",
+    heading="Spread around the components' lines",
+    caption="Coefficients of the log standard deviation around each line, per unit of the term; "
+    "exp of one is the ratio of standard deviations",
+    forest=True,
+    ratio="sd ratio",
+)
+
+
+def with_spread(lines: Lines, prior: RegressionPrior) -> Lines | SpreadExperts:
+    """Experts whose noise depends on the terms of sigma; the lines themselves if there are none.
+
+    Raises
+    ------
+    PriorError
+        If there are several responses.
+    """
+    n_terms = prior.further_terms.get(SIGMA, 0)
+    if not n_terms:
+        return lines
+    if prior.n_responses > 1:
+        raise PriorError(
+            f"sigma(...) is for one response, and there are {prior.n_responses}",
+            hint="fit a model of each response, or leave sigma(...) out",
+        )
+    precision = np.eye(n_terms) / prior.sigma_sd**2
+    return SpreadExperts(lines, Normal.from_precision(np.zeros(n_terms), precision))
+
+
+def _terms(units: RegressionUnits) -> tuple[list[str], Scaling, int]:
+    """Names of the terms of sigma with the intercept, their scaling, and its place."""
+    scaling, names = units.scales.parts[SIGMA], list(units.further_terms[SIGMA])
+    place = scaling.intercept
+    assert place is not None
+    names.insert(place, INTERCEPT)
+    return names, scaling, place
+
+
+def _at_means(level: NamedParameter) -> NamedParameter:
+    """The level of the noise, with the words that say where it is."""
+    assert level.text is not None
+    where = ", where the terms of sigma have their means"
+    text = replace(
+        level.text, meaning=level.text.meaning + where, caption=level.text.caption + where
+    )
+    return replace(level, text=text)
+
+
+def _quadrature() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
+    """Nodes and weights of a standard normal."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+    return nodes, weights / weights.sum()
+
+
+def _derivatives(
+    local: SpreadLocalPosterior, responsibilities: Rows
+) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
+    """``slopes`` and ``bends`` of ``PartDerivatives``, in ``c``, ``h``, ``q`` and ``l``."""
+    n_experts, n_rows = local.log_sd.shape
+    level, half, square, mean = np.arange(4 * n_experts).reshape(4, -1)
+    each, product = np.arange(n_experts), -0.5 * local.squares
+    ratio, along = local.lines.square_weight, -2.0 - 4.0 * local.log_sd
+    slopes = np.zeros((n_experts, 4 * n_experts, n_rows))
+    slopes[each, level] = 1.0
+    slopes[each, half] = ratio
+    slopes[each, square] = -4.0 * product
+    slopes[each, mean] = along * product - 1.0
+    bends = np.zeros((4 * n_experts, 4 * n_experts, n_rows))
+    ratio, product = responsibilities * ratio, responsibilities * product
+    bends[half, square] = bends[square, half] = -4.0 * ratio
+    bends[half, mean] = bends[mean, half] = along * ratio
+    bends[square, square] = 16.0 * product
+    bends[square, mean] = bends[mean, square] = -4.0 * along * product
+    bends[mean, mean] = (along * along - 4.0) * product
+    return slopes, bends
