@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.data.partly_kept import holds_all_rows
-from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.parts import GATING, MEAN, SIGMA
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
@@ -72,10 +72,16 @@ def formula_text(model: AbstractPublicModel) -> str:
 def gate_note(model: AbstractPublicModel) -> str:
     """What there is to say of the part of the weights: that it was filled in, or is not used."""
     given = model.formula.gating_given
-    if GATING not in model.formula.parts or given == (model.size > 1):
+    gating = model.formula.parts.get(GATING, "")
+    if given and gating.replace(" ", "").startswith("scale("):
+        name = gating[gating.index("(") + 1 : gating.index(")")]
+        return f"scale(...) is a gate on standardised values; for the spread write sigma({name})"
+    if not gating or given == (model.size > 1):
         return ""
     if given:
         return "one component: the gate is not used"
+    if SIGMA in model.formula.parts:
+        return "no gating part beside sigma: constant weights"
     return "no gating part: same terms as the mean"
 
 

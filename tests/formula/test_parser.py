@@ -207,3 +207,32 @@ def test_importing_the_module_does_not_import_the_formula_package():
     program = "import bayesvb.formula.parser, sys; print('formulaic' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert found.stdout.strip() == "False"
+
+
+ALL = ("mean", "gating", "sigma")
+
+
+@pytest.mark.parametrize(
+    ("text", "gating"),
+    [
+        ("y ~ x | sigma(z)", "1"),
+        ("y ~ x | sigma(z) | gating(w)", "w"),
+        ("y ~ x | w | sigma(z)", "w"),
+    ],
+)
+def test_a_formula_with_sigma_has_constant_weights_unless_it_says_otherwise(text, gating):
+    formula = parse_formula(text, parts=ALL)
+    assert dict(formula.parts) == {"mean": "x", "gating": gating, "sigma": "z"}
+    assert formula.gating_given == (gating == "w")
+
+
+def test_words_near_sigma_suggest_it_and_scale_alone_is_a_gate():
+    for text in (
+        "y ~ x | sd(z)",
+        "y ~ x | dispersion(z)",
+        "y ~ x | w | scale(z)",
+        "y ~ x | sigm(z)",
+    ):
+        with pytest.raises(FormulaError, match=r"did you mean sigma\(...\)\?"):
+            parse_formula(text, parts=ALL)
+    assert parse_formula("y ~ x | scale(z)", parts=ALL).parts["gating"] == "scale(z)"

@@ -13,7 +13,7 @@ LOG_SIGMA = "log sigma"
 
 SIGMA_PART = Part(
     name=SIGMA,
-    synonyms=("scale", "sd", "dispersion", "spread", "noise", "disp", "variance", "stdev"),
+    synonyms=("scale", "sd", "dispersion", "disp", "spread", "noise"),
     coefficients="beta_sigma",
     table=LOG_SIGMA,
     has_level=True,
