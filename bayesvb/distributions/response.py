@@ -69,6 +69,11 @@ class Response:
         return self.kind == "binary"
 
     @property
+    def is_probability(self) -> bool:
+        """Whether a probability is all that covariates change: of 1, or of success in one trial."""
+        return self.kind in ("binary", "successes")
+
+    @property
     def is_discrete(self) -> bool:
         """Whether values are whole numbers with probabilities, and not densities.
 
@@ -84,7 +89,7 @@ class Response:
         """
         if self.is_categorical:
             return ("probability",)
-        return ("mean",) if self.is_binary or self.kind == "successes" else ("mean", "sd")
+        return ("mean",) if self.is_probability else ("mean", "sd")
 
     def label(self, target: str) -> str | None:
         """Name of a target of response ``{y}`` where it differs from that of a density."""
@@ -144,7 +149,7 @@ class Response:
 
     def _remedy(self, wrong: Float[np.ndarray, " values"]) -> str:
         """Advice for values that the response cannot have."""
-        if self.kind in ("binary", "successes") and ((wrong > 0.0) & (wrong < 1.0)).all():
+        if self.is_probability and ((wrong > 0.0) & (wrong < 1.0)).all():
             return (
                 "did you mean cbind(k, n - k) ~ ... with family='binomial'? A share of successes "
                 "is described by their number k and the number of trials n"

@@ -361,7 +361,8 @@ class DensityRegression(AbstractGatedMixture):
         self, fit: AbstractFit, data: object, response: str | None
     ) -> AbstractComponentMixture:
         """Predictive distribution of one response at the complete rows."""
-        return self.predictive_at(fit, self.rows(data), response)
+        rows = with_trials(self.design, self.rows(data), data)
+        return self.predictive_at(fit, rows, response)
 
     def predictions(
         self, fit: AbstractFit, data: object, kind: str, options: PredictionOptions

@@ -81,9 +81,10 @@ def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
     if fit.model.response.is_categorical:
         own: list[Panel] = [] if first is None else [partial(_probabilities, fit, first)]
         return [*own, partial(calibration, fit)]
-    if fit.model.response.is_binary:
+    if fit.model.response.is_probability:
         own = [] if first is None else [partial(_probabilities, fit, first)]
-        return [*own, partial(calibration, fit), partial(replicates, fit)]
+        last = [] if fit.model.response.is_binary else [partial(residual, fit)]
+        return [*own, partial(calibration, fit), *last, partial(replicates, fit)]
     name = design.response_names[0]
     seen: list[Panel] = [] if first is None else [partial(quantiles, fit, first, response=name)]
     if first is not None and _has_weights(fit):

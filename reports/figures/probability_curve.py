@@ -1,4 +1,4 @@
-"""Probability that a binary response is 1 along one covariate, with its interval."""
+"""Probability of 1, or of success in one trial, along one covariate, with its interval."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.figure import Figure
 
+from bayesvb.data.response_columns import TRIALS
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.drawing import marks
@@ -31,13 +32,17 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     """Mean over the draws of the parameters and interval at each value; points are the rows."""
     design, one = fit.model.design, curve.covariate
     values = np.asarray(design.response, dtype=float).reshape(-1)
+    shares = TRIALS in design.matrices
+    if shares:
+        values = values / np.maximum(design.matrices[TRIALS][:, 0], 1.0)
+    what = str(fit.model.response.label("mean")).format(y=name)
     each = predictions(fit, data=curve.frame).draws.to_numpy()
     found = summarised(curve.averaged(each.reshape(len(each), -1)), PROB)
     lines = [found.centre, found.lower, found.upper]
     chosen = sample(fit, POINTS_SHOWN)
 
     def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=design.label(one.name), y=f"probability of {name} = 1", grid="y")
+        axes = axes_of(figure, x=design.label(one.name), y=what, grid="y")
         cloud(axes, design.frame, one, values, at=chosen.at, color=POINT)
         marked = marks.barred_points if one.discrete else marks.banded_curve
         marked(axes, curve.x, lines, 0, colour=BAND, label=name)
@@ -48,11 +53,12 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     fixed = f" Other covariates {curve.fixed}." if curve.fixed else ""
     band = "bar" if one.discrete else "band"
     caption = (
-        f"Probability of {name} = 1 given {one.name} with {percent(PROB)} {band}; the points are "
-        f"all rows.{fixed}{choice_note('Points:', chosen)}"
+        f"{what[:1].upper()}{what[1:]} given {one.name} with {percent(PROB)} {band}; the points are "
+        f"{'shares of successes in ' if shares else ''}all rows.{fixed}"
+        f"{choice_note('Points:', chosen)}"
     )
     alt = (
-        f"Probability of {name} = 1 against {one.name}; from its first to its last value it goes "
+        f"{what[:1].upper()}{what[1:]} against {one.name}; from its first to its last value it goes "
         f"from {numeral(float(found.centre[0]), 2)} to {numeral(float(found.centre[-1]), 2)}."
     )
     return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))

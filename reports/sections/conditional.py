@@ -79,7 +79,7 @@ def _of(fit: AbstractFit, number: int) -> Summary:
             "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
     curve = profile(fit, along)
-    if fit.model.response.is_binary:
+    if fit.model.response.is_probability:
         return {
             "name": name,
             "along": along,

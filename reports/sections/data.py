@@ -126,7 +126,9 @@ def _described(column: pd.Series, name: str) -> Summary:
 
 def _pictures(fit: AbstractFit, name: str, values: Float[np.ndarray, " rows"]) -> Summary:
     pictures: Summary = {
-        "histogram": _histogram(fit.model.design.label(name), values),
+        "histogram": _histogram(
+            fit.model.design.label(name), values, whole=fit.model.response.is_discrete
+        ),
         "scatter": None,
     }
     others = [other for other in fit.model.design.covariates if other != name]
@@ -136,9 +138,13 @@ def _pictures(fit: AbstractFit, name: str, values: Float[np.ndarray, " rows"]) -
     return pictures
 
 
-def _histogram(name: str, values: Float[np.ndarray, " rows"]) -> Summary:
+def _histogram(name: str, values: Float[np.ndarray, " rows"], *, whole: bool) -> Summary:
+    """Histogram of numbers; of whole numbers each bin holds the same number of values."""
     values = values[np.isfinite(values)]
     edges = np.histogram_bin_edges(values, bins=int(np.clip(2.0 * len(values) ** (1 / 3), 8, 60)))
+    if whole:
+        step = max(round(edges[1] - edges[0]), 1)
+        edges = np.arange(values.min() - 0.5, values.max() + step, step)
     counts = np.histogram(values, edges)[0]
 
     def draw(figure: Figure) -> None:

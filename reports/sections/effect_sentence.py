@@ -277,7 +277,7 @@ def _turn(comparison: Comparison, change: Change) -> str:
                 _place(fit, name, places[at]),
             )
             turns.append(f"{verb} to {value} (near {place})")
-    what = "probability" if fit.model.response.is_binary else "mean"
+    what = "probability" if fit.model.response.is_probability else "mean"
     return f"Between these values the average {what} {' and '.join(turns)}" if turns else ""
 
 

@@ -110,9 +110,11 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     if along is not None:
         return effect_clauses(fit, along, y)
     units = fit.model.design.known_units
-    if fit.model.response.is_binary:
-        share = float(fit.predictive(fit.model.design.data_at(np.arange(1))).mean()[0])
-        return _alone(f"{_no_covariate(fit)}the probability of {y} = 1 is {percent(share)}", y)
+    described = fit.model.response
+    if described.is_probability:
+        share = float(fit.predict(fit.model.design.data_at(np.arange(1)), "probability").iloc[0])
+        what = str(described.label("mean")).format(y=y)
+        return _alone(f"{_no_covariate(fit)}the {what} is {percent(share)}", y)
     low, middle, high = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y).quantile(
         np.array(WIDE)
     )[:, 0]

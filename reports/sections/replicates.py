@@ -227,17 +227,18 @@ def _shares(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summ
     def draw(figure: Figure) -> None:
         axes = axes_of(figure, x=name, y="share of rows", grid="y")
         axes.vlines(places, low, high, color=POINT, linewidth=6.0, alpha=0.5,
-                    label=f"{len(sets)} replicated data sets, middle 90%")  # fmt: skip
+                    label=f"{len(sets)} replicates, middle 90%")  # fmt: skip
         axes.plot(places, own, "o", color=BAND, label="observed")
-        axes.set_ylim(0.0, None)
         axes.locator_params(axis="x", integer=True)
+        axes.set_yscale("function", functions=(np.sqrt, np.square))
+        axes.set_ylim(0.0, None)
         axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)
 
     inside = int(((own >= low) & (own <= high)).sum())
     alt = f"Share of each value of {name}; {inside} of {len(places)} are inside their bars."
     caption = (
-        "Share of rows with each value: observed (dots), and in replicated data sets (bars). "
-        "Dots should be inside the bars."
+        "Share of rows with each value, on a square-root scale: observed (dots), and in "
+        "replicated data sets (bars). Dots should be inside the bars."
     )
     return drawn(draw, alt=alt, caption=caption)
 
