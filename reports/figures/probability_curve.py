@@ -36,6 +36,7 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     if shares:
         values = values / np.maximum(design.matrices[TRIALS][:, 0], 1.0)
     what = str(fit.model.response.label("mean")).format(y=name)
+    first = what[:1].upper() + what[1:]
     each = predictions(fit, data=curve.frame).draws.to_numpy()
     found = summarised(curve.averaged(each.reshape(len(each), -1)), PROB)
     lines = [found.centre, found.lower, found.upper]
@@ -53,12 +54,12 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     fixed = f" Other covariates {curve.fixed}." if curve.fixed else ""
     band = "bar" if one.discrete else "band"
     caption = (
-        f"{what[:1].upper()}{what[1:]} given {one.name} with {percent(PROB)} {band}; the points are "
+        f"{first} given {one.name} with {percent(PROB)} {band}; the points are "
         f"{'shares of successes in ' if shares else ''}all rows.{fixed}"
         f"{choice_note('Points:', chosen)}"
     )
     alt = (
-        f"{what[:1].upper()}{what[1:]} against {one.name}; from its first to its last value it goes "
+        f"{first} against {one.name}; from its first to its last value it goes "
         f"from {numeral(float(found.centre[0]), 2)} to {numeral(float(found.centre[-1]), 2)}."
     )
     return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))

@@ -112,7 +112,8 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     units = fit.model.design.known_units
     described = fit.model.response
     if described.is_probability:
-        share = float(fit.predict(fit.model.design.data_at(np.arange(1)), "probability").iloc[0])
+        probability = fit.predict(fit.model.design.data_at(np.arange(1)), "probability")
+        share = float(np.asarray(probability)[0])
         what = str(described.label("mean")).format(y=y)
         return _alone(f"{_no_covariate(fit)}the {what} is {percent(share)}", y)
     low, middle, high = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y).quantile(
