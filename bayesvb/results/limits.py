@@ -104,6 +104,9 @@ class Limits:
     printed_rows: int = 40
     """Rows of a coefficient table that are printed."""
 
+    full_smooth: float = 0.75
+    """Share of its most degrees of freedom from which a smooth may have too few knots."""
+
     sampled_parameters: int = 40
     """Parameters up to which importance weights, and chains in a minute, reach the exact posterior.
 

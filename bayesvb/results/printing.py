@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN, SIGMA
@@ -355,15 +356,22 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     told = [title] if rows.empty else [_coefficients(rows, part, title)]
     of_part = "" if part == MEAN else f", {part!r}"
     known = model.design.curves(part) if apart else ()
-    lines = {curve.name: " with its line" * curve.spline.n_lines for curve in known}
+    lines = {curve.name: curve.spline.n_lines for curve in known}
     for one in apart:
         where = f", effects.{'curves' if one.kind == 'smooth' else 'groups'}(fit{of_part})"
         shown = where if one.kind == "group" or one.name in lines else ""
         told.append(f"  {one.name}: {len(one.columns) * one.size} coefficients{shown}")
         if one.name in dof:
-            values = ", ".join(f"{round(float(value), 1) + 0.0:.1f}" for value in dof[one.name])
-            told[-1] += f"; effective degrees of freedom{lines.get(one.name, '')} {values}"
+            told[-1] += _dof_words(dof[one.name], len(one.columns), lines.get(one.name, 0))
     return "\n".join(told)
+
+
+def _dof_words(dof: Float[np.ndarray, " components"], n_wiggles: int, n_lines: int) -> str:
+    """Effective degrees of freedom of a smooth, beside their most; whether k may be small."""
+    values = ", ".join(f"{round(float(value), 1) + 0.0:.1f}" for value in dof)
+    most, line = n_wiggles + n_lines, " with its line" * n_lines
+    small = ": k may be small" * bool(dof.max() > LIMITS.full_smooth * most)
+    return f"; effective degrees of freedom{line} {values} of {most}{small}"
 
 
 def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:

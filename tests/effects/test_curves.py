@@ -91,8 +91,8 @@ def test_coefficients_and_effects_of_groups_add_up_to_predictions(fit):
 def test_what_is_not_there_is_refused(fit):
     with pytest.raises(DataError, match="no groups"):
         bvb.effects.groups(fit, "gating")
-    with pytest.raises(DataError, match="part='sigma' is not known"):
-        bvb.effects.curves(fit, "sigma")
+    with pytest.raises(DataError, match="part='spread' is not known"):
+        bvb.effects.curves(fit, "spread")
     plain = bvb.DensityRegression("y ~ x", fit.model.design.frame, n_components=1)
     with pytest.raises(DataError, match="no smooth"):
         bvb.effects.curves(plain.fit(seed=1, restarts=1))
@@ -125,9 +125,16 @@ def test_coefficients_of_curves_and_groups_are_not_printed_one_by_one(fit):
     assert "s(x): 8 coefficients, effects.curves(fit)" in text
     dof = bvb.effects.smoothness(fit).query("curve == 's(x)'")["edf"]
     told = ", ".join(f"{value:.1f}" for value in dof)
-    assert f"effects.curves(fit); effective degrees of freedom with its line {told}\n" in text
+    assert f"effects.curves(fit); effective degrees of freedom with its line {told} of 9" in text
     assert "(1 | g): 13 coefficients, effects.groups(fit)" in text
     assert "s(x): 2 coefficients, effects.curves(fit, 'gating')" in text
+
+
+@pytest.mark.parametrize(("k", "small"), [(4, True), (20, False)])
+def test_few_knots_are_noticed(k, small):
+    data = bvb.datasets.load("mcycle")
+    model = bvb.DensityRegression(f"accel ~ s(times, k={k})", data, n_components=1)
+    assert ("k may be small" in str(model.fit(seed=1, draws=25))) == small
 
 
 @pytest.mark.heavy
