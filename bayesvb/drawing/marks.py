@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.drawing.palette import Palette, dash, marker
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 RIDGE = 0.86
 """Height of a ridge; the next one stands at 1."""
@@ -19,7 +22,7 @@ GAP = 0.052
 Curve = Float[np.ndarray, " points"]
 
 
-def ribbons(axes: Any, x: Curve, found: Float[np.ndarray, "5 points"], colour: str) -> None:
+def ribbons(axes: Axes, x: Curve, found: Float[np.ndarray, "5 points"], colour: str) -> None:
     """Median with a band of the middle half and one between the outer quantiles."""
     axes.fill_between(x, found[0], found[4], color=colour, alpha=0.14, linewidth=0)
     axes.fill_between(x, found[1], found[3], color=colour, alpha=0.26, linewidth=0)
@@ -28,7 +31,7 @@ def ribbons(axes: Any, x: Curve, found: Float[np.ndarray, "5 points"], colour: s
     axes.plot(x, found[2], color=colour, linewidth=2.0)
 
 
-def hatched(axes: Any, x: Curve, where: np.ndarray, colour: str) -> None:
+def hatched(axes: Axes, x: Curve, where: np.ndarray, colour: str) -> None:
     """Hatches over the whole height at the places ``where`` on the horizontal axis."""
     edges = np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1]), x[-1:]])
     changes = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(int)))
@@ -40,7 +43,7 @@ def hatched(axes: Any, x: Curve, where: np.ndarray, colour: str) -> None:
 
 
 def quantile_bars(
-    axes: Any, x: Curve, found: Float[np.ndarray, "5 points"], *, colour: str, ink: str
+    axes: Axes, x: Curve, found: Float[np.ndarray, "5 points"], *, colour: str, ink: str
 ) -> None:
     """Median as a dot, with a thick bar of the middle half and a thin one of the rest."""
     axes.vlines(x, found[0], found[4], color=colour, linewidth=1.4)
@@ -49,7 +52,7 @@ def quantile_bars(
 
 
 def ridges(
-    axes: Any,
+    axes: Axes,
     points: Curve,
     heights: Float[np.ndarray, "points rows"],
     words: Sequence[str],
@@ -71,7 +74,7 @@ def ridges(
 
 
 def banded_curve(
-    axes: Any, x: Curve, lines: Sequence[Curve], number: int, *, colour: str, label: str
+    axes: Axes, x: Curve, lines: Sequence[Curve], number: int, *, colour: str, label: str
 ) -> None:
     """A curve with its band; ``lines`` are the curve and both ends of the band."""
     middle, low, high = lines
@@ -81,7 +84,7 @@ def banded_curve(
 
 
 def barred_points(
-    axes: Any, x: Curve, lines: Sequence[Curve], number: int, *, colour: str, label: str
+    axes: Axes, x: Curve, lines: Sequence[Curve], number: int, *, colour: str, label: str
 ) -> None:
     """Points with bars; ``lines`` are the points and both ends of the bars."""
     middle, low, high = lines
@@ -90,7 +93,7 @@ def barred_points(
 
 
 def labelled_points(
-    axes: Any,
+    axes: Axes,
     x: Curve,
     y: Curve,
     words: Mapping[int, str],
@@ -115,14 +118,16 @@ def dodged(place: int, number: int) -> float:
     return min(0.6, 0.16 * (number - 1)) * (place / max(number - 1, 1) - 0.5)
 
 
-def new_axes(size: tuple[float, float]) -> Any:
+def new_axes(size: tuple[float, float]) -> Axes:
     """Axes of a figure of their own, which notebooks show."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]
 
 
-def dress(axes: Any, palette: Palette, *, x: str, y: str, grid: str | None = "y") -> None:
+def dress(
+    axes: Axes, palette: Palette, *, x: str, y: str, grid: Literal["x", "y"] | None = "y"
+) -> None:
     """Labels, light grid, no frame."""
     axes.set_xlabel(x, color=palette.ink)
     axes.set_ylabel(y, color=palette.ink)
@@ -134,7 +139,7 @@ def dress(axes: Any, palette: Palette, *, x: str, y: str, grid: str | None = "y"
     axes.set_axisbelow(True)
 
 
-def level_ticks(axes: Any, names: Sequence[str]) -> None:
+def level_ticks(axes: Axes, names: Sequence[str]) -> None:
     """Levels as ticks of the horizontal axis, turned where they are long."""
     turned = len(names) > 6 or sum(map(len, names)) > 45
     axes.set_xticks(range(len(names)), names, rotation=40 if turned else 0,
@@ -142,19 +147,21 @@ def level_ticks(axes: Any, names: Sequence[str]) -> None:
     axes.set_xlim(-0.6, len(names) - 0.4)
 
 
-def legend(axes: Any, palette: Palette, title: str | None = None) -> None:
+def legend(axes: Axes, palette: Palette, title: str | None = None) -> None:
     """Names of the series beside the axes."""
     axes.legend(title=title, frameon=False, labelcolor=palette.ink, loc="center left",
                 bbox_to_anchor=(1.0, 0.5))  # fmt: skip
 
 
-def note(axes: Any, text: str, palette: Palette) -> None:
+def note(axes: Axes, text: str, palette: Palette) -> None:
     """A line above the axes, in the background."""
     if text:
         axes.set_title(text, loc="left", fontsize="small", color=palette.mute)
 
 
-def end_labels(axes: Any, ends: Sequence[float], words: Sequence[str], inks: Sequence[str]) -> None:
+def end_labels(
+    axes: Axes, ends: Sequence[float], words: Sequence[str], inks: Sequence[str]
+) -> None:
     """Words at the right ends of curves, moved apart where they would overlap.
 
     The limits of the vertical axis must be final.

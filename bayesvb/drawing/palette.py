@@ -3,9 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Literal
 
-DASHES = ("-", (0, (5, 1.5)), (0, (1.5, 1.2)), (0, (6, 1.5, 1.5, 1.5)), (0, (9, 2)))
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+LineStyle = Literal["-"] | tuple[float, tuple[float, ...]]
+"""Line style of Matplotlib: solid, or an offset and lengths of dashes and gaps."""
+
+DASHES: tuple[LineStyle, ...] = (
+    "-",
+    (0, (5, 1.5)),
+    (0, (1.5, 1.2)),
+    (0, (6, 1.5, 1.5, 1.5)),
+    (0, (9, 2)),
+)
 
 MARKERS = "osD^vP<X>p*h"
 
@@ -48,7 +60,7 @@ DARK = Palette(
 )  # fmt: skip
 
 
-def palette_of(axes: Any) -> Palette:
+def palette_of(axes: Axes) -> Palette:
     """Colours for axes, by what is behind them."""
     from matplotlib.colors import to_rgba
 
@@ -59,7 +71,7 @@ def palette_of(axes: Any) -> Palette:
     return DARK if luminance < 0.4 and behind[3] > 0.0 else LIGHT
 
 
-def dash(number: int) -> Any:
+def dash(number: int) -> LineStyle:
     """Line style of a series, so that colour is never alone."""
     return DASHES[(number + number // len(LIGHT.series)) % len(DASHES)]
 

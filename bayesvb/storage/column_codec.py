@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import zoneinfo
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -24,6 +24,9 @@ Values = pd.Series | pd.Index
 Meta = Mapping[str, Any]
 
 Parts = Mapping[str, np.ndarray]
+
+ColumnArray = np.ndarray | pd.api.extensions.ExtensionArray
+"""The array behind a column."""
 
 MISSING = {"NA": pd.NA, "NaT": pd.NaT}  # the missing values that JSON has no word for
 
@@ -88,7 +91,7 @@ def encode_column(values: Values, name: object) -> Column:
     return Column({"kind": kind} | column.meta, column.parts)
 
 
-def decode_column(meta: Meta, parts: Parts) -> Any:
+def decode_column(meta: Meta, parts: Parts) -> ColumnArray:
     """The array behind the values that `encode_column` was given."""
     kind = meta["kind"]
     if kind not in CODECS or any(array.ndim != 1 for array in parts.values()):
@@ -194,13 +197,14 @@ def _to_json(value: object) -> str:
     return json.dumps(value if word is None else {"missing": word})
 
 
-def _from_json(text: str) -> Any:
+def _from_json(text: str) -> Hashable:
     """The label or cell that `_to_json` was given."""
     value = json.loads(text)
     if isinstance(value, dict):
         missing = "missing" in value
         return MISSING[value["missing"]] if missing else tuple(map(_from_json, value["tuple"]))
-    return value
+    label: Hashable = value
+    return label
 
 
 def _encode_number(values: Values) -> Column:
@@ -209,7 +213,7 @@ def _encode_number(values: Values) -> Column:
     return Column({"dtype": array.dtype.str}, {"values": stored})
 
 
-def _decode_number(meta: Meta, parts: Parts) -> Any:
+def _decode_number(meta: Meta, parts: Parts) -> ColumnArray:
     if not (isinstance(meta["dtype"], str) and NUMBER.fullmatch(meta["dtype"])):
         raise DataError(f"a column holds numbers of type {meta['dtype']!r}")
     return parts["values"].astype(meta["dtype"])
@@ -233,7 +237,7 @@ def _encode_zoned(values: Values) -> Column:
     return Column({"zone": str(index.tz), "unit": index.unit}, {"values": index.asi8})
 
 
-def _decode_zoned(meta: Meta, parts: Parts) -> Any:
+def _decode_zoned(meta: Meta, parts: Parts) -> ColumnArray:
     if not _is_zone(meta["zone"]) or meta["unit"] not in UNITS:
         raise DataError(f"a column has the time zone {str(meta['zone'])[:60]!r}")
     instants = parts["values"].astype(np.int64).view(f"M8[{meta['unit']}]")
@@ -245,9 +249,10 @@ def _encode_period(values: Values) -> Column:
     return Column({"freq": index.freqstr}, {"values": index.asi8})
 
 
-def _decode_period(meta: Meta, parts: Parts) -> Any:
+def _decode_period(meta: Meta, parts: Parts) -> ColumnArray:
     make: Any = pd.PeriodIndex  # the stubs lack from_ordinals
-    return make.from_ordinals(parts["values"], freq=meta["freq"]).array
+    array: ColumnArray = make.from_ordinals(parts["values"], freq=meta["freq"]).array
+    return array
 
 
 def _encode_masked(values: Values) -> Column:
@@ -256,11 +261,11 @@ def _encode_masked(values: Values) -> Column:
     return Column({"dtype": str(dtype)}, {"values": filled, "missing": np.asarray(values.isna())})
 
 
-def _decode_masked(meta: Meta, parts: Parts) -> Any:
+def _decode_masked(meta: Meta, parts: Parts) -> ColumnArray:
     dtype: Any = meta["dtype"]
     if str(dtype) not in MASKED:
         raise DataError(f"a column holds numbers of type {dtype!r}")
-    array: Any = pd.array(parts["values"], dtype=dtype)
+    array: pd.api.extensions.ExtensionArray = pd.array(parts["values"], dtype=dtype)
     array[parts["missing"].astype(bool)] = pd.NA
     return array
 
@@ -270,12 +275,13 @@ def _encode_text(values: Values) -> Column:
     return Column({"dtype": str(values.dtype), "levels": list(levels)}, {"codes": codes})
 
 
-def _decode_text(meta: Meta, parts: Parts) -> Any:
+def _decode_text(meta: Meta, parts: Parts) -> ColumnArray:
     dtype: Any = meta["dtype"]
     if TEXT.fullmatch(str(dtype)) is None:
         raise DataError(f"a column holds text of type {dtype!r}")
     levels = np.array([*meta["levels"], None], dtype=object)  # code -1 is the missing value
-    return pd.array(levels[parts["codes"]], dtype=dtype)
+    array: ColumnArray = pd.array(levels[parts["codes"]], dtype=dtype)
+    return array
 
 
 def _encode_object(values: Values) -> Column:
@@ -284,7 +290,7 @@ def _encode_object(values: Values) -> Column:
     return Column({"levels": list(levels)}, {"codes": codes})
 
 
-def _decode_object(meta: Meta, parts: Parts) -> Any:
+def _decode_object(meta: Meta, parts: Parts) -> ColumnArray:
     cells = np.empty(len(parts["codes"]), dtype=object)
     levels = [_from_json(text) for text in meta["levels"]]
     for i, code in enumerate(parts["codes"]):  # one by one: numpy would unpack tuples
@@ -299,7 +305,7 @@ def _encode_category(values: Values) -> Column:
     return Column({"ordered": bool(array.ordered), "categories": levels.meta}, parts)
 
 
-def _decode_category(meta: Meta, parts: Parts) -> Any:
+def _decode_category(meta: Meta, parts: Parts) -> ColumnArray:
     categories = decode_index(meta["categories"], _only("level_", parts))
     return pd.Categorical.from_codes(parts["codes"], categories, ordered=meta["ordered"])
 
@@ -311,12 +317,12 @@ def _encode_interval(values: Values) -> Column:
     return Column({"closed": array.closed} | {side: e.meta for side, e in ends.items()}, parts)
 
 
-def _decode_interval(meta: Meta, parts: Parts) -> Any:
+def _decode_interval(meta: Meta, parts: Parts) -> ColumnArray:
     left, right = (decode_column(meta[s], _only(f"{s}_", parts)) for s in ("left", "right"))
     return pd.arrays.IntervalArray.from_arrays(left, right, closed=meta["closed"])
 
 
-CODECS: dict[str, tuple[Callable[[Values], Column], Callable[[Meta, Parts], object]]] = {
+CODECS: dict[str, tuple[Callable[[Values], Column], Callable[[Meta, Parts], ColumnArray]]] = {
     "number": (_encode_number, _decode_number),
     "masked": (_encode_masked, _decode_masked),
     "text": (_encode_text, _decode_text),
