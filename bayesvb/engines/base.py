@@ -18,7 +18,7 @@ from bayesvb.engines.run_log import AbstractRunLog
 from bayesvb.errors import DataError
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel
+from bayesvb.variational.model import AnyModel, ModelOf
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
@@ -239,7 +239,7 @@ class AbstractEngine(abc.ABC):
     @abc.abstractmethod
     def run(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         budget: Budget,
@@ -266,7 +266,7 @@ class AbstractEngine(abc.ABC):
 
     def completed(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         result: EngineResult[StatsT],
         budget: Budget,
@@ -299,9 +299,7 @@ class Iterate(Generic[StatsT]):
     following: StatsT
 
 
-def one_pass(
-    model: AbstractVariationalModel[Any, StatsT], source: AbstractSource, stats: StatsT
-) -> Iterate[StatsT]:
+def one_pass(model: ModelOf[StatsT], source: AbstractSource, stats: StatsT) -> Iterate[StatsT]:
     """Bound of the posterior of these statistics, and what follows, from one pass over the rows.
 
     Raises

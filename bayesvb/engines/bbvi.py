@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
-from typing import Any
 
 import numpy as np
 from scipy.special import softmax
@@ -27,9 +26,10 @@ from bayesvb.engines.differentiated import (
     jax_key,
 )
 from bayesvb.engines.gaussian_guide import GaussianGuide, GuideFit
+from bayesvb.numerics.array_library import AnyArray
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel
+from bayesvb.variational.model import AnyModel, ModelOf
 
 GUIDES = ("full-rank", "mean-field")
 
@@ -112,7 +112,7 @@ class Bbvi(AbstractEngine):
 
     def run(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         budget: Budget,
@@ -126,7 +126,7 @@ class Bbvi(AbstractEngine):
 
     def completed(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         result: EngineResult[StatsT],
         budget: Budget,
@@ -207,13 +207,11 @@ def _fall(before: float, after: float, learning_rate: float) -> str:
     )
 
 
-def _stats(
-    model: AbstractVariationalModel[Any, StatsT], source: AbstractSource, draws: Draws
-) -> StatsT:
+def _stats(model: ModelOf[StatsT], source: AbstractSource, draws: Draws) -> StatsT:
     """Statistics some sweeps after those of the rows' average memberships under draws."""
     few = {name: values[:LABEL_DRAWS] for name, values in draws.items()}
 
-    def sums(block: Any) -> Any:
+    def sums(block: AnyArray) -> AnyArray:
         shares = softmax(model.component_log_lik(few, block), axis=1).mean(axis=0)
         return model.partition_stats(block, shares)
 

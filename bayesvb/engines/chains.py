@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.engines.base import RunProgress
+from bayesvb.numerics.array_library import AnyArray, ArrayFunction
 
 PIECE = 100
 """Steps of a piece at most."""
@@ -63,14 +63,19 @@ class Transitions:
         Whether what is told has chains before steps.
     """
 
-    begin: Callable[..., Any]
-    advance: Callable[..., Any]
+    begin: ArrayFunction
+    advance: ArrayFunction
     n_chains: int
     chains_first: bool
 
     @classmethod
     def of(
-        cls, kernel: Callable[[Any, Any], Any], n_chains: int, warmup: int, *, in_turn: bool
+        cls,
+        kernel: Callable[[AnyArray, AnyArray], AnyArray],
+        n_chains: int,
+        warmup: int,
+        *,
+        in_turn: bool,
     ) -> Transitions:
         """Those of a sampler of NumPyro, whose chains advance in step or in turn.
 
@@ -84,14 +89,14 @@ class Transitions:
         import jax
         import jax.numpy as jnp
 
-        def begin(key: Any, start: Any, *given: Any) -> Any:
+        def begin(key: AnyArray, start: AnyArray, *given: AnyArray) -> AnyArray:
             return kernel(*given).init(key, warmup, start)
 
-        def advance(state: Any, count: Any, *given: Any) -> Any:
+        def advance(state: AnyArray, count: AnyArray, *given: AnyArray) -> AnyArray:
             sampler = kernel(*given)
             sampler.init(state.rng_key, warmup, state.z)  # which makes its step
 
-            def step(number: Any, held: Any) -> Any:
+            def step(number: AnyArray, held: AnyArray) -> AnyArray:
                 moved = sampler.sample(held[0], (), {})
                 each = zip(held[1], TOLD, strict=True)
                 return moved, tuple(
@@ -105,10 +110,10 @@ class Transitions:
         if not in_turn:
             return cls(jax.jit(begin), jax.jit(advance), n_chains, chains_first=False)
 
-        def each_begin(keys: Any, starts: Any, *given: Any) -> Any:
+        def each_begin(keys: AnyArray, starts: AnyArray, *given: AnyArray) -> AnyArray:
             return jax.lax.map(lambda own: begin(*own, *given), (keys, starts))
 
-        def each_advance(states: Any, count: Any, *given: Any) -> Any:
+        def each_advance(states: AnyArray, count: AnyArray, *given: AnyArray) -> AnyArray:
             return jax.lax.map(lambda state: advance(state, count, *given), states)
 
         return cls(jax.jit(each_begin), jax.jit(each_advance), n_chains, chains_first=True)
@@ -132,7 +137,7 @@ class Chains:
 
     def sampled(
         self,
-        key: Any,
+        key: AnyArray,
         starts: Float[np.ndarray, "*chains numbers"],
         warmup: int,
         n_each: int,
@@ -176,7 +181,7 @@ class Chains:
         vectors = vectors.reshape(-1, vectors.shape[-1])
         return ToldDraws(vectors, diverging, num_steps, accepted, interrupted)
 
-    def _by_step(self, told: Any, count: int) -> tuple[np.ndarray, ...]:
+    def _by_step(self, told: AnyArray, count: int) -> tuple[np.ndarray, ...]:
         """What was told, shape (steps, chains, ...)."""
         arrays = [np.asarray(one) for one in told]
         if self.transitions.chains_first:

@@ -10,12 +10,12 @@ import pickle
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
-from typing import Any
 
 import numpy as np
 
 from bayesvb.data.blocks import Block
 from bayesvb.engines.differentiated import Target
+from bayesvb.numerics.array_library import AnyArray, ArrayFunction
 
 MOST_KEPT = 8
 """Compiled functions of each kind that are kept for data of the same shape to come."""
@@ -58,7 +58,7 @@ class RowlessPotential:
         arrays: dict[int, np.ndarray] = {}
         numbers: dict[int, int] = {}
 
-        def placed(array: np.ndarray) -> Any:
+        def placed(array: np.ndarray) -> AnyArray:
             number = numbers.setdefault(id(array), len(numbers))
             arrays[number] = array
             return Place(number, array.shape)
@@ -66,13 +66,13 @@ class RowlessPotential:
         rowless = replace(target, rows=mapped(target.rows, placed))
         return cls(rowless, pickle.dumps(rowless)), tuple(arrays.values())
 
-    def __call__(self, vector: Any, arrays: Sequence[Any]) -> Any:
+    def __call__(self, vector: AnyArray, arrays: Sequence[AnyArray]) -> AnyArray:
         """Its value at one vector, for these arrays in the places of those of the rows."""
         rows = mapped(self.target.rows, lambda place: arrays[place.number])
         return replace(self.target, rows=rows).potential(vector)
 
 
-def mapped(rows: Block, function: Callable[[Any], Any]) -> Block:
+def mapped(rows: Block, function: Callable[[AnyArray], AnyArray]) -> Block:
     """The rows with something in the place of each array of numbers; groups stay as they are."""
     members = rows.members
     if members is not None:
@@ -86,7 +86,7 @@ def mapped(rows: Block, function: Callable[[Any], Any]) -> Block:
     )
 
 
-def potential_of(target: Target) -> tuple[Callable[..., Any], tuple[np.ndarray, ...]]:
+def potential_of(target: Target) -> tuple[ArrayFunction, tuple[np.ndarray, ...]]:
     """Minus the log density as a function of a vector and of arrays, and these arrays.
 
     Those of the rows, or none where rows have to be known when the function is compiled: for
@@ -103,7 +103,7 @@ def potential_of(target: Target) -> tuple[Callable[..., Any], tuple[np.ndarray, 
     return potential, arrays
 
 
-def kept_for_equal(make: Callable[..., Any]) -> Callable[..., Any]:
+def kept_for_equal(make: ArrayFunction) -> ArrayFunction:
     """Keep what was last made of potentials without rows and of settings, for equal ones.
 
     Others are not kept: they hold the rows.
@@ -111,7 +111,7 @@ def kept_for_equal(make: Callable[..., Any]) -> Callable[..., Any]:
     keeping = lru_cache(maxsize=MOST_KEPT)(make)
 
     @wraps(make)
-    def found(potential: Callable[..., Any], *settings: Any) -> Any:
+    def found(potential: ArrayFunction, *settings: AnyArray) -> AnyArray:
         lasting = isinstance(potential, RowlessPotential)
         return (keeping if lasting else make)(potential, *settings)
 

@@ -9,7 +9,6 @@ import importlib.util
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +16,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.errors import DataError
+from bayesvb.numerics.array_library import AnyArray
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
@@ -59,7 +59,7 @@ def double_precision() -> Iterator[None]:
         yield
 
 
-def jax_key(streams: EngineStreams, name: str) -> Any:
+def jax_key(streams: EngineStreams, name: str) -> AnyArray:
     """Key of JAX's random numbers, from the stream of this name."""
     import jax
 
@@ -90,18 +90,18 @@ class Target:
         assert space is not None, "checked before the first run"
         return cls(model, space, source.whole())
 
-    def log_densities(self, vectors: Any) -> Any:
+    def log_densities(self, vectors: AnyArray) -> AnyArray:
         """Log density of each vector, for arrays of NumPy or of JAX."""
         draws, log_volume = self.space.draws(vectors)
         log_lik, weight = self.model.log_lik(draws, self.rows), self.rows.weight
         total = log_lik.sum(axis=1) if weight is None else log_lik @ weight
         return total + self.model.log_prior(draws) + log_volume
 
-    def potential(self, vector: Any) -> Any:
+    def potential(self, vector: AnyArray) -> AnyArray:
         """Minus the log density of one vector."""
         return -self.log_densities(vector[None])[0]
 
-    def draws(self, vectors: Any) -> Draws:
+    def draws(self, vectors: AnyArray) -> Draws:
         """Draws that these vectors stand for, as arrays of NumPy."""
         found, _ = self.space.draws(np.asarray(vectors))
         return {name: np.array(values) for name, values in found.items()}

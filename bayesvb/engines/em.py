@@ -13,7 +13,7 @@ from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.point_estimates import PointEstimates
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel
+from bayesvb.variational.model import AnyModel, ModelOf
 
 CHECKED_ROWS = 20_000
 """Rows, of many, on which it is looked whether the likelihood has a maximum."""
@@ -97,7 +97,7 @@ class Em(AbstractEngine):
 
     def completed(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         result: EngineResult[StatsT],
         budget: Budget,
@@ -159,7 +159,7 @@ class Em(AbstractEngine):
 
     def run(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         budget: Budget,

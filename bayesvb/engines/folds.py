@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,7 +16,7 @@ from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AnyModel
+from bayesvb.variational.model import AnyModel, ModelOf, StatsT
 
 FOLDS = 5
 
@@ -54,8 +53,10 @@ def held_out_density(
     if not model.follows_rows:
         return None
 
-    def density(own: Any, rows: Int[np.ndarray, " fold"]) -> Any:
-        return model.log_predictive(model.update(own), source.take(rows))
+    def density(
+        stats: SufficientStats, rows: Int[np.ndarray, " fold"]
+    ) -> Float[np.ndarray, " fold"]:
+        return np.asarray(model.log_predictive(model.update(stats), source.take(rows)))
 
     (found,) = without_folds([Ascended(model, stats, streams)], source, engine)
     return by_fold(source, found, density)
@@ -97,13 +98,14 @@ class Ascended:
 
 def without_folds(
     runs: Sequence[Ascended], source: AbstractSource, engine: AbstractEngine
-) -> list[tuple[Any, ...]]:
+) -> list[tuple[SufficientStats, ...]]:
     """Statistics of each run for each fold, when it went on without it; all side by side."""
     places = fold_rows(source)
 
-    def without(run: Ascended, number: int, told: ProgressCallback | None) -> Any:
-        rest = source.without(places[number])
-        return continued(run.model, rest, run.stats, engine, run.streams.branch("fold", number))
+    def without(run: Ascended, number: int, told: ProgressCallback | None) -> SufficientStats:
+        rest, place = source.without(places[number]), run.streams.branch("fold", number)
+        stats: SufficientStats = continued(run.model, rest, run.stats, engine, place)
+        return stats
 
     tasks = [partial(without, run, number) for run in runs for number in range(len(places))]
     rest = source.without(places[0]).with_workers(processors())
@@ -115,8 +117,8 @@ def without_folds(
 
 def by_fold(
     source: AbstractSource,
-    each: Sequence[Any],
-    density: Callable[[Any, Int[np.ndarray, " fold"]], Any],
+    each: Sequence[SufficientStats],
+    density: Callable[[SufficientStats, Int[np.ndarray, " fold"]], Float[np.ndarray, "... fold"]],
     at: Int[np.ndarray, " chosen"] | None = None,
 ) -> Float[np.ndarray, "... chosen"]:
     """Density of every row, or of these, from the statistics of the ascent without its fold.
@@ -159,13 +161,13 @@ def _first_response(block: Block) -> Float[np.ndarray, " rows"]:
 
 
 def continued(
-    model: AnyModel,
+    model: ModelOf[StatsT],
     rest: AbstractSource,
-    stats: SufficientStats,
+    stats: StatsT,
     engine: AbstractEngine,
     streams: EngineStreams,
     passes: int = PASSES,
-) -> Any:
+) -> StatsT:
     """Statistics of a run that goes on with these rows alone, for at most so many passes."""
     posterior = model.update(stats)
     first = model.global_step(posterior, rest.map_reduce(partial(model.e_step, posterior)).stats)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.engines.compiled import kept_for_equal
+from bayesvb.numerics.array_library import AnyArray, ArrayFunction
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.special import LOG_2PI
 
@@ -81,7 +81,11 @@ class GuideFit:
     decaying: bool
 
     def stages(
-        self, potential: Callable[..., Any], start: GaussianGuide, key: Any, *given: Any
+        self,
+        potential: ArrayFunction,
+        start: GaussianGuide,
+        key: AnyArray,
+        *given: AnyArray,
     ) -> Iterator[tuple[int, float, GaussianGuide]]:
         """Steps so far, mean of the last estimates of the bound, and the guide, now and then.
 
@@ -110,12 +114,12 @@ class GuideFit:
             guide = GaussianGuide(mean, root)
             yield int(numbers[-1]) + 1, float(jnp.mean(bounds)), guide
 
-    def advance(self, potential: Callable[..., Any]) -> Callable[..., Any]:
+    def advance(self, potential: ArrayFunction) -> ArrayFunction:
         """Some steps from a state: values of the guide and two moving averages of gradients."""
         import jax
         import jax.numpy as jnp
 
-        def loss(values: Any, noise: Any, given: Any) -> Any:
+        def loss(values: AnyArray, noise: AnyArray, given: AnyArray) -> AnyArray:
             mean, diagonal, lower = values
             scaled = noise * jnp.exp(diagonal)
             vectors = mean + scaled + (noise @ jnp.tril(lower, -1).T if self.full else 0.0)
@@ -124,7 +128,7 @@ class GuideFit:
 
         constant = 0.5 * (1.0 + LOG_2PI)
 
-        def step(state: Any, number: Any, key: Any, given: Any) -> Any:
+        def step(state: AnyArray, number: AnyArray, key: AnyArray, given: AnyArray) -> AnyArray:
             values, first, second = state
             noise = jax.random.normal(
                 jax.random.fold_in(key, number), (self.particles, len(values[0]))
@@ -138,7 +142,14 @@ class GuideFit:
             lambda held, number: step(held, number, key, given), state, numbers
         )
 
-    def _believed(self, values: Any, slope: Any, first: Any, second: Any, number: Any) -> Any:
+    def _believed(
+        self,
+        values: AnyArray,
+        slope: AnyArray,
+        first: AnyArray,
+        second: AnyArray,
+        number: AnyArray,
+    ) -> AnyArray:
         """One step of AdaBelief: averages of gradients, over their spread about the average.
 
         Steps have the size of the rate whatever the gradient. A vector has as many covariances
@@ -165,9 +176,9 @@ class GuideFit:
 
 
 @kept_for_equal
-def _compiled(potential: Callable[..., Any], settings: GuideFit) -> Callable[..., Any]:
+def _compiled(potential: ArrayFunction, settings: GuideFit) -> ArrayFunction:
     """Some steps from a state, as a function of it, their numbers, key, and what is given."""
     import jax
 
-    compiled: Callable[..., Any] = jax.jit(settings.advance(potential))
+    compiled: ArrayFunction = jax.jit(settings.advance(potential))
     return compiled

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -21,9 +20,10 @@ from bayesvb.engines.differentiated import (
     double_precision,
     jax_key,
 )
+from bayesvb.numerics.array_library import AnyArray
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel
+from bayesvb.variational.model import AnyModel, ModelOf
 
 STARTS = ("optimum", "random")
 
@@ -104,7 +104,7 @@ class Nuts(AbstractEngine):
 
     def run(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         budget: Budget,
@@ -115,7 +115,7 @@ class Nuts(AbstractEngine):
 
     def completed(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         result: EngineResult[StatsT],
         budget: Budget,
@@ -177,11 +177,11 @@ class Nuts(AbstractEngine):
 
 
 @kept_for_equal
-def _compiled(potential: Callable[..., Any], engine: Nuts) -> Transitions:
+def _compiled(potential: Callable[..., AnyArray], engine: Nuts) -> Transitions:
     """How chains begin and go on, as functions of first inverse masses and arrays of the rows."""
     from numpyro.infer import NUTS
 
-    def kernel(inverse_masses: Any, arrays: Any) -> Any:
+    def kernel(inverse_masses: AnyArray, arrays: AnyArray) -> AnyArray:
         return NUTS(
             potential_fn=lambda vector: potential(vector, arrays),
             target_accept_prob=engine.target_accept,

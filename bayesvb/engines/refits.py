@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -17,6 +16,7 @@ from bayesvb.engines.stopping import SMALL_ENTRY
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.sensitivity.deletion import Deletion, Evaluate
 from bayesvb.sensitivity.solvers import full_step
+from bayesvb.variational.model import AnyModel
 
 EXACT = Budget(tol=1e-4, max_iter=500)
 """Budget of an ascent without the rows, which sets out close to its end."""
@@ -131,7 +131,7 @@ def _mixed(
 
 
 def _bound_and_residual(
-    model: Any, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> tuple[float, Float[np.ndarray, " entries"]]:
     """The bound of the posterior of these statistics, and ``F(s) - s``, from one pass."""
     posterior = model.update(stats)

@@ -173,7 +173,7 @@ SCREENED = 10
 
 
 def fit_elsewhere(
-    model: Any,
+    model: AnyModel,
     told: Sequence[RowsElsewhere],
     starts: Sequence[SufficientStats],
     *,
@@ -218,7 +218,7 @@ def fit_elsewhere(
 
 
 def _ascent(
-    model: Any, source: RowsElsewhere, start: SufficientStats, *, tol: float, max_iter: int
+    model: AnyModel, source: RowsElsewhere, start: SufficientStats, *, tol: float, max_iter: int
 ) -> EngineResult[SufficientStats]:
     """The ascent from where it was."""
     done = result_of(start, source.run.known)
@@ -228,7 +228,7 @@ def _ascent(
 
 
 def _screened(
-    model: Any,
+    model: AnyModel,
     sources: Sequence[RowsElsewhere],
     starts: Sequence[SufficientStats],
     *,

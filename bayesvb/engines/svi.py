@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import islice
-from typing import Any, Generic
+from typing import Generic
 
 import numpy as np
 
@@ -33,7 +33,7 @@ from bayesvb.engines.run_state import (
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import ModelOf
 
 FEWEST_STEPS = 300
 """Steps that are made where a pass over the rows has fewer minibatches."""
@@ -152,7 +152,7 @@ class Svi(AbstractEngine):
 
     def run(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         budget: Budget,
@@ -194,7 +194,7 @@ class Svi(AbstractEngine):
 
     def _averaged(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         passes: int,
@@ -232,7 +232,7 @@ class Svi(AbstractEngine):
 
     def _stepped(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         at: _Steps[StatsT],
         rows: AbstractSource,

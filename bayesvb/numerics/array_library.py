@@ -7,13 +7,20 @@ entry of an array in place, and makes no NumPy array of one that it is given. Op
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import scipy.special
 
+AnyArray = Any
+"""An array of NumPy or of JAX, or a tree of JAX's: naming JAX's types would import it."""
 
-def namespace(array: Any) -> Any:
+ArrayFunction = Callable[..., AnyArray]
+"""A function that JAX traces or has compiled."""
+
+
+def namespace(array: AnyArray) -> Any:
     """Functions of the array's library: ``numpy`` or ``jax.numpy``.
 
     References
@@ -29,7 +36,7 @@ def namespace(array: Any) -> Any:
     return np if found is None else found()
 
 
-def special(array: Any) -> Any:
+def special(array: AnyArray) -> Any:
     """Special functions of the array's library: ``scipy.special`` or ``jax.scipy.special``.
 
     Examples

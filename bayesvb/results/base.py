@@ -14,6 +14,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.distributions.response import CONTINUOUS, NO_RESPONSE, Response
@@ -423,7 +424,7 @@ class AbstractFit(abc.ABC):
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property
-    def without_folds(self) -> tuple[object, ...]:
+    def without_folds(self) -> tuple[SufficientStats, ...]:
         """Statistics of runs that went on without each fifth of the rows; for one restart."""
         from bayesvb.results.leave_one_out import stats_without_folds
 

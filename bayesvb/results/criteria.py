@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
@@ -199,7 +200,9 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     model, source = fit.model, fit.model.source
     chosen = np.arange(source.n_rows) if at is None else at
 
-    def density(stats: object, rows: Int[np.ndarray, " fold"]) -> Float[np.ndarray, " fold"]:
+    def density(
+        stats: SufficientStats, rows: Int[np.ndarray, " fold"]
+    ) -> Float[np.ndarray, " fold"]:
         one = replace(fit, stats=stats)
         own = fit.core.log_predictive(one.q, source.take(rows))
         if own is not None:

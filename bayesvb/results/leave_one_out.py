@@ -482,7 +482,7 @@ def leave_folds_out(fit: Any) -> None:
         one.cache["fold statistics"] = stats
 
 
-def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[object, ...]]:
+def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[SufficientStats, ...]]:
     """Statistics of the runs of fits of one restart for each fold, without it."""
     if not fits:
         return []

@@ -11,6 +11,7 @@ from scipy.special import softmax
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import randomised_pit
@@ -139,7 +140,9 @@ def _by_folds(
 ) -> Float[np.ndarray, "responses chosen"]:
     """Each row by the ascent that went on without its fold."""
 
-    def cdf(stats: object, rows: Int[np.ndarray, " fold"]) -> Float[np.ndarray, "responses fold"]:
+    def cdf(
+        stats: SufficientStats, rows: Int[np.ndarray, " fold"]
+    ) -> Float[np.ndarray, "responses fold"]:
         return _seen(replace(fit, stats=stats), rows)
 
     return by_fold(fit.model.source, fit.without_folds, cdf, at)

@@ -384,5 +384,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Log density of each draw under the variational posterior."""
 
 
-AnyModel = AbstractVariationalModel[Any, Any]
+ModelOf = AbstractVariationalModel[Any, StatsT]
+"""A model with these statistics, where an algorithm does not ask what its posterior is."""
+
+AnyModel = ModelOf[Any]
 """A model of any posterior and statistics, where an algorithm does not ask which."""
