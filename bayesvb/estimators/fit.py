@@ -703,6 +703,51 @@ class Fit(AbstractFit):
 
         return influence(self)
 
+    @checked
+    def variance_components(self, *, prob: float = PROB) -> pd.DataFrame:
+        """Standard deviations of group-level effects and of the noise, and shares of the variance.
+
+        The variance is that of the response given the covariates, averaged over rows: that of
+        ``(1 | g)`` is the intraclass correlation. What an effect adds to it is its variance times
+        the mean square of what it is multiplied by, of ``(x | g)`` the distance of ``x`` from its
+        mean. Of binary responses and proportions it is the variance of a latent response with
+        logistic noise, pi^2 / 3; counts have no share.
+
+        Parameters
+        ----------
+        prob : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index term, the last ``"residual"``; posterior means ``sd``, in units of the response
+            or of its link (per unit of ``x``), and ``share``, with central intervals
+            ``sd_lower``, ``sd_upper``, ``share_lower``, ``share_upper``.
+
+        Raises
+        ------
+        DataError
+            If the mean has no group-level effects, or there are several components or responses.
+
+        References
+        ----------
+        Nakagawa, Johnson, Schielzeth (2017), The coefficient of determination R2 and intra-class
+        correlation coefficient from generalized linear mixed-effects models revisited and
+        expanded, J. R. Soc. Interface 14: 20170213.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("cps1985")
+        >>> model = bvb.DensityRegression("log(wage) ~ (1 | sector)", data, n_components=1)
+        >>> model.fit(seed=1).variance_components()["share"].round(1).to_dict()
+        {'(1 | sector)': 0.1, 'residual': 0.9}
+        """
+        from bayesvb.results.variance_components import variance_components
+
+        return variance_components(self, prob)
+
     def prior_sensitivity(self) -> pd.DataFrame:
         """How every parameter would change with every number of the prior, without a new fit.
 

@@ -1,0 +1,73 @@
+"""Standard deviations of groups and noise, and their shares of the variance."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.errors import DataError
+
+N_GROUPS, SIZE = 40, 8
+
+
+def grouped() -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    g = np.repeat(np.arange(N_GROUPS), SIZE)
+    x = rng.normal(2.0, 1.5, len(g))
+    effects, slopes = rng.normal(size=N_GROUPS), 0.4 * rng.normal(size=N_GROUPS)
+    y = x + effects[g] + slopes[g] * (x - 2.0) + rng.normal(size=len(g))
+    return pd.DataFrame({"y": y, "x": x, "g": g.astype(str), "b": (y > 2.0).astype(int)})
+
+
+DATA = grouped()
+
+
+def components(formula: str, data: pd.DataFrame = DATA, **options: object) -> pd.DataFrame:
+    model = bvb.DensityRegression(formula, data, **{"n_components": 1, **options})
+    return model.fit(seed=1, restarts=1, draws=400).variance_components()
+
+
+def test_they_are_those_of_the_analysis_of_variance():
+    data = DATA.assign(y=DATA["y"] - DATA["x"])
+    found = components("y ~ (1 | g)", data)
+    means = data.groupby("g")["y"].transform("mean")
+    within = ((data["y"] - means) ** 2).sum() / (len(data) - N_GROUPS)
+    between = SIZE * ((means - data["y"].mean()) ** 2).sum() / SIZE / (N_GROUPS - 1)
+    sd = np.sqrt((between - within) / SIZE)
+    assert_allclose(found["sd"], [sd, np.sqrt(within)], rtol=0.05)
+    assert_allclose(found["share"].sum(), 1.0)
+    assert (found["sd_lower"] < found["sd"]).all() and (found["sd"] < found["sd_upper"]).all()
+
+
+def test_shares_do_not_depend_on_units():
+    one, other = (
+        components("y ~ x + (x | g)", DATA.assign(y=unit * DATA["y"])) for unit in (1.0, 10.0)
+    )
+    assert_allclose(other["share"], one["share"], rtol=1e-6)
+    assert_allclose(other["sd"], 10.0 * one["sd"], rtol=1e-6)
+    assert 0.2 < one.loc["(x | g)", "sd"] < 0.6
+    variance = one["sd"] ** 2 * [1.0, ((DATA["x"] - DATA["x"].mean()) ** 2).mean(), 1.0]
+    assert_allclose(variance / variance.sum(), one["share"], atol=0.02)
+
+
+@pytest.mark.parametrize("family", ["student", "bernoulli"])
+def test_other_noise(family):
+    found = components(f"{'b' if family == 'bernoulli' else 'y'} ~ x + (1 | g)", family=family)
+    assert_allclose(found["share"].sum(), 1.0)
+    assert 0.5 < found.loc["(1 | g)", "sd"] < 2.5
+    if family == "bernoulli":
+        assert_allclose(found.loc["residual", "sd"], np.pi / np.sqrt(3.0))
+
+
+def test_a_spread_that_changes_counts_with_its_mean_over_rows():
+    found = components("y ~ x + (1 | g) | sigma(x)", DATA[DATA["g"].astype(int) < 8])
+    assert_allclose(found["share"].sum(), 1.0)
+    assert 0.7 < found.loc["residual", "sd"] < 1.4
+
+
+def test_what_has_none_is_refused():
+    with pytest.raises(DataError, match="no groups"):
+        components("y ~ x")
+    with pytest.raises(DataError, match="several components"):
+        components("y ~ x + (1 | g) | 1", n_components=2)
