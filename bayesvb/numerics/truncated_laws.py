@@ -180,7 +180,7 @@ def truncated_student(
 
 def _finite(end: Values) -> Values:
     """Ends so far out that no mass is beyond them, whose squares are doubles."""
-    return np.clip(end, -1e150, 1e150)
+    return np.asarray(np.clip(end, -1e150, 1e150))
 
 
 def _mass(ends: list[Values], dof: Values) -> Values:
@@ -191,7 +191,7 @@ def _mass(ends: list[Values], dof: Values) -> Values:
         flipped = lower + upper > 0.0
         below = np.where(flipped, -upper, lower)
         above = np.where(flipped, -lower, upper)
-        return np.subtract(stdtr(dof, above), stdtr(dof, below))
+        return np.asarray(stdtr(dof, above) - stdtr(dof, below))
 
 
 def _near_end(
