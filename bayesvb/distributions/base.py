@@ -73,6 +73,18 @@ class AbstractComponentMixture(AbstractRowDistribution):
     ) -> Float[np.ndarray, "experts rows"]:
         """Log density of one value per row under each component."""
 
+    def component_log_mass(
+        self, lower: Float[np.ndarray, " rows"], upper: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log probability of an interval per row under each component; -inf of an empty one.
+
+        Raises
+        ------
+        NotImplementedError
+            Of mixtures whose components have no distribution function at hand.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no probabilities of intervals")
+
     @abc.abstractmethod
     def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
         """Distribution of ``shift + factor * y``: a change of units."""

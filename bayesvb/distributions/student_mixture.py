@@ -126,6 +126,16 @@ class StudentMixture(AbstractComponentMixture):
         values = [np.exp(self.log_density(np.full(rows, point))) for point in points]
         return np.array(values).reshape(len(points), rows)
 
+    def component_log_mass(
+        self, lower: Float[np.ndarray, " rows"], upper: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log probability of an interval per row under each component, from the nearer tail."""
+        low, high = ((end - self.location) / self.scale for end in (lower, upper))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            flipped = low + high > 0.0
+            first, last = np.where(flipped, -high, low), np.where(flipped, -low, high)
+            return np.asarray(np.log(stdtr(self._tails, last) - stdtr(self._tails, first)))
+
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Probability of a value up to ``y``, each row at its own point."""
         below = stdtr(self._tails, (y - self.location) / self.scale)

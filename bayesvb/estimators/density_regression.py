@@ -15,6 +15,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
+from bayesvb.data.response_columns import INTERVAL
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.data.streamed_rows import EncodedRows, in_memory_source
@@ -23,6 +24,7 @@ from bayesvb.distributions.base import (
     AbstractDrawnMixture,
     joint_log_density,
 )
+from bayesvb.distributions.interval_scores import interval_log_scores
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.estimators.base import empty_stats
@@ -53,6 +55,7 @@ from bayesvb.estimators.row_scales import regression_block, regression_scales
 from bayesvb.estimators.trials import with_trials
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
+from bayesvb.experts.intervals import AbstractIntervalExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -186,7 +189,7 @@ class DensityRegression(AbstractGatedMixture):
         kind = RowKind(
             partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
             partial(regression_block, n_components),
-            most_effects=most_effects(family, priors, group, n_components),
+            most_effects=most_effects(parsed, family, priors, group, n_components),
             prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         )
         found = model_rows(parsed, data, rows, kind)
@@ -207,7 +210,8 @@ class DensityRegression(AbstractGatedMixture):
             self.n_components, self._gate_prior
         )
         own = self.experts
-        experts = own if self.grouping is None else GroupedExperts(own, self.log_unit)
+        unit = 0.0 if own.knows_unit else self.log_unit
+        experts = own if self.grouping is None else GroupedExperts(own, unit)
         mixture = Mixture(experts, gate)
         if self._scales is None:
             return mixture
@@ -221,13 +225,16 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def log_jacobian(self) -> float:
-        """That of a row; zero of groups, whose experts know how many rows they have."""
-        return self.log_unit if self.grouping is None else 0.0
+        """That of a row; zero of groups and intervals, whose experts know which rows have one."""
+        return 0.0 if self.grouping is not None or self.experts.knows_unit else self.log_unit
 
     @property
     def experts(self) -> AbstractRegressionExperts[Any, Any]:
         """Experts with their prior; whatever is particular to the family is asked of them."""
-        return experts_of(self.family, self.priors, self.design)
+        experts = experts_of(self.family, self.priors, self.design)
+        if isinstance(experts, AbstractIntervalExperts):
+            return experts.in_unit(self.log_unit)
+        return experts
 
     @property
     def response(self) -> Response:
@@ -404,7 +411,10 @@ class DensityRegression(AbstractGatedMixture):
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
         """Log predictive density of the observed responses, jointly where there are several.
 
-        Of groups, that of all rows of a group together.
+        It is the density of the response as the formula writes it: of ``log(y)``, not of ``y``. Of
+        a row that is censored or rounded it is the log probability of its interval, a number
+        without unit, as the name of the Series says. Of groups, that of all rows of a group
+        together.
         """
         if self.grouping is not None:
             return log_density_of_groups(fit, self.design.frame if data is None else data)
@@ -415,8 +425,12 @@ class DensityRegression(AbstractGatedMixture):
         names = self.design.response_names
         given = [self.predictive_at(fit, rows, name) for name in names]
         observed = np.asarray(rows.response, dtype=float).T
-        values[rows.complete] = joint_log_density(given, observed)
-        return pd.Series(values, rows.index, name="log_density")
+        interval = rows.matrices.get(INTERVAL)
+        if interval is None:
+            values[rows.complete] = joint_log_density(given, observed)
+            return pd.Series(values, rows.index, name="log_density")
+        values[rows.complete] = interval_log_scores(given[0], observed[0], interval.T)
+        return pd.Series(values, rows.index, name="log density, log probability of intervals")
 
     def drawn_mixture(self, fit: HasDraws, block: Block, response: int) -> AbstractDrawnMixture:
         """Mixture of one response for every draw and row, in the data's units.

@@ -34,7 +34,9 @@ time with 60 effects and two components, 16 s with 100. Without columns it takes
 of groups. That of one Gaussian regression is a closed form for any number of columns."""
 
 
-def most_effects(family: str, priors: Priors, group: object, n_components: int) -> float | None:
+def most_effects(
+    formula: Formula, family: str, priors: Priors, group: object, n_components: int
+) -> float | None:
     """Group effects of a part that may all be columns; None if all have to be.
 
     They may stay apart from the columns if the experts of the family take the structure of their
@@ -42,7 +44,9 @@ def most_effects(family: str, priors: Priors, group: object, n_components: int) 
     """
     in_noise = priors.coefficient_units == "noise"
     probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, n_effects=1, n_groups=2)
-    if group is not None or EXPERTS[family](probe).draws_complete:
+    if group is not None or formula.read[RESPONSE].call is not None:
+        return None
+    if EXPERTS[family](probe).draws_complete:
         return None
     return np.inf if n_components == 1 and family == "gaussian" else MOST_COLUMNS
 

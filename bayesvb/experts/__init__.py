@@ -8,17 +8,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from bayesvb.data.parts import SIGMA
+from bayesvb.data.response_columns import INTERVAL
 from bayesvb.errors import PriorError
 from bayesvb.experts.bernoulli import BernoulliExperts
 from bayesvb.experts.binomial import BinomialExperts
 from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 from bayesvb.experts.gaussian_full import FullGaussianExperts
 from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linear_interval import IntervalLinearExperts
 from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
+from bayesvb.experts.student_interval import IntervalStudentExperts
 
 GAUSSIAN_EXPERTS: dict[str, Any] = {
     "full": FullGaussianExperts,
@@ -33,20 +37,47 @@ def gaussian(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
     Raises
     ------
     PriorError
-        If degrees of freedom are given, which a Gaussian does not have.
+        If degrees of freedom are given, which a Gaussian does not have, or the units are not
+        available.
     """
     if prior.dof is not None:
         raise PriorError(
             f"dof={prior.dof:g}, and family='gaussian' has no degrees of freedom",
             hint="leave dof out, or choose family='student'",
         )
+    if INTERVAL in prior.response_columns:
+        _check_interval(prior)
+        return IntervalLinearExperts.from_prior(prior)
     kind = LinearExperts if prior.in_noise else SemiConjugateExperts
     return with_spread(kind.from_prior(prior), prior)
 
 
 def student(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
     """Linear experts with Student t noise."""
+    if INTERVAL in prior.response_columns:
+        _check_interval(prior)
+        return IntervalStudentExperts.from_prior(prior)
     return with_spread(StudentExperts.from_prior(prior), prior)
+
+
+def _check_interval(prior: RegressionPrior) -> None:
+    """Raise for what experts of responses in intervals do not have.
+
+    Raises
+    ------
+    PriorError
+    """
+    if prior.further_terms.get(SIGMA):
+        raise PriorError(
+            "sigma(...) is not available where the response is censored or rounded",
+            hint="leave it out, or let components differ: gating(x) with n_components=2",
+        )
+    if not prior.in_noise:
+        raise PriorError(
+            "coefficient_units='response' is not available where the response is censored or "
+            "rounded",
+            hint="leave it out: coefficients are then in units of the noise",
+        )
 
 
 EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, Any]]] = {

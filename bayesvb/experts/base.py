@@ -11,8 +11,9 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block, Members
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
+from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.numerics.segments import segment_sums
+from bayesvb.numerics.special import log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
@@ -53,6 +54,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
     learns_scales: ClassVar[bool] = False
     """Whether precisions of the prior of coefficients can be learned: of a linear regression."""
+
+    knows_unit: ClassVar[bool] = False
+    """Whether log densities are in the units of the data: a probability of a row has none."""
 
     @abc.abstractmethod
     def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
@@ -146,7 +150,30 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         each row on a leading axis. The same holds of ``predictive``.
         """
         each = [self.predictive(posterior, weights, block, i) for i in range(len(block.response))]
-        return joint_log_density(each, block.response)
+        return self.log_scores(each, block)
+
+    def component_scores(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log densities of all responses of each row under each component of their laws."""
+        pairs = zip(laws, block.response, strict=True)
+        each = [law.component_log_density(observed) for law, observed in pairs]
+        return np.asarray(np.sum(each, axis=0))
+
+    def log_scores(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log densities of all responses of each row, independent given the component."""
+        with np.errstate(divide="ignore"):  # a weight may vanish far out
+            terms = np.log(laws[0].weights)
+        return np.asarray(log_total(terms + self.component_scores(laws, block), axis=0))
+
+    def cdfs(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, "responses rows"]:
+        """Distribution functions at the responses."""
+        pairs = zip(laws, block.response, strict=True)
+        return np.stack([law.cdf(observed) for law, observed in pairs])
 
     def predictive_without(
         self,
@@ -177,11 +204,8 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         block = members.rows
         every = np.full((n_experts, block.n_rows), 1.0 / n_experts)
-        each = [
-            self.predictive(posterior, every, block, i).component_log_density(observed)
-            for i, observed in enumerate(block.response)
-        ]
-        return segment_sums(np.sum(each, axis=0), members.starts)
+        laws = [self.predictive(posterior, every, block, i) for i in range(len(block.response))]
+        return segment_sums(self.component_scores(laws, block), members.starts)
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -140,7 +140,7 @@ def can_integrate(mixture: Mixture) -> bool:
     They can with one Gaussian component, its coefficients in units of noise, and one response.
     """
     lone = isinstance(mixture, ScaledMixture) and mixture.n_components == 1
-    if not lone or not isinstance(mixture.experts, LinearExperts):
+    if not lone or not isinstance(mixture.experts, LinearExperts) or not mixture.is_conjugate:
         return False
     mean = mixture.experts.prior.mean
     return mixture.experts.draws_complete and len(mean) == 1 and not mean.any()

@@ -16,7 +16,7 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
-from bayesvb.distributions.base import AbstractComponentMixture, joint_log_density
+from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
@@ -281,9 +281,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             self.experts.predictive(posterior.experts, weights, block, i)
             for i in range(len(block.response))
         ]
-        density = joint_log_density(each, block.response)
-        pairs = zip(each, block.response, strict=True)
-        return np.stack([density, *(one.cdf(observed) for one, observed in pairs)])
+        return np.stack([self.experts.log_scores(each, block), *self.experts.cdfs(each, block)])
 
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
@@ -298,10 +296,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         each = self.experts.predictive_without(posterior.experts, weights, block, left_out)
         if each is None:
             return None
-        pairs = zip(each, block.response, strict=True)
-        return np.stack(
-            [joint_log_density(each, block.response), *(one.cdf(seen) for one, seen in pairs)]
-        )
+        return np.stack([self.experts.log_scores(each, block), *self.experts.cdfs(each, block)])
 
     @property
     def draws_complete(self) -> bool:

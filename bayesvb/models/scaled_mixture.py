@@ -345,7 +345,7 @@ class ScaledMixture(Mixture):
         None also where the bound is not concave.
         """
         lone = self.n_components == 1 and not len(self.of_gate.start)
-        if not lone or not isinstance(self.experts, LinearExperts):
+        if not lone or not isinstance(self.experts, LinearExperts) or not self.is_conjugate:
             return None
         assert isinstance(posterior, ScaledPosterior)
         blocks = self.of_experts.membership
