@@ -13,7 +13,7 @@ from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.data.frames import columns_of, missing_rows, nearest
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.data.response_columns import with_response_columns
+from bayesvb.data.response_columns import coarsened, with_response_columns
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 from bayesvb.numerics.linalg import products, unpack
@@ -181,7 +181,7 @@ def regrouped(block: Block, response: Float[np.ndarray, "responses members"]) ->
     """The same groups with other responses of their rows."""
     if block.members is None:
         raise ValueError("the rows of the block are in no groups")
-    members = replace(block.members, rows=replace(block.members.rows, response=response))
+    members = replace(block.members, rows=coarsened(block.members.rows, response))
     return replace(
         block, designs={**block.designs, SUMMARY: own_coefficients(members)}, members=members
     )

@@ -7,14 +7,18 @@ Blocks hold them among the designs; rows whose response is unknown have none.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 
-__all__ = ["INTERVAL", "RESPONSE_COLUMNS", "TRIALS", "FurtherColumns", "with_response_columns"]
+__all__ = [
+    "INTERVAL", "RESPONSE_COLUMNS", "TRIALS", "FurtherColumns", "coarsened", "upper_ends",
+    "with_response_columns",
+]  # fmt: skip
 
 INTERVAL = "interval"
 """Distances from the response to the ends of the interval that it is known to lie in."""
@@ -49,6 +53,35 @@ RESPONSE_COLUMNS: Mapping[str, FurtherColumns] = {
     TRIALS: FurtherColumns(("trials",), in_units=False),
 }
 """Kinds of further columns by the name of their matrix."""
+
+
+def upper_ends(block: Block) -> Float[np.ndarray, "responses rows"]:
+    """Responses, or the upper ends of their intervals."""
+    ends = block.designs.get(INTERVAL)
+    return block.response if ends is None else block.response + ends[1]
+
+
+def coarsened(block: Block, response: Float[np.ndarray, "responses rows"]) -> Block:
+    """The same rows with other responses, known as far as they would be.
+
+    A row that is censored is censored if its new response is beyond the same limit. Any other
+    interval is a cell of a grid, and the new interval is the cell with the new response. Rows that
+    are seen have no limit.
+    """
+    ends = block.designs.get(INTERVAL)
+    if ends is None:
+        return replace(block, response=np.ascontiguousarray(response))
+    (below, above), (limit,), new = ends, block.response, response[0]
+    width, first = below + above, limit - below
+    cell = np.isfinite(width) & (width > 0.0)
+    unit = np.where(cell, width, 1.0)
+    with np.errstate(invalid="ignore"):
+        middle = first + (np.floor((new - first) / unit) + 0.5) * unit
+    beyond = np.where(np.isinf(above), new > limit, new < limit) & np.isinf(width)
+    recorded = np.where(cell, middle, np.where(beyond, limit, new))
+    sides = np.where(cell, 0.5 * width, np.where(beyond, ends, 0.0))
+    designs = {**block.designs, INTERVAL: sides}
+    return replace(block, response=recorded[None], designs=designs)
 
 
 def with_response_columns(block: Block, names: tuple[str, ...]) -> dict[str, np.ndarray]:

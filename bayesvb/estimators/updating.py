@@ -15,6 +15,7 @@ from bayesvb.data.case_weights import weights_and_frame
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
 from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.data.streamed_rows import EncodedRows
@@ -216,7 +217,8 @@ def new_rows(model: Any, data: object, weights: object) -> AbstractSource:
 def _check_sizes(model: Any, block: Block, index: pd.Index) -> None:
     """Raise if a value is so large that earlier rows vanish by rounding beside its square."""
     design = model.design
-    arrays = [(names, block.designs.get(part)) for part, names in design.terms.items()]
+    terms = {part: own for part, own in design.terms.items() if part not in RESPONSE_COLUMNS}
+    arrays = [(names, block.designs.get(part)) for part, names in terms.items()]
     arrays.append((design.response_names, block.response))
     for names, values in arrays:
         if values is None or len(values) != len(names) or np.max(np.abs(values), initial=0.0) < FAR:

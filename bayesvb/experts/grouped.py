@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -209,6 +209,12 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         with np.errstate(divide="ignore"):  # a weight may vanish far out
             whole = logsumexp(np.log(weights) + each, axis=0)
         return np.asarray(whole - block.members.sizes * self.log_unit)
+
+    def component_scores(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log densities of rows, in the unit of the experts."""
+        return self.experts.component_scores(laws, block)
 
     def kl(self, posterior: Any) -> float:
         """That of the experts."""

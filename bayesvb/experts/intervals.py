@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block, Members
-from bayesvb.data.response_columns import INTERVAL
+from bayesvb.data.response_columns import INTERVAL, upper_ends
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 
@@ -95,9 +95,7 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
         self, laws: Sequence[AbstractComponentMixture], block: Block
     ) -> Float[np.ndarray, "1 rows"]:
         """Distribution function at the response, or at the upper end of its interval."""
-        rows, ends = HiddenRows.of_block(block), block.response[0].copy()
-        ends[rows.at] = rows.upper
-        return laws[0].cdf(ends)[None]
+        return laws[0].cdf(upper_ends(block)[0])[None]
 
     def log_predictive_of_groups(
         self, posterior: PosteriorT, members: Members, n_experts: int

@@ -16,7 +16,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.data.response_columns import RESPONSE_COLUMNS
+from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices, warn_of_ids
@@ -275,6 +275,23 @@ class Design:
         offset = None if self.offset is None else self.offset[positions]
         complete = np.ones(len(positions), dtype=bool)
         return Rows(self.index[positions], complete, matrices, given, offset)
+
+    @property
+    def interval(self) -> Float[np.ndarray, "rows 2"] | None:
+        """Distances from the response to the ends of its interval; None where all is seen."""
+        return self.matrices.get(INTERVAL)
+
+    @property
+    def hidden(self) -> Bool[np.ndarray, " rows"]:
+        """Rows whose response is known up to an interval."""
+        if self.interval is None:
+            return np.zeros(self.n_rows, dtype=bool)
+        return np.asarray(self.interval.any(axis=1))
+
+    @property
+    def is_censored(self) -> bool:
+        """Whether an interval has no end on one side."""
+        return self.interval is not None and bool(np.isinf(self.interval).any())
 
     @property
     def covariate_matrices(self) -> Mapping[str, Float[np.ndarray, "rows _"]]:

@@ -188,11 +188,12 @@ def _over_groups(fit: AbstractFit, drawn: Any, typical: Block, marginal: Block) 
 def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:
     """What log densities gain for each unit on the scale of the response in the data.
 
-    Zero where the formula takes the response as it is.
+    Zero where the formula takes the response as it is, and where a row has the probability of an
+    interval.
     """
     total = np.zeros(model.design.n_rows)
     for name, values in model.observed().items():
-        total += jacobian_of(name, values)
+        total += np.where(model.design.hidden, 0.0, jacobian_of(name, values))
     grouping = units_of(model).grouping
     return total if grouping is None else np.bincount(grouping.number, total)
 

@@ -49,7 +49,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """The same, found anew; nothing writes into it."""
     design, response = fit.model.design, fit.model.response
-    if response.is_discrete:  # its probabilities are no densities
+    if response.is_discrete or design.interval is not None:  # probabilities are no densities
         return None
     if MEAN not in design.matrices or response.is_categorical:
         raise DataError(

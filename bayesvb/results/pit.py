@@ -11,7 +11,9 @@ from scipy.special import softmax
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
+from bayesvb.data.response_columns import upper_ends
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.interval_scores import interval_log_scores
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
 from bayesvb.evaluation.calibration import randomised_pit
@@ -59,6 +61,11 @@ def check_numeric(fit: AbstractFit) -> None:
 def check_continuous(fit: AbstractFit) -> None:
     """Raise unless a continuous response is explained, whose predictions PIT values correct."""
     check_numeric(fit)
+    if fit.model.design.is_censored:
+        raise DataError(
+            "recalibrate= needs the value of every response, and some are censored",
+            hint="leave recalibrate out; fit.calibration() compares predictions with the data",
+        )
     if fit.model.response.is_discrete:
         raise DataError(
             "recalibrate= is for continuous responses, and the response is discrete",
@@ -117,7 +124,10 @@ def randomised(
     cdf: Float[np.ndarray, "responses chosen"],
     mass: Float[np.ndarray, " chosen"],
 ) -> Float[np.ndarray, "responses chosen"]:
-    """PIT values of rows of a fit: randomised of a discrete response, with a number for each row.
+    """PIT values of rows of a fit, randomised where the response has a probability.
+
+    Discrete responses do, and those that are censored or rounded: their value is
+    ``F(l) + v [F(h) - F(l)]`` with a uniform number v for each row.
 
     Parameters
     ----------
@@ -125,13 +135,16 @@ def randomised(
     at : ndarray, shape (chosen,)
         Positions of the rows.
     cdf : ndarray, shape (responses, chosen)
-        Distribution functions at the responses.
+        Distribution functions at the responses, or at the upper ends of their intervals.
     mass : ndarray, shape (chosen,)
-        Probabilities of the responses, read of discrete ones only.
+        Probabilities of the responses, read only where they have some.
     """
-    if not fit.model.response.is_discrete:
+    design = fit.model.design
+    probable = design.hidden[at] | fit.model.response.is_discrete
+    if not probable.any():
         return cdf
-    v = Streams(fit.seed).branch("pit").rng("rows").random(fit.model.design.n_rows)[at]
+    mass = np.where(probable, mass, 0.0)
+    v = Streams(fit.seed).branch("pit").rng("rows").random(design.n_rows)[at]
     return randomised_pit(cdf, mass, v)
 
 
@@ -178,10 +191,13 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     data = design.data_at(at)
     response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     laws = [fit.model.predictive(fit, data, name) for name in design.response_names]
-    cdf = np.stack([law.cdf(y) for law, y in zip(laws, response[at].T, strict=True)])
+    ends = response if design.interval is None else response + design.interval[:, 1:]
+    cdf = np.stack([law.cdf(y) for law, y in zip(laws, ends[at].T, strict=True)])
     mass = np.zeros(len(at))
     if fit.model.response.is_discrete:
         mass = np.exp(laws[0].log_density(response[at, 0]))
+    if design.interval is not None:
+        mass = np.exp(interval_log_scores(laws[0], response[at, 0], design.interval[at].T))
     return randomised(fit, at, cdf, mass)
 
 
@@ -218,12 +234,11 @@ def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transfor
     assert members is not None
     core, n_responses = fit.core, len(members.rows.response)
     laws = [core.predictive(fit.q, block, i) for i in range(n_responses)]
-    observed = members.rows.response
-    pairs = list(zip(laws, observed, strict=True))
-    density = sum(law.component_log_density(values) for law, values in pairs)
+    pairs = list(zip(laws, upper_ends(members.rows), strict=True))
+    density = core.experts.component_scores(laws, members.rows)
     with np.errstate(divide="ignore"):
         prior = np.log(laws[0].weights)
-    weights = softmax(prior + earlier_rows(np.asarray(density), members), axis=0)
+    weights = softmax(prior + earlier_rows(density, members), axis=0)
     below = [_each_cdf(law, values) for law, values in pairs]
     return np.stack([(weights * each).sum(axis=0) for each in (*below, np.exp(density))])
 
@@ -412,5 +427,6 @@ def residuals(fit: AbstractFit, kind: str) -> pd.Series | pd.DataFrame:
         return pd.DataFrame(hits - found.to_numpy(), found.index, list(design.class_labels))
     observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     if isinstance(found, pd.Series):
-        return pd.Series(observed[:, 0] - found.to_numpy(), found.index, name="residual")
+        own = np.where(design.hidden, np.nan, observed[:, 0] - found.to_numpy())
+        return pd.Series(own, found.index, name="residual")
     return pd.DataFrame(observed - found.to_numpy(), found.index, list(design.response_names))

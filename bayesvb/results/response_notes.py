@@ -47,7 +47,7 @@ OF_COMPRESSED: Mapping[str, str | None] = {
 
 def response_notes(design: Design, described: Response) -> list[str]:
     """A sentence for each response that a density is to describe and cannot as it is."""
-    if design.response is None or described.kind != "continuous":
+    if design.response is None or described.kind != "continuous" or design.interval is not None:
         return []
     values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
     values = values[:: max(len(values) // MOST_ROWS, 1)]

@@ -9,11 +9,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from bayesvb.data.response_columns import INTERVAL
 from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.calibration import inside_central, pit_values, randomised_pit
 from bayesvb.evaluation.classification import scores_by_row
 from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
+from bayesvb.formula.design import Rows
 from bayesvb.formula.new_rows import Unseen
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, jacobian_of, original
@@ -87,13 +89,15 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     found = pd.DataFrame({MANY: fit.log_density(test)})
     if design.response is None:
         return found
-    observed = np.asarray(fit.model.rows(test, response=True).response, dtype=float)
-    observed = observed.reshape(len(test), -1)
+    rows = fit.model.rows(test, response=True)
+    observed = np.asarray(rows.response, dtype=float).reshape(len(test), -1)
     if asked.jacobian:
-        found[MANY] += _jacobian(fit, observed)
+        found[MANY] += _jacobian(fit, rows)
     several = len(design.response_names) > 1
     for i, name in enumerate(design.response_names):
         own = _of_numbers(fit, test, name, observed[:, i], asked)
+        if INTERVAL in rows.matrices:
+            own = _of_seen(own, rows.matrices[INTERVAL])
         for score, values in own.items():
             found[f"{score}: {name}" if several else score] = values
     return found
@@ -121,6 +125,15 @@ def _of_numbers(
     return found
 
 
+def _of_seen(
+    scores: dict[str, Float[np.ndarray, " rows"]],
+    interval: Float[np.ndarray, "rows 2"],
+) -> dict[str, Float[np.ndarray, " rows"]]:
+    """Scores of rows that are seen; NaN elsewhere, of which only the log score is known."""
+    hidden = interval.any(axis=1)
+    return {name: np.where(hidden, np.nan, values) for name, values in scores.items()}
+
+
 def _named(
     score: str, levels: Sequence[float], values: Float[np.ndarray, "levels rows"]
 ) -> dict[str, Float[np.ndarray, " rows"]]:
@@ -140,11 +153,14 @@ def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
     return found[[MANY, *(name for name in found if name != MANY)]]
 
 
-def _jacobian(fit: Fit, observed: Float[np.ndarray, "rows _"]) -> Float[np.ndarray, " rows"]:
-    """What log densities of rows gain on the scale of the data."""
-    names = fit.model.design.response_names
-    each = [jacobian_of(name, values) for name, values in zip(names, observed.T, strict=True)]
-    return np.asarray(np.sum(each, axis=0))
+def _jacobian(fit: Fit, rows: Rows) -> Float[np.ndarray, " rows"]:
+    """What log densities of rows gain on the scale of the data; log probabilities gain nothing."""
+    names, observed = fit.model.design.response_names, np.asarray(rows.response, dtype=float)
+    columns = observed.reshape(len(observed), -1).T
+    each = [jacobian_of(name, values) for name, values in zip(names, columns, strict=True)]
+    found = np.asarray(np.sum(each, axis=0))
+    ends = rows.matrices.get(INTERVAL)
+    return found if ends is None else np.where(ends.any(axis=1), 0.0, found)
 
 
 def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
@@ -153,7 +169,6 @@ def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     if grouping_of(fit.model) is None:
         own = own.groupby(labels, sort=False).sum()
     if asked.jacobian and fit.model.response.is_numeric:
-        observed = np.asarray(fit.model.rows(test, response=True).response, dtype=float)
-        gain = pd.Series(_jacobian(fit, observed.reshape(len(test), -1)), labels)
+        gain = pd.Series(_jacobian(fit, fit.model.rows(test, response=True)), labels)
         own = own + gain.groupby(level=0, sort=False).sum().reindex(own.index)
     return pd.DataFrame({MANY: own})

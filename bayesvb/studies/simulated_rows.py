@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.grouping import regrouped
+from bayesvb.data.response_columns import coarsened
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.results.named_draws import count
 from bayesvb.variational.local import Draws
@@ -75,6 +76,6 @@ def explaining(block: Block, values: Float[np.ndarray, "_ rows"]) -> Block:
     if block.members is not None:
         return regrouped(block, np.ascontiguousarray(values))
     if len(block.response):
-        return replace(block, response=np.ascontiguousarray(values))
+        return coarsened(block, np.ascontiguousarray(values))
     seen = block.designs.get("observed", 1.0)
     return replace(block, designs={**block.designs, "variables": values * seen})

@@ -57,7 +57,9 @@ def test_far_out_the_variance_stays_positive():
 )
 def test_expectations_of_a_student_in_an_interval(lower, upper, dof):
     spread = 0.3
-    found = truncated_student(np.array([lower]), np.array([upper]), np.array([spread]), np.array([dof]))
+    found = truncated_student(
+        np.array([lower]), np.array([upper]), np.array([spread]), np.array([dof])
+    )
 
     root = np.sqrt(dof + spread)  # t = root tan(a): the kernel is a power of a cosine
     angles = np.arctan(np.clip(np.array([lower, upper]), -1e9, 1e9) / root)
