@@ -15,7 +15,6 @@ from jaxtyping import Float, Int
 from bayesvb.argument_checks import checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError, without_controls
-from bayesvb.formula.design import Design
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
@@ -188,6 +187,7 @@ def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False)
     for name, fit in others:
         _check_measures(first, reference, name, fit)
         _check_same(first, reference, name, fit, jacobian=jacobian)
+        _check_intervals(first, reference, name, fit, jacobian=jacobian)
 
 
 def _check_measures(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
@@ -231,7 +231,6 @@ def _check_same(
             "they are not the same rows",
             hint="drop the rows with missing values from the data before both fits",
         )
-    _check_intervals(name, theirs, places, first, mine, jacobian=jacobian)
     observed = [_explained(one, jacobian) for one in (reference, fit)]
     close = partial(np.allclose, rtol=1e-9, atol=0.0) if jacobian else np.array_equal
     if not all(close(one, other[places]) for one, other in zip(*observed, strict=True)):
@@ -245,19 +244,12 @@ def _check_same(
 
 
 def _check_intervals(
-    name: str,
-    theirs: Design,
-    places: Int[np.ndarray, " rows"],
-    first: str,
-    mine: Design,
-    *,
-    jacobian: bool,
+    first: str, reference: AbstractFit, name: str, fit: AbstractFit, *, jacobian: bool
 ) -> None:
     """Refuse rows that are seen by one fit and censored, or rounded otherwise, for the other."""
-    ends = [
-        np.zeros((one.n_rows, 2)) if one.interval is None else one.interval
-        for one in (mine, theirs)
-    ]
+    designs = [one.model.design for one in (reference, fit)]
+    ends = [np.zeros((one.n_rows, 2)) if one.interval is None else one.interval for one in designs]
+    places = _places(*(one.index for one in designs))
     if jacobian:  # lengths have other units: which of them are zero or infinite stays
         ends = [np.where(np.isinf(one), one, np.sign(one)) for one in ends]
     if not np.array_equal(ends[0], ends[1][places]):
