@@ -216,6 +216,18 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Log densities of rows, in the unit of the experts."""
         return self.experts.component_scores(laws, block)
 
+    def log_scores(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log densities of rows, in the unit of the experts."""
+        return self.experts.log_scores(laws, block)
+
+    def cdfs(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, "responses rows"]:
+        """Distribution functions at the responses of rows."""
+        return self.experts.cdfs(laws, block)
+
     def kl(self, posterior: Any) -> float:
         """That of the experts."""
         return self.experts.kl(posterior)

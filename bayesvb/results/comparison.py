@@ -186,8 +186,8 @@ def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False)
     (first, reference), *others = fits.items()
     for name, fit in others:
         _check_measures(first, reference, name, fit)
-        _check_same(first, reference, name, fit, jacobian=jacobian)
         _check_intervals(first, reference, name, fit, jacobian=jacobian)
+        _check_same(first, reference, name, fit, jacobian=jacobian)
 
 
 def _check_measures(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
@@ -252,7 +252,7 @@ def _check_intervals(
     places = _places(*(one.index for one in designs))
     if jacobian:  # lengths have other units: which of them are zero or infinite stays
         ends = [np.where(np.isinf(one), one, np.sign(one)) for one in ends]
-    if not np.array_equal(ends[0], ends[1][places]):
+    if places is not None and not np.array_equal(ends[0], ends[1][places]):
         raise DataError(
             f"{name!r} and {first!r} know the response of the same rows in different ways, seen, "
             "censored or rounded: densities and probabilities are not comparable",
