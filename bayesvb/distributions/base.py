@@ -104,16 +104,14 @@ class AbstractComponentMixture(AbstractRowDistribution):
         """Weights of stacked components that share a label, added; the rest is of the first."""
 
 
-class AbstractDiscreteMixture(AbstractComponentMixture):
-    """A mixture of whole numbers, whose fields are all arrays of shape (experts, rows)."""
-
-    is_discrete = True
+class AbstractUnscaledMixture(AbstractComponentMixture):
+    """A mixture of values that have no other unit; its fields have shape (experts, rows)."""
 
     values: ClassVar[str]
     """Name of the values that it can take, at the start of an error."""
 
     def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
-        """Return the distribution itself: whole numbers have no other unit.
+        """Return the distribution itself: its values have no other unit.
 
         Raises
         ------
@@ -148,6 +146,12 @@ class AbstractDiscreteMixture(AbstractComponentMixture):
         arrays = {one.name: getattr(self, one.name)[:n_components] for one in fields(mixture)}
         weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
         return cast(Mixture, replace(mixture, **{**arrays, "weights": weights}))
+
+
+class AbstractDiscreteMixture(AbstractUnscaledMixture):
+    """A mixture of whole numbers."""
+
+    is_discrete = True
 
 
 def _concatenate(mixtures: Sequence[Mixture], axis: int) -> Mixture:

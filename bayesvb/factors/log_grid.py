@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,6 +21,9 @@ by 0.002 posterior standard deviations, of a Weibull shape by 0.03; with degree 
 
 DEPTH = 60.0
 """Log density below its largest value, in nats, from which it counts as zero."""
+
+NEGLIGIBLE = 1e-14
+"""Probability of a point below which it has no part in derivatives."""
 
 N_POINTS = 129
 """Points of the quadrature: after two zooms 7 or more within a standard deviation."""
@@ -148,6 +152,19 @@ class LogGrid:
         log_norm = logsumexp(log_density, axis=-1)
         return GridLaw(self, sums, points, np.exp(log_density - log_norm[..., None]), log_norm)
 
+    def trimmed(self, sums: Float[np.ndarray, "*laws nodes"]) -> Float[np.ndarray, "*laws nodes"]:
+        """Sums less their largest, cut off where they have no influence on the posterior.
+
+        A sum that is doubly exponential in the log of the parameter would otherwise outweigh all
+        other statistics in the norms by which engines judge the length of a step.
+        """
+        known = sums + self.log_density_of_logs(self.logs)
+        top = np.argmax(known, axis=-1)[..., None]
+        near = np.abs(np.arange(self.n_nodes) - top) <= DEGREE + 1
+        high = np.take_along_axis(sums, top, axis=-1)
+        floor = np.min(np.where(near, sums, np.inf), axis=-1, keepdims=True)
+        return np.asarray(np.maximum(sums, np.minimum(floor, high - 4.0 * DEPTH)) - high)
+
     def _support(
         self, sums: Float[np.ndarray, "*laws nodes"]
     ) -> tuple[Float[np.ndarray, "*laws"], Float[np.ndarray, "*laws"]]:
@@ -197,32 +214,35 @@ class GridLaw:
     log_norm: Float[np.ndarray, "*laws"]
 
     @cached_property
+    def _basis(self) -> Float[np.ndarray, "*laws points nodes"]:
+        """Interpolation weights of all nodes at each point."""
+        found = np.zeros((*self.points.shape, self.grid.n_nodes))
+        np.put_along_axis(found, *self.grid.stencil(self.points), axis=-1)
+        return found
+
+    @cached_property
     def weights(self) -> Float[np.ndarray, "*laws nodes"]:
         """Expected interpolation weights: an expectation is their product with node values."""
-        return self._at_nodes(self.probabilities)
+        return np.asarray((self.probabilities[..., None, :] @ self._basis)[..., 0, :])
 
-    def _at_nodes(self, masses: Float[np.ndarray, "*laws points"]) -> Float[np.ndarray, "*laws _"]:
-        """Sum over the points of masses times interpolation weights."""
-        nodes, weights = self.grid.stencil(self.points)
-        n_nodes = self.grid.n_nodes
-        offset = n_nodes * np.arange(self.log_norm.size).reshape(*self.log_norm.shape, 1, 1)
-        flat = np.bincount(
-            (nodes + offset).ravel(),
-            (weights * masses[..., None]).ravel(),
-            minlength=n_nodes * self.log_norm.size,
-        )
-        return np.asarray(flat.reshape(*self.log_norm.shape, n_nodes))
+    @cached_property
+    def covariance(self) -> Float[np.ndarray, "*laws nodes nodes"]:
+        """Covariance of the interpolation weights: derivative of ``weights`` in the sums."""
+        deviation = self._basis - self.weights[..., None, :]
+        spread = np.swapaxes(deviation * self.probabilities[..., None], -1, -2)
+        return np.asarray(spread @ deviation)
 
-    def weights_along(
-        self, change: Float[np.ndarray, "many *laws nodes"]
-    ) -> Float[np.ndarray, "many *laws nodes"]:
-        """Changes of ``weights`` with changes of the sums: their covariance times the change."""
-        found = []
-        for one in change:
-            slope = self.grid.interpolate(one, self.points)
-            slope = slope - np.vecdot(slope, self.probabilities)[..., None]
-            found.append(self._at_nodes(self.probabilities * slope))
-        return np.reshape(found, change.shape)
+    @property
+    def active(self) -> Int[np.ndarray, " active"]:
+        """Numbers of the nodes whose interpolation weight is not zero under one of the laws."""
+        used = (self._basis != 0.0) & (self.probabilities > NEGLIGIBLE)[..., None]
+        return np.flatnonzero(used.reshape(-1, self.grid.n_nodes).any(axis=0))
+
+    def expectation(
+        self, function: Callable[[Float[np.ndarray, "*laws points"]], Float[np.ndarray, "..."]]
+    ) -> Float[np.ndarray, "*laws"]:
+        """Expectation of a function of the parameter."""
+        return np.asarray(np.vecdot(function(np.exp(self.points)), self.probabilities))
 
     @property
     def mean_log(self) -> Float[np.ndarray, "*laws"]:

@@ -38,7 +38,8 @@ def test_expected_weights_are_derivatives_of_the_log_norm(rng):
     slope = (ends[0].log_norm - ends[1].log_norm) / 2e-4
     assert_allclose(slope, (law.weights * change).sum(axis=1), rtol=1e-6)
     bend = (ends[0].weights - ends[1].weights) / 2e-4
-    assert_allclose(law.weights_along(change[None])[0], bend, rtol=1e-5, atol=1e-8)
+    found = (law.covariance @ change[..., None])[..., 0]
+    assert_allclose(found, bend, rtol=1e-5, atol=1e-8)
 
 
 def test_draws_have_the_density_and_the_prior_is_log_normal(rng):
@@ -71,6 +72,14 @@ def test_sums_that_fall_over_many_orders_are_not_overshot():
     law = grid.posterior(np.array([sums]))
     assert np.abs(law.weights @ np.clip(sums, -1e4, None) - max(sums)) < 5.0
     assert law.sd_log[0] < 0.2
+    trimmed = grid.trimmed(np.array([sums]))
+    assert trimmed.max() == 0.0
+    assert trimmed.min() > -1e6
+    assert_allclose(grid.posterior(trimmed).mean_log, law.mean_log, rtol=1e-12)
+    assert law.expectation(np.log) == pytest.approx(law.mean_log)
+    others = np.setdiff1d(np.arange(32), law.active)
+    assert 8 <= len(law.active) < 24
+    assert np.abs(law.weights[0, others]).max() < 1e-12
 
 
 def test_sums_that_are_not_finite_are_of_no_data():

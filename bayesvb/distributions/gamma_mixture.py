@@ -1,0 +1,82 @@
+"""Mixtures of gamma distributions: predictive ones, and those given draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import gammainc, gammaln
+
+from bayesvb.distributions.predictor_mixture import (
+    LARGEST_PREDICTOR,
+    AbstractDrawnPredictorMixture,
+    AbstractPredictorMixture,
+    ContinuousLaw,
+    Numbers,
+)
+
+__all__ = ["GAMMA", "DrawnGammaMixture", "GammaMixture", "PositiveLaw", "decay"]
+
+
+def decay(u: Numbers) -> Numbers:
+    """``exp(-u)``, finite for any finite predictor."""
+    return np.asarray(np.exp(-np.maximum(u, -LARGEST_PREDICTOR)))
+
+
+class PositiveLaw(ContinuousLaw):
+    """A law of positive numbers, whose logarithm is the scale of quantiles."""
+
+    support = (0.0, np.inf)
+
+    def to_line(self, y: Numbers) -> Numbers:
+        """``log y``."""
+        return np.asarray(np.log(y))
+
+    def from_line(self, x: Numbers) -> Numbers:
+        """``exp(x)``."""
+        return np.asarray(np.exp(np.minimum(x, 2.0 * LARGEST_PREDICTOR)))
+
+
+@final
+class GammaLaw(PositiveLaw):
+    """``Ga(alpha, alpha exp(-u))``: mean ``exp(u)``, coefficient of variation ``alpha^-1/2``."""
+
+    def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """``alpha log(alpha) - log Gamma(alpha) - alpha u + (alpha - 1) log y - alpha y / mean``."""
+        known = np.where(y > 0.0, y, 1.0)
+        log_mass = further * (np.log(further) - u - known * decay(u)) - gammaln(further)
+        log_mass = log_mass + (further - 1.0) * np.log(known)
+        return np.where(y > 0.0, log_mass, -np.inf)
+
+    def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """Regularised incomplete gamma function."""
+        return np.asarray(gammainc(further, further * np.maximum(y, 0.0) * decay(u)))
+
+    def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
+        """``exp(u)`` and ``exp(2 u) (1 + 1 / alpha)``."""
+        mean = np.exp(np.minimum(u, LARGEST_PREDICTOR))
+        return mean, mean**2 * (1.0 + 1.0 / further)
+
+    def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
+        """Gamma draws; the smallest positive double where they would be rounded to 0."""
+        found = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_PREDICTOR))
+        return np.maximum(found, np.finfo(float).tiny)
+
+
+GAMMA = GammaLaw()
+
+
+@dataclass(frozen=True)
+class GammaMixture(AbstractPredictorMixture):
+    """Predictive distribution of positive numbers with gamma components."""
+
+    law = GAMMA
+    values = "positive numbers"
+
+
+@dataclass(frozen=True)
+class DrawnGammaMixture(AbstractDrawnPredictorMixture):
+    """Mixtures of gamma distributions for every draw and row."""
+
+    law = GAMMA

@@ -1,0 +1,249 @@
+"""Mixtures of continuous laws of a linear predictor and one further parameter."""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.base import (
+    AbstractDrawnMixture,
+    AbstractUnscaledMixture,
+    check_probabilities,
+)
+from bayesvb.numerics.root_finding import crossings
+from bayesvb.numerics.special import log_total
+
+__all__ = [
+    "LARGEST_PREDICTOR",
+    "AbstractDrawnPredictorMixture",
+    "AbstractPredictorMixture",
+    "ContinuousLaw",
+]
+
+LARGEST_PREDICTOR = 300.0
+"""Value at which predictors are cut off: a component without rows has a wide posterior, and its
+infinite mean times a responsibility of zero would be no number."""
+
+CLOSE = 1e-10
+"""Accuracy of a quantile on the scale of the link, relative to its bracket."""
+
+
+def _rule(n_nodes: int) -> list[tuple[float, float]]:
+    """Nodes and weights of the Gauss-Hermite rule for a standard normal variable."""
+    nodes, weights = np.polynomial.hermite_e.hermegauss(n_nodes)
+    return list(zip(nodes.tolist(), (weights / weights.sum()).tolist(), strict=True))
+
+
+PREDICTOR_RULE = _rule(11)
+"""Nodes of the predictor: of a variance of 1 in the log mean the mean is right to 1e-9."""
+
+FURTHER_RULE = _rule(5)
+"""Nodes of the log of the further parameter, whose influence is weaker."""
+
+Numbers = Float[np.ndarray, "..."]
+
+Rows = Float[np.ndarray, " rows"]
+
+Experts = Float[np.ndarray, "experts rows"]
+
+
+class ContinuousLaw(abc.ABC):
+    """A continuous law of one value given its predictor ``u`` and a further parameter.
+
+    Attributes
+    ----------
+    support : tuple of float
+        Ends of the interval of possible values.
+    """
+
+    support: ClassVar[tuple[float, float]]
+
+    @abc.abstractmethod
+    def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """Log density; minus infinity outside the support."""
+
+    @abc.abstractmethod
+    def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """Distribution function."""
+
+    @abc.abstractmethod
+    def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
+        """Mean and mean square."""
+
+    @abc.abstractmethod
+    def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
+        """One value for each predictor."""
+
+    @abc.abstractmethod
+    def to_line(self, y: Numbers) -> Numbers:
+        """Increasing map of the support to the real line."""
+
+    @abc.abstractmethod
+    def from_line(self, x: Numbers) -> Numbers:
+        """Inverse of ``to_line``."""
+
+    def quantile(self, cdf: Callable[[Numbers], Numbers], q: float, start: Numbers) -> Numbers:
+        """Quantiles of a distribution on the support, from values inside it."""
+        if q in (0.0, 1.0):
+            return np.full(start.shape, self.support[int(q)])
+        shape = start.shape
+        flat = self.to_line(start).ravel()
+
+        def excess(x: Rows) -> Rows:
+            return np.asarray((cdf(self.from_line(x.reshape(shape))) - q).ravel())
+
+        low, high, width = flat - 1.0, flat + 1.0, 2.0
+        while (short := excess(low) > 0.0).any():
+            low, width = np.where(short, low - width, low), 2.0 * width
+        width = 2.0
+        while (short := excess(high) < 0.0).any():
+            high, width = np.where(short, high + width, high), 2.0 * width
+        return self.from_line(crossings(excess, low, high, CLOSE)).reshape(shape)
+
+
+@dataclass(frozen=True)
+class AbstractPredictorMixture(AbstractUnscaledMixture):
+    """Predictive distribution ``sum_k w_k E p(y | u_k, phi_k)``, ``u`` and ``log phi`` normal.
+
+    Expectations are sums over 11 times 5 nodes.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    predictor, variance : ndarray, shape (experts, rows)
+        Posterior mean and variance of the predictor.
+    log_further, further_variance : ndarray, shape (experts, rows)
+        Posterior mean and variance of the log of the further parameter.
+    """
+
+    law: ClassVar[ContinuousLaw]
+
+    weights: Float[np.ndarray, "experts rows"]
+    predictor: Float[np.ndarray, "experts rows"]
+    variance: Float[np.ndarray, "experts rows"]
+    log_further: Float[np.ndarray, "experts rows"]
+    further_variance: Float[np.ndarray, "experts rows"]
+
+    def _nodes(self) -> Iterator[tuple[float, Experts, Experts]]:
+        """Weight, predictors and further parameters of each node."""
+        root, spread = np.sqrt(self.variance), np.sqrt(self.further_variance)
+        for node, weight in FURTHER_RULE:
+            further = np.exp(self.log_further + node * spread)
+            for at, own in PREDICTOR_RULE:
+                yield weight * own, self.predictor + at * root, further
+
+    def _expectation(self, function: Callable[[Experts, Experts], Numbers]) -> Numbers:
+        """Expectation of a function of predictor and further parameter, over components too."""
+        found = sum(weight * function(u, further) for weight, u, further in self._nodes())
+        return np.asarray((self.weights * found).sum(axis=-2))
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each row."""
+        return self._expectation(lambda u, further: self.law.moments(u, further)[0])
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row."""
+        square = self._expectation(lambda u, further: self.law.moments(u, further)[1])
+        return np.asarray(np.sqrt(np.maximum(square - self.mean() ** 2, 0.0)))
+
+    def component_log_density(
+        self, y: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log density of one value per row under each component."""
+        terms = [np.log(w) + self.law.log_density(y, u, phi) for w, u, phi in self._nodes()]
+        return np.asarray(log_total(np.stack(terms), axis=0))
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row."""
+        with np.errstate(divide="ignore"):
+            terms = np.log(self.weights) + self.component_log_density(y)
+        return np.asarray(log_total(terms, axis=0))
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density of every row at every point."""
+        n_rows = self.weights.shape[1]
+        found = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
+        return np.reshape(found, (len(points), n_rows))
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per row."""
+        return self._expectation(lambda u, further: self.law.cdf(y, u, further)).clip(0.0, 1.0)
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function of every row at every point."""
+        n_rows = self.weights.shape[1]
+        found = [self.cdf(np.full(n_rows, point)) for point in points]
+        return np.reshape(found, (len(points), n_rows))
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles of every row."""
+        check_probabilities(q)
+        start = self.mean()
+        found = [self.law.quantile(self.cdf, float(one), start) for one in q]
+        return np.reshape(found, (len(q), self.weights.shape[1]))
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws of every row."""
+        n_rows = self.weights.shape[1]
+        chosen = (rng.random((n, 1, n_rows)) > np.cumsum(self.weights, axis=0)[:-1]).sum(axis=1)
+        rows = np.arange(n_rows)
+        spread = np.sqrt(self.variance)[chosen, rows] * rng.standard_normal((n, n_rows))
+        further = np.sqrt(self.further_variance)[chosen, rows] * rng.standard_normal((n, n_rows))
+        u = self.predictor[chosen, rows] + spread
+        return self.law.draws(u, np.exp(self.log_further[chosen, rows] + further), rng)
+
+
+@dataclass(frozen=True)
+class AbstractDrawnPredictorMixture(AbstractDrawnMixture):
+    """Mixtures of laws of a predictor for every draw and row.
+
+    Attributes
+    ----------
+    weights, predictor, further : ndarray, shape (experts, draws, rows)
+    """
+
+    law: ClassVar[ContinuousLaw]
+
+    weights: Float[np.ndarray, "experts ..."]
+    predictor: Float[np.ndarray, "experts ..."]
+    further: Float[np.ndarray, "experts ..."]
+
+    def mean(self) -> Float[np.ndarray, "..."]:
+        """Means."""
+        return self._average(self.law.moments(self.predictor, self.further)[0])
+
+    def sd(self) -> Float[np.ndarray, "..."]:
+        """Standard deviations."""
+        square = self._average(self.law.moments(self.predictor, self.further)[1])
+        return np.asarray(np.sqrt(np.maximum(square - self.mean() ** 2, 0.0)))
+
+    def _average(self, each: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+        """Average over components by weight."""
+        return np.asarray((self.weights * each).sum(axis=0))
+
+    def _cdf(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Distribution functions."""
+        return self._average(self.law.cdf(y, self.predictor, self.further)).clip(0.0, 1.0)
+
+    def above(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of more than a value."""
+        return 1.0 - self._cdf(np.asarray(value, dtype=float))
+
+    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+        """Probabilities of less than a value."""
+        return self._cdf(np.asarray(value, dtype=float))
+
+    def density(self, value: float) -> Float[np.ndarray, "..."]:
+        """Densities at a value."""
+        y = np.asarray(value, dtype=float)
+        return self._average(np.exp(self.law.log_density(y, self.predictor, self.further)))
+
+    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Quantiles."""
+        check_probabilities(np.array([q]))
+        return self.law.quantile(self._cdf, q, self.mean())
