@@ -43,7 +43,7 @@ class GammaLaw(PositiveLaw):
     """``Ga(alpha, alpha exp(-u))``: mean ``exp(u)``, coefficient of variation ``alpha^-1/2``."""
 
     def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
-        """``alpha log(alpha) - log Gamma(alpha) - alpha u + (alpha - 1) log y - alpha y / mean``."""
+        """Log gamma density; the shape is ``alpha``."""
         known = np.where(y > 0.0, y, 1.0)
         log_mass = further * (np.log(further) - u - known * decay(u)) - gammaln(further)
         log_mass = log_mass + (further - 1.0) * np.log(known)
@@ -61,7 +61,7 @@ class GammaLaw(PositiveLaw):
     def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
         """Gamma draws; the smallest positive double where they would be rounded to 0."""
         found = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_PREDICTOR))
-        return np.maximum(found, np.finfo(float).tiny)
+        return np.asarray(np.maximum(found, np.finfo(float).tiny))
 
 
 GAMMA = GammaLaw()

@@ -12,10 +12,11 @@ from bayesvb.errors import DataError
 
 __all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
 
-ResponseKind = Literal["continuous", "count", "successes", "binary", "classes", "none"]
+ResponseKind = Literal["continuous", "positive", "count", "successes", "binary", "classes", "none"]
 
 POSSIBLE: dict[ResponseKind, str] = {
     "continuous": "a number in the support of its family",
+    "positive": "a number above 0",
     "count": "a whole number from 0",
     "successes": "a whole number from 0 to the number of trials",
     "binary": "0 or 1",
@@ -24,6 +25,8 @@ POSSIBLE: dict[ResponseKind, str] = {
 
 REMEDIES: dict[ResponseKind, str] = {
     "continuous": "correct the value, or choose another family",
+    "positive": "model whether the response is 0 by family='bernoulli' and the positive rows by "
+    "this family, or choose family='gaussian'",
     "count": "correct the value, or choose a family for continuous responses",
     "successes": "write cbind(successes, failures) ~ ..., or successes | trials(n) ~ ...",
     "binary": "write 1 where the event occurred and 0 elsewhere, or choose another family",
@@ -36,7 +39,7 @@ class Response:
 
     Attributes
     ----------
-    kind : {"continuous", "count", "successes", "binary", "classes", "none"}
+    kind : {"continuous", "positive", "count", "successes", "binary", "classes", "none"}
         ``"successes"`` are counted among trials; without their number a row is one trial.
         ``"classes"`` have no order and no numbers; their labels are ``levels``. ``"none"``: the
         variables of a row are described together.
@@ -136,8 +139,11 @@ class Response:
         """
         low, high = self.support
         impossible = (values < low) | (values > high)
-        if self.is_discrete:
+        if self.kind == "positive":
+            impossible |= values == low
+        if self.kind != "continuous":
             self._check_alone(names, has_offset=has_offset)
+        if self.is_discrete:
             impossible |= values != np.round(values)
         for name, column, wrong in zip(names, values.T, impossible.T, strict=True):
             if wrong.any():

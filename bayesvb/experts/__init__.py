@@ -13,6 +13,7 @@ from bayesvb.data.response_columns import INTERVAL
 from bayesvb.errors import PriorError
 from bayesvb.experts.bernoulli import BernoulliExperts
 from bayesvb.experts.binomial import BinomialExperts
+from bayesvb.experts.gamma import GammaExperts
 from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 from bayesvb.experts.gaussian_full import FullGaussianExperts
 from bayesvb.experts.linear import LinearExperts
@@ -86,5 +87,6 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, An
     "bernoulli": BernoulliExperts.from_prior,
     "binomial": BinomialExperts.from_prior,
     "poisson": PoissonExperts.from_prior,
+    "gamma": GammaExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

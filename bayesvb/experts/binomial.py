@@ -16,7 +16,8 @@ from bayesvb.distributions.binomial_mixture import BinomialMixture
 from bayesvb.distributions.count_laws import BinomialLaw, log_choose
 from bayesvb.distributions.count_mixture import DrawnCountMixture
 from bayesvb.distributions.response import Response
-from bayesvb.experts.predictor import AbstractPredictorExperts, Expected, Rows
+from bayesvb.experts.linked import Rows
+from bayesvb.experts.predictor import AbstractPredictorExperts, Expected
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.variational.descriptions import ParameterText

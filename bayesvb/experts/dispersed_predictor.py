@@ -3,32 +3,40 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.experts.linked import AbstractLinkedExperts, Rows, with_offset
 from bayesvb.experts.predictor import (
-    AbstractPredictorExperts,
     Expected,
     PredictorLocalPosterior,
-    Rows,
     in_moments,
     local_posterior,
-    with_offset,
 )
 from bayesvb.experts.predictor_coordinates import PredictorCoordinates
-from bayesvb.experts.regression import RegressionUnits
+from bayesvb.experts.regression import (
+    RegressionUnits,
+    coefficient_rows,
+    coefficients_parameter,
+)
 from bayesvb.factors.log_grid import GridLaw, LogGrid
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.coordinates import AbstractCoordinates, entries
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
-from bayesvb.variational.local import Draws
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+
+Nodes = Float[np.ndarray, "nodes 1 1"]
+"""Values of a positive parameter, before the axes of experts and rows."""
 
 __all__ = ["AbstractDispersedExperts", "DispersedPosterior"]
 
@@ -64,9 +72,11 @@ class DispersedPosterior:
 
 
 @dataclass(frozen=True)
-class DispersedLocalPosterior(PredictorLocalPosterior):
+class DispersedLocalPosterior(AbstractLocalPosterior):
     """Expected log density of these rows, also at each node of the positive parameter."""
 
+    expected_log_density: Float[np.ndarray, "experts rows"]
+    predictor: PredictorLocalPosterior
     nodes: Float[np.ndarray, "nodes experts rows"]
 
     def sufficient_stats(
@@ -74,56 +84,328 @@ class DispersedLocalPosterior(PredictorLocalPosterior):
     ) -> DispersedStats:
         """Sums of the predictor, and of the log density at each node."""
         nodes = np.vecdot(self.nodes, responsibilities).T
-        return DispersedStats(super().sufficient_stats(responsibilities), nodes)
+        return DispersedStats(self.predictor.sufficient_stats(responsibilities), nodes)
+
+    def joined(self, others: Sequence[DispersedLocalPosterior]) -> DispersedLocalPosterior:
+        """Return these rows and the rows of others as one."""
+        predictor = self.predictor.joined([one.predictor for one in others])
+        nodes = np.concatenate([self.nodes, *(one.nodes for one in others)], axis=-1)
+        return DispersedLocalPosterior(predictor.expected_log_density, predictor, nodes)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> DispersedStats:
         """Contribution of each row to the sums."""
         nodes = np.moveaxis(self.nodes * responsibilities, (0, 2), (2, 0))
-        return DispersedStats(super().row_stats(responsibilities), nodes)
+        return DispersedStats(self.predictor.row_stats(responsibilities), nodes)
 
 
-class AbstractDispersedExperts(AbstractPredictorExperts):
+class AbstractDispersedExperts(AbstractLinkedExperts):
     r"""Experts ``p(y | u, phi)`` of one linear predictor and a positive parameter of each expert.
 
     The posterior is ``q(b) q(phi)``: Gaussian coefficients by natural-gradient steps, as of
     ``AbstractPredictorExperts``, with the log density averaged over ``phi``, and a free-form
-    ``q(phi)`` by exact coordinate updates, see ``LogGrid``. The expectations of the interpolation
-    weights at the nodes belong to the sums ``sum_n r_nk e_nk(phi_j)``, so linear response covers
-    the covariance of coefficients and ``phi``, which ``q`` leaves out.
+    ``q(phi)`` by exact coordinate updates, see ``LogGrid``. The expected interpolation weights of
+    the nodes belong to the sums ``sum_n r_nk e_nk(phi_j)``, so linear response has the covariance
+    of coefficients and ``phi`` that ``q`` lacks.
 
-    A family is a subclass with ``expected_at``, ``values_at_nodes`` and its distributions.
+    A family is a subclass with ``expected_at`` and its distributions.
     """
 
     dispersion: ClassVar[LogGrid]
     """Prior of the positive parameter, and its nodes."""
 
     dispersion_name: ClassVar[str]
-    """Name of its draws."""
+    """Name of its draws, and of its part in tables."""
 
     dispersion_text: ClassVar[ParameterText]
     """Name and meaning of the positive parameter."""
 
+    @staticmethod
+    def coefficients(posterior: DispersedPosterior) -> Normal:
+        """Posterior of the coefficients."""
+        return posterior.coefficients
+
     @abc.abstractmethod
     def expected_at(
-        self, block: Block, mean: Rows, variance: Rows, value: float, *, all_orders: bool = False
+        self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False
     ) -> Expected:
-        """Expected log density given a value of the positive parameter."""
+        """Expected log density given values of the positive parameter, which lead the axes."""
 
     def values_at_nodes(
         self, block: Block, mean: Rows, variance: Rows
     ) -> Float[np.ndarray, "nodes experts rows"]:
         """Expected log density at all nodes."""
-        each = [self.expected_at(block, mean, variance, one) for one in self.dispersion.values]
-        return np.stack([one.value for one in each])
+        return self.expected_at(block, mean, variance, on_axis(self.dispersion.values)).value
 
-    def expected(
-        self, y: Float[np.ndarray, " rows"], mean: Rows, variance: Rows, *, all_orders: bool = False
-    ) -> Expected:
-        """Expected log density is ``expected_at``."""
-        raise NotImplementedError
+    @abc.abstractmethod
+    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+        """Predictor at which the response of each row is about its mean: where runs start."""
 
-    def log_mass(
-        self, y: Float[np.ndarray, " rows"], predictor: Float[np.ndarray, "draws experts rows"]
+    @abc.abstractmethod
+    def log_density_of_rows(
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws experts rows"],
+        values: Float[np.ndarray, "draws experts 1"],
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Log density is ``log_lik``."""
-        raise NotImplementedError
+        """Log density of rows given their predictors and drawn positive parameters."""
+
+    @abc.abstractmethod
+    def simulate(
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws 1 rows"],
+        values: Float[np.ndarray, "draws 1 rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """Responses given their predictors and positive parameters."""
+
+    def local(self, posterior: DispersedPosterior, block: Block) -> DispersedLocalPosterior:
+        """Expected log density, averaged and at the nodes, with the weights of the step."""
+        law, design = posterior.dispersion, self.design(block)
+        mean, variance = with_offset(*logit_moments(posterior.coefficients, design), block)
+        nodes = self.values_at_nodes(block, mean, variance)
+        active = law.active
+        found = self.expected_at(block, mean, variance, on_axis(self.dispersion.values[active]))
+        local = local_posterior(average(found, law.weights[:, active]), mean, block, design)
+        return DispersedLocalPosterior(local.expected_log_density, local, nodes)
+
+    def partition_stats(
+        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
+    ) -> DispersedStats:
+        """Sums of one step of iteratively reweighted least squares at the prior's median.
+
+        Residuals are not known yet, so that nothing is learned of the positive parameter.
+        """
+        start = self.first_predictor(block)[None]
+        value = on_axis(np.exp([self.dispersion.centre]))
+        expected = self.expected_at(block, start, np.zeros_like(start), value)
+        local = local_posterior(
+            average(expected, np.ones((1, 1))), start, block, self.design(block)
+        )
+        nodes = np.zeros((len(responsibilities), self.dispersion.n_nodes))
+        return DispersedStats(local.sufficient_stats(responsibilities), nodes)
+
+    def global_step(
+        self, posterior: DispersedPosterior | None, stats: DispersedStats
+    ) -> DispersedStats:
+        """Sums at the nodes, cut off where they have no influence."""
+        return replace(stats, nodes=self.dispersion.trimmed(stats.nodes))
+
+    def update(self, stats: DispersedStats) -> DispersedPosterior:
+        """Gaussian of these natural parameters, and the exact update of the positive one."""
+        dispersion = self.dispersion.posterior(stats.nodes)
+        return DispersedPosterior(stats.coefficients.posterior(self.prior), dispersion)
+
+    def kl(self, posterior: DispersedPosterior) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return posterior.coefficients.kl(self.prior) + posterior.dispersion.kl()
+
+    def coordinates(self, posterior: DispersedPosterior) -> DispersedCoordinates:
+        """Standard coordinates of the coefficients, then of the positive parameters."""
+        coefficients = PredictorCoordinates(LogitCoordinates(posterior.coefficients))
+        return DispersedCoordinates(coefficients, posterior.dispersion, self.dispersion_name)
+
+    def row_derivatives(
+        self, posterior: DispersedPosterior, block: Block, responsibilities: Rows
+    ) -> PartDerivatives:
+        """Derivatives in ``-E v^2 / 2``, ``E v`` and the expected weights of the nodes.
+
+        Of nodes that are not active neither expectation nor derivative changes.
+        """
+        law, design = posterior.dispersion, self.design(block)
+        known, variance = logit_moments(posterior.coefficients, design)
+        mean, _ = with_offset(known, variance, block)
+        active, features = law.active, (design.products(), design.columns)
+        values = on_axis(self.dispersion.values[active])
+        each = self.expected_at(block, mean, variance, values, all_orders=True)
+        found = average(each, law.weights[:, active])
+        slopes, bends = in_moments(found, known, responsibilities)
+        slopes, bends = with_nodes(slopes, bends, each, known, responsibilities)
+        n_experts = len(mean)
+        widths = [*(len(one) for one in features), self.dispersion.n_nodes]
+        places = consecutive(n_experts, widths)
+        scalars = [RowScalars.of(*one) for one in zip(features, places[:2], strict=True)]
+        ones = np.ones((1, block.n_rows))
+        scalars.append(RowScalars.of(ones, places[2][:, active].reshape(-1, 1)))
+        others = np.delete(places[2], active, axis=1).reshape(1, -1)
+        nothing = RowScalars(ones[:0], np.empty((1, 0), dtype=int), others)
+        factors = np.concatenate(places, axis=1)
+        return PartDerivatives((*scalars, nothing), factors, slopes, bends)
+
+    def expectations_along(
+        self,
+        posterior: DispersedPosterior,
+        change: DispersedStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[DispersedStats, Float[np.ndarray, "many entries"]]:
+        """Changes of the expectations, and of ``coefficient_squares``, in closed form."""
+        own, law = change.coefficients, posterior.coefficients
+        moved = own if precision is None else own.with_squares(precision)
+        found = LogitStats(*law.expectations_along(moved.linear, unpack(moved.curvature)))
+        spread = posterior.dispersion.covariance
+        nodes = (spread @ change.nodes[..., None])[..., 0]
+        return DispersedStats(found, nodes), -2.0 * found.squares
+
+    def draws(self, posterior: DispersedPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, 1, terms), and the positive parameter by its name."""
+        coefficients = posterior.coefficients.draws(n, rng)[:, :, None]
+        further = posterior.dispersion.draws(n, rng)
+        return {"coefficients": coefficients, self.dispersion_name: further}
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Parameters of independent experts."""
+        drawn = self.prior.draws(n * n_components, rng)
+        further = self.dispersion.prior_draws((n, n_components), rng)
+        coefficients = drawn.reshape(n, n_components, 1, -1)
+        return {"coefficients": coefficients, self.dispersion_name: further}
+
+    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+        """Log density of each row under each drawn expert."""
+        values = draws[self.dispersion_name][..., None]
+        return self.log_density_of_rows(block, self.drawn_predictor(draws, block), values)
+
+    def responses(
+        self,
+        draws: Draws,
+        chosen: Int[np.ndarray, "draws rows"],
+        block: Block,
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws responses rows"]:
+        """One response per draw and row, from the chosen expert."""
+        each = self.drawn_predictor(draws, block)
+        values = np.take_along_axis(draws[self.dispersion_name], chosen, axis=1)[:, None]
+        own = np.take_along_axis(each, chosen[:, None], axis=1)
+        return self.simulate(block, own, values, rng)
+
+    def log_density(
+        self, posterior: DispersedPosterior | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        values = draws[self.dispersion_name]
+        law = self.prior if posterior is None else posterior.coefficients
+        density = law.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
+        if posterior is None:
+            return np.asarray(density + self.dispersion.log_prior(values).sum(axis=1))
+        return np.asarray(density + posterior.dispersion.log_density(values).sum(axis=1))
+
+    def permuted(self, order: list[int], stats: DispersedStats) -> DispersedStats:
+        """Statistics after a new labelling."""
+        return DispersedStats(stats.coefficients.permuted(order), stats.nodes[order])
+
+    def further_moments(self, posterior: DispersedPosterior, like: Rows) -> tuple[Rows, Rows]:
+        """Mean and variance of the log of the positive parameter, for each row."""
+        law = posterior.dispersion
+        both = (law.mean_log, law.sd_log**2)
+        each = [one.T if one.ndim == 2 else one[:, None] for one in both]  # by row, or for all
+        return np.broadcast_to(each[0], like.shape), np.broadcast_to(each[1], like.shape)
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Coefficients on the scale of the predictor, and the positive parameter."""
+        law = self.dispersion
+        words = f"log-normal, sd of the log {law.sd:g}"
+        median = float(np.exp(law.centre))
+        further = PriorRow(self.dispersion_name, "", words, median, np.nan)
+        return [*coefficient_rows(units, "Normal", self.prior.precisions**-0.5), further]
+
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """``beta``, and the positive parameter."""
+        name = self.dispersion_name
+        further = NamedParameter(
+            name=name, values=draws[name], dims=("component",), text=self.dispersion_text, part=name
+        )
+        return [replace(coefficients_parameter(draws, units), text=self.link_text), further]
+
+
+@dataclass(frozen=True)
+class DispersedCoordinates(AbstractCoordinates):
+    """Coordinates of the coefficients, then standardised logs of the positive parameters.
+
+    A log is linear in the interpolation weights of the nodes, so that it is its own stand-in.
+    """
+
+    vectors: PredictorCoordinates
+    law: GridLaw
+    name: str
+
+    @property
+    def size(self) -> int:
+        """Number of coefficients and of positive parameters."""
+        return self.vectors.size + len(self.law.log_norm)
+
+    def expectations(self) -> Float[np.ndarray, " entries"]:
+        """Expectations of the coefficients, then of the weights of the nodes."""
+        return entries(self.vectors.expectations(), self.law.weights)
+
+    @property
+    def _slopes(self) -> Float[np.ndarray, "laws nodes"]:
+        """Standardised log of the parameter at the nodes."""
+        shift = self.law.grid.logs - self.law.mean_log[:, None]
+        return np.asarray(shift / self.law.sd_log[:, None])
+
+    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
+        """Tilts of the coefficients, and of the sums at the nodes."""
+        nodes = block_diag(*self._slopes[:, None])
+        return np.asarray(block_diag(self.vectors.perturbations(), nodes))
+
+    def centre_slopes(
+        self, change: Float[np.ndarray, "changes entries"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Changes of the posterior means."""
+        n_nodes = self.law.weights.size
+        vectors = self.vectors.centre_slopes(change[:, :-n_nodes])
+        nodes = change[:, -n_nodes:].reshape(len(change), *self.law.weights.shape)
+        return np.concatenate([vectors, np.vecdot(nodes, self._slopes)], axis=1)
+
+    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+        """Coordinates of draws."""
+        logs = (np.log(draws[self.name]) - self.law.mean_log) / self.law.sd_log
+        return np.concatenate([self.vectors.standard(draws), logs], axis=1)
+
+    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+        """Draws at these coordinates."""
+        first = self.vectors.size
+        logs = self.law.mean_log + self.law.sd_log * standard[:, first:]
+        return {**self.vectors.parameters(standard[:, :first]), self.name: np.exp(logs)}
+
+    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Sum of the logs of the positive parameters."""
+        return np.asarray(np.log(draws[self.name]).sum(axis=1))
+
+
+def on_axis(values: Float[np.ndarray, " nodes"]) -> Nodes:
+    """Values of the positive parameter on an axis before experts and rows."""
+    return values[:, None, None]
+
+
+def average(each: Expected, weights: Float[np.ndarray, "experts nodes"]) -> Expected:
+    """Expected log density averaged over values of the positive parameter."""
+    orders = [order for order in vars(each).values() if order is not None]
+    return Expected(*(np.einsum("kj,jkn->kn", weights, order) for order in orders))
+
+
+def with_nodes(
+    slopes: Float[np.ndarray, "experts scalars rows"],
+    bends: Float[np.ndarray, "scalars scalars rows"],
+    each: Expected,
+    known: Rows,
+    responsibilities: Rows,
+) -> tuple[Float[np.ndarray, "experts more rows"], Float[np.ndarray, "more more rows"]]:
+    """Derivatives with those in the weights of nodes, experts first, and one that has none.
+
+    The log density is linear in the weights, with the derivatives at each node.
+    """
+    n_experts, n_rows = known.shape
+    first, n_nodes = 2 * n_experts, len(each.value)
+    total = first + n_experts * n_nodes + 1
+    further = np.zeros((n_experts, total, n_rows))
+    further[:, :first] = slopes
+    second = np.zeros((total, total, n_rows))
+    second[:first, :first] = bends
+    for k in range(n_experts):
+        nodes = slice(first + k * n_nodes, first + (k + 1) * n_nodes)
+        further[k, nodes] = each.value[:, k]
+        curved = responsibilities[k] * each.curvature[:, k]
+        straight = responsibilities[k] * each.slope[:, k] + known[k] * curved
+        second[k, nodes] = second[nodes, k] = curved
+        second[n_experts + k, nodes] = second[nodes, n_experts + k] = straight
+    return further, second

@@ -14,7 +14,8 @@ from bayesvb.distributions.count_laws import PoissonLaw, rate_at
 from bayesvb.distributions.count_mixture import DrawnCountMixture
 from bayesvb.distributions.poisson_mixture import PoissonMixture
 from bayesvb.distributions.response import Response
-from bayesvb.experts.predictor import AbstractPredictorExperts, Expected, Rows
+from bayesvb.experts.linked import Rows
+from bayesvb.experts.predictor import AbstractPredictorExperts, Expected
 from bayesvb.factors.normal import Normal
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws

@@ -4,37 +4,25 @@ from __future__ import annotations
 
 import abc
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
-from bayesvb.data.parts import MEAN
-from bayesvb.data.responses import AllResponses
-from bayesvb.data.scaling import Scaling
-from bayesvb.errors import PriorError
-from bayesvb.experts.drawn_lines import drawn_lines
+from bayesvb.experts.linked import AbstractLinkedExperts, Rows, with_offset
 from bayesvb.experts.predictor_coordinates import PredictorCoordinates
 from bayesvb.experts.regression import (
-    AbstractRegressionExperts,
-    RegressionPrior,
     RegressionUnits,
     coefficient_rows,
     coefficients_parameter,
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
-from bayesvb.numerics.linalg import effective_dof, unpack
-from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.numerics.linalg import unpack
+from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
-
-ExpertsT = TypeVar("ExpertsT", bound="AbstractPredictorExperts")
-
-Rows = Float[np.ndarray, "experts rows"]
 
 
 @dataclass(frozen=True)
@@ -45,12 +33,12 @@ class Expected:
 
     Attributes
     ----------
-    value : ndarray, shape (experts, rows)
-    slope : ndarray, shape (experts, rows)
+    value : ndarray, shape (..., experts, rows)
+    slope : ndarray, shape (..., experts, rows)
         ``de / dt``.
-    curvature : ndarray, shape (experts, rows)
+    curvature : ndarray, shape (..., experts, rows)
         ``-d^2 e / dt^2``, not negative: the log density is concave in the predictor.
-    third, fourth : ndarray, shape (experts, rows), optional
+    third, fourth : ndarray, shape (..., experts, rows), optional
         Derivatives of third and fourth order in the mean, where they were asked for.
 
     References
@@ -59,11 +47,11 @@ class Expected:
     21(3), equations 9 and 10, for derivatives in mean and variance.
     """
 
-    value: Rows
-    slope: Rows
-    curvature: Rows
-    third: Rows | None = None
-    fourth: Rows | None = None
+    value: Float[np.ndarray, "*nodes experts rows"]
+    slope: Float[np.ndarray, "*nodes experts rows"]
+    curvature: Float[np.ndarray, "*nodes experts rows"]
+    third: Float[np.ndarray, "*nodes experts rows"] | None = None
+    fourth: Float[np.ndarray, "*nodes experts rows"] | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +74,7 @@ class PredictorLocalPosterior(AbstractLocalPosterior):
         return LogitStats.by_row(self.design, *weights)
 
 
-class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
+class AbstractPredictorExperts(AbstractLinkedExperts):
     r"""Experts ``p(y | u)`` of one linear predictor ``u = x' b_k`` plus an offset.
 
     The log density is concave in ``u`` and the coefficients are Gaussian under prior and posterior,
@@ -110,41 +98,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
     for the concavity of the ELBO.
     """
 
-    posterior_by_row = True
-    is_conjugate = False
-    learns_scales = True
-    reads_offset = True
-    scale_units = "units of the linear predictor"
-
-    scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
-
-    link_text: ClassVar[ParameterText]
-    """Name and meaning of the coefficients, on the scale of the predictor."""
-
     prior: Normal
-
-    @classmethod
-    def from_prior(cls: type[ExpertsT], prior: RegressionPrior) -> ExpertsT:
-        """Experts with independent Gaussian coefficients on the scale of the predictor.
-
-        Raises
-        ------
-        PriorError
-            If degrees of freedom are given, which these families do not have.
-        """
-        if prior.dof is not None:
-            raise PriorError(
-                f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
-                hint="leave dof out",
-            )
-        law: Any = cls
-        precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
-        return cast(ExpertsT, law(Normal.from_precision(np.zeros(prior.n_terms), precision)))
-
-    @staticmethod
-    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
-        """Identity: values of a discrete response have no other unit."""
-        return Scaling(np.zeros(1), np.ones(1), None)
 
     @abc.abstractmethod
     def expected(
@@ -162,20 +116,11 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of responses given their predictor."""
 
-    def design(self, block: Block) -> AbstractDesign:
-        """Return rows in the structure of the prior."""
-        design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
-        return design
-
-    def predictor(self, posterior: Normal, block: Block) -> tuple[Rows, Rows]:
-        """Mean and variance of the predictor of every row."""
-        return _with_offset(*logit_moments(posterior, self.design(block)), block)
-
     def local(self, posterior: Normal, block: Block) -> PredictorLocalPosterior:
         """Expected log density, with the weights of the natural-gradient step."""
         design = self.design(block)
-        mean, variance = _with_offset(*logit_moments(posterior, design), block)
-        return _local(self.expected(block, mean, variance), mean, block, design)
+        mean, variance = with_offset(*logit_moments(posterior, design), block)
+        return local_posterior(self.expected(block, mean, variance), mean, block, design)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
@@ -183,7 +128,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         """Statistics of one step of iteratively reweighted least squares from the responses."""
         start = self.first_predictor(block)[None]
         expected = self.expected(block, start, np.zeros_like(start))
-        local = _local(expected, start, block, self.design(block))
+        local = local_posterior(expected, start, block, self.design(block))
         return local.sufficient_stats(responsibilities)
 
     def update(self, stats: LogitStats) -> Normal:
@@ -208,9 +153,9 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         """
         design = self.design(block)
         known, variance = logit_moments(posterior, design)
-        mean, _ = _with_offset(known, variance, block)
+        mean, _ = with_offset(known, variance, block)
         found = self.expected(block, mean, variance, all_orders=True)
-        slopes, bends = _in_moments(found, known, responsibilities)
+        slopes, bends = in_moments(found, known, responsibilities)
         features = design.products(), design.columns
         places = consecutive(len(mean), [len(one) for one in features])
         scalars = tuple(RowScalars.of(*one) for one in zip(features, places, strict=True))
@@ -227,26 +172,6 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         found = LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
         return found, -2.0 * found.squares
 
-    def with_coefficient_precision(
-        self: ExpertsT, precision: Float[np.ndarray, "*many terms"]
-    ) -> ExpertsT:
-        """The same experts whose coefficients have these precisions a priori."""
-        experts: Any = self
-        return cast(ExpertsT, replace(experts, prior=self.prior.with_precision(precision)))
-
-    def coefficient_squares(self, posterior: Normal) -> Float[np.ndarray, " terms"]:
-        """``sum E[b_kj^2]``."""
-        return np.asarray(posterior.squares().sum(axis=-2))
-
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """``sum b_kj^2`` of each draw."""
-        squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
-        return squares
-
-    def effective_dof(self, posterior: Normal) -> Float[np.ndarray, "experts terms"]:
-        """Effective degrees of freedom of each coefficient."""
-        return effective_dof(posterior.covariance, self.prior.precision)
-
     def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, 1, terms)."""
         return {"coefficients": posterior.draws(n, rng)[:, :, None]}
@@ -255,13 +180,6 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         """Coefficients of independent experts."""
         drawn = self.prior.draws(n * n_components, rng)
         return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
-
-    def drawn_predictor(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
-        """Predictor of every row under each drawn expert."""
-        found = drawn_lines(self.prior, draws, block, 0)
-        return found if block.offset is None else found + block.offset
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
@@ -306,12 +224,7 @@ class AbstractPredictorExperts(AbstractRegressionExperts[Normal, LogitStats]):
         return [replace(coefficients_parameter(draws, units), text=self.link_text)]
 
 
-def _with_offset(mean: Rows, variance: Rows, block: Block) -> tuple[Rows, Rows]:
-    """Moments of the predictor from those of its part that is linear in the coefficients."""
-    return (mean if block.offset is None else mean + block.offset), variance
-
-
-def _local(
+def local_posterior(
     expected: Expected, mean: Rows, block: Block, design: AbstractDesign
 ) -> PredictorLocalPosterior:
     """Weights of the step; the predictor less its offset is linear in the coefficients."""
@@ -320,7 +233,7 @@ def _local(
     return PredictorLocalPosterior(expected.value, expected.curvature, linear, design)
 
 
-def _in_moments(
+def in_moments(
     expected: Expected, known: Rows, responsibilities: Rows
 ) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
     r"""First derivatives in the scalars of all experts, squares first, and averaged second ones.

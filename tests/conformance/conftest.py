@@ -18,6 +18,7 @@ from bayesvb.estimators import MODELS
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS, GAUSSIAN_EXPERTS
 from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.linked import AbstractLinkedExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates import GATES
@@ -211,7 +212,7 @@ class Case:
     ``explains`` are the columns whose density it has, ``reads`` those without which there is no
     prediction, ``asks`` predictions of every kind, ``number`` the option that makes one of a number
     (None: there is none), ``common`` says that all its columns have one unit, ``is_discrete`` that
-    the response is 0 or 1.
+    the response is 0 or 1, ``is_positive`` that it is above 0.
     """
 
     kind: str
@@ -223,6 +224,12 @@ class Case:
     number: Mapping[str, str] | None = field(default_factory=dict)
     common: bool = False
     is_discrete: bool = False
+    is_positive: bool = False
+
+    @property
+    def has_unit(self) -> bool:
+        """Whether the response may be in other units, and its scale is learned of the data."""
+        return not (self.is_discrete or self.is_positive)
 
     @property
     def is_network(self) -> bool:
@@ -259,8 +266,17 @@ def density(**options: object) -> Case:
 
 def regression(family: str) -> Case:
     """A family with a response that it can have."""
-    if not EXPERTS[family](prior_of("in noise")).response.is_discrete:
+    described = EXPERTS[family](prior_of("in noise")).response
+    if described.kind == "continuous":
         return density(family=family, priors=PRIORS.get(family))
+    if described.kind == "positive":
+        return Case(
+            "DensityRegression",
+            "size ~ z | gating(x)",
+            {"n_components": 2, "family": family, "priors": Priors(scales="fixed")},
+            explains=("size",),
+            is_positive=True,
+        )
     return Case(
         "DensityRegression",
         "high ~ z | gating(x)",
@@ -344,7 +360,8 @@ def table() -> pd.DataFrame:
     gap = np.where(rng.uniform(size=ROWS) < 0.15, np.nan, z)
     weight = np.argsort(np.argsort(y)) // 4 % 4
     high = (label == "high").astype(float)
-    return pd.DataFrame({**columns, "label": label, "gap": gap, "weight": weight, "high": high})
+    more = {"label": label, "gap": gap, "weight": weight, "high": high, "size": np.exp(0.3 * y)}
+    return pd.DataFrame({**columns, **more})
 
 
 @pytest.fixture(scope="session")
@@ -389,12 +406,12 @@ def fit(case, table):
 
 
 def accepted(family, variation):
-    """Whether the family has such a prior."""
+    """Whether the family has such a prior, and reads it: those of a predictor have one unit."""
     try:
-        EXPERTS[family](prior_of(variation))
+        experts = EXPERTS[family](prior_of(variation))
     except PriorError:
         return False
-    return True
+    return variation == "in noise" or not isinstance(experts, AbstractLinkedExperts)
 
 
 EXPERT_KINDS = {
@@ -415,7 +432,7 @@ def expert_kind(request):
     params=[
         kind
         for kind, (family, variation) in EXPERT_KINDS.items()
-        if not EXPERTS[family](prior_of(variation)).response.is_discrete
+        if EXPERTS[family](prior_of(variation)).response.kind == "continuous"
     ]
 )
 def density_kind(request):

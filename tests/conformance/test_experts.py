@@ -33,12 +33,13 @@ def gate(request):
 def make(make_problem, experts_of):
     """The random problems of all gates, a few rows far out, with experts of this kind.
 
-    A discrete response has the nearest possible values, and comes alone.
+    A discrete response has the nearest possible values, a positive one their exponentials; both
+    come alone.
     """
 
     def build(expert_kind, gate, *, responses=1, terms=2, **options):
         described = experts_of(expert_kind).response
-        responses = 1 if described.is_discrete else responses
+        responses = responses if described.kind == "continuous" else 1
         problem = make_problem(gate, responses=responses, terms=terms, **options)
         rng = np.random.default_rng(options["seed"] + 100)
         far = 8.0 * rng.standard_t(2.0, size=problem.block.response.shape)
@@ -46,6 +47,8 @@ def make(make_problem, experts_of):
         values = problem.block.response + far
         if described.is_discrete:
             values = np.clip(np.round(values), *described.support)
+        if described.kind == "positive":
+            values = np.exp(0.3 * values)
         block = replace(problem.block, response=values)
         experts = experts_of(expert_kind, n_responses=responses, n_terms=terms)
         return replace(problem, model=Mixture(experts, problem.model.gate), block=block)

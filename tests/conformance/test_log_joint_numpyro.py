@@ -97,7 +97,7 @@ def weights_of(names, case, gating):
         mean, sd = sticks(2, len(gating), sd, 0)
         coefficients = names.sample("gate", dist.Normal(mean, sd).to_event(2))
         return stick_probabilities(np_, (coefficients @ gating).T)
-    if case.is_discrete:  # of fixed scales
+    if not case.has_unit:  # of fixed scales
         sd = np.array([5.0, 1.5])
     else:
         sd = term_sds(names, "gate_term_precision", 5.0, len(gating))
@@ -157,17 +157,27 @@ def density_regression(names, case, table):
     return sum(units)
 
 
-def discrete_regression(names, case, table):
+def positive_law(names, family, predictor):
+    """Laws of positive numbers whose shape is log-normal."""
+    dist, np_ = names.dist, names.jnp
+    law = dist.LogNormal(1.0, 2.0)
+    shape = names.sample("shape", law.expand([2]).to_event(1))
+    return dist.Gamma(shape, shape / np_.exp(predictor))
+
+
+def predictor_regression(names, case, table):
     """Regressions of one predictor, whose priors have fixed scales."""
     dist, np_ = names.dist, names.jnp
     law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
     predictor = (names.sample("coefficients", law)[:, 0] @ design(table, ["z"])).T
     if case.family in ("bernoulli", "binomial"):  # of one trial
         law = dist.Bernoulli(logits=predictor)
-    else:
+    elif case.family == "poisson":
         law = dist.Poisson(np_.exp(predictor))
+    else:
+        law = positive_law(names, case.family, predictor)
     weights = weights_of(names, case, design(table, ["x"]))
-    mixture(names, weights, law, table["high"].to_numpy(), table["weight"])
+    mixture(names, weights, law, table[case.explains[0]].to_numpy(), table["weight"])
     return 0.0
 
 
@@ -262,7 +272,7 @@ def test_the_log_joint_is_that_of_numpyro(case, table, names):
     model = case.model(table, weights="weight", **own)
     draws = model.prior_draws(4, seed=5)
     written = {
-        "DensityRegression": discrete_regression if case.is_discrete else density_regression,
+        "DensityRegression": density_regression if case.has_unit else predictor_regression,
         "GaussianMixture": gaussian_mixture,
         "ConditionalMixtureNetwork": network,
         "BayesianPCA": principal_components,

@@ -56,7 +56,7 @@ def along(values: xr.DataArray, axis: str, units: Units) -> list[xr.DataArray]:
 
 def in_other_units(name: str, values: xr.DataArray, case, units: Units) -> xr.DataArray:
     """Draws of a parameter as they are of the same fit to columns in other units."""
-    factor, shift = (1.0, 0.0) if case.is_discrete else units["y"]
+    factor, shift = units["y"] if case.has_unit else (1.0, 0.0)
     for axis in ("feature", "response"):
         if axis in values.dims:
             factor, shift = along(values, axis, units)

@@ -160,7 +160,7 @@ def every_case():
 def made(data, family, gate, term):
     formula, options = TERMS[term]
     arguments = {**options, **FAMILIES[family], "gate": gate, "n_components": 2}
-    if family in ("bernoulli", "poisson"):
+    if family in ("bernoulli", "poisson", "gamma"):
         formula = formula.replace("y ~", "b ~").replace("- b", "- y")
     if family == "bernoulli":  # of which several components are identified by other columns only
         apart = gate != "dirichlet" and term in ("smooth by factor", "gating", "unscaled")

@@ -1,0 +1,118 @@
+"""Experts whose coefficients are Gaussian on the scale of one linear predictor."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import design_of
+from bayesvb.data.parts import MEAN
+from bayesvb.data.responses import AllResponses
+from bayesvb.data.scaling import Scaling
+from bayesvb.errors import PriorError
+from bayesvb.experts.drawn_lines import drawn_lines
+from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.linalg import effective_dof
+from bayesvb.variational.descriptions import ParameterText
+from bayesvb.variational.linear_predictors import logit_moments
+from bayesvb.variational.local import Draws
+
+ExpertsT = TypeVar("ExpertsT", bound="AbstractLinkedExperts")
+
+Rows = Float[np.ndarray, "experts rows"]
+
+
+class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
+    """Experts of a linear predictor ``u = x' b_k`` plus an offset, ``b_k`` Gaussian.
+
+    The posterior of the coefficients is Gaussian too; experts may have further parameters.
+    """
+
+    posterior_by_row = True
+    is_conjugate = False
+    learns_scales = True
+    reads_offset = True
+    scale_units = "units of the linear predictor"
+
+    scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
+
+    link_text: ClassVar[ParameterText]
+    """Name and meaning of the coefficients, on the scale of the predictor."""
+
+    prior: Normal
+
+    @classmethod
+    def from_prior(cls: type[ExpertsT], prior: RegressionPrior) -> ExpertsT:
+        """Experts with independent Gaussian coefficients on the scale of the predictor.
+
+        Raises
+        ------
+        PriorError
+            If degrees of freedom are given, which these families do not have.
+        """
+        if prior.dof is not None:
+            raise PriorError(
+                f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
+                hint="leave dof out",
+            )
+        law: Any = cls
+        precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
+        return cast(ExpertsT, law(Normal.from_precision(np.zeros(prior.n_terms), precision)))
+
+    @staticmethod
+    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
+        """Identity: values of a discrete response have no other unit."""
+        return Scaling(np.zeros(1), np.ones(1), None)
+
+    @staticmethod
+    def coefficients(posterior: Any) -> Normal:
+        """Posterior of the coefficients: here of all parameters."""
+        law: Normal = posterior
+        return law
+
+    def design(self, block: Block) -> AbstractDesign:
+        """Return rows in the structure of the prior."""
+        design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
+        return design
+
+    def predictor(self, posterior: Any, block: Block) -> tuple[Rows, Rows]:
+        """Mean and variance of the predictor of every row."""
+        return with_offset(*logit_moments(self.coefficients(posterior), self.design(block)), block)
+
+    def with_coefficient_precision(
+        self: ExpertsT, precision: Float[np.ndarray, "*many terms"]
+    ) -> ExpertsT:
+        """The same experts whose coefficients have these precisions a priori."""
+        experts: Any = self
+        return cast(ExpertsT, replace(experts, prior=self.prior.with_precision(precision)))
+
+    def coefficient_squares(self, posterior: Any) -> Float[np.ndarray, " terms"]:
+        """``sum E[b_kj^2]``."""
+        return np.asarray(self.coefficients(posterior).squares().sum(axis=-2))
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """``sum b_kj^2`` of each draw."""
+        squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
+        return squares
+
+    def effective_dof(self, posterior: Any) -> Float[np.ndarray, "experts terms"]:
+        """Effective degrees of freedom of each coefficient."""
+        return effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
+
+    def drawn_predictor(
+        self, draws: Draws, block: Block
+    ) -> Float[np.ndarray, "draws experts rows"]:
+        """Predictor of every row under each drawn expert."""
+        found = drawn_lines(self.prior, draws, block, 0)
+        return found if block.offset is None else found + block.offset
+
+
+def with_offset(mean: Rows, variance: Rows, block: Block) -> tuple[Rows, Rows]:
+    """Moments of the predictor from those of its part that is linear in the coefficients."""
+    return (mean if block.offset is None else mean + block.offset), variance
