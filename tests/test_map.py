@@ -31,6 +31,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/distributions/binomial_mixture.py": ("distributions/test_count_mixture.py",),
     "bayesvb/distributions/count_laws.py": ("distributions/test_count_mixture.py",),
     "bayesvb/distributions/negbinomial_mixture.py": ("distributions/test_count_mixture.py",),
+    "bayesvb/distributions/gamma_mixture.py": ("distributions/test_predictor_mixture.py",),
     "bayesvb/distributions/poisson_mixture.py": ("distributions/test_count_mixture.py",),
     "bayesvb/estimators/trials.py": ("experts/test_binomial.py",),
     "bayesvb/data/parts/base.py": (
@@ -177,6 +178,11 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/evaluation/psis.py": ("evaluation/test_information_criteria.py",),
     "bayesvb/evaluation/stacking_weights.py": ("results/test_stacking.py",),
     "bayesvb/data/parts/sigma.py": ("experts/test_spread.py",),
+    "bayesvb/experts/dispersed_predictor.py": (
+        "experts/test_gamma.py",
+        "conformance/test_experts.py",
+    ),
+    "bayesvb/experts/linked.py": ("experts/test_predictor.py", "experts/test_gamma.py"),
     "bayesvb/experts/predictor_coordinates.py": ("conformance/test_experts.py",),
     "bayesvb/experts/base.py": ("conformance/test_ascent.py",),
     "bayesvb/experts/gaussian_base.py": ("conformance/test_gaussian_mixture.py",),

@@ -28,7 +28,7 @@ REMEDIES: Mapping[str, str | None] = {
     "heap": "one of several components may shrink to that value; use exact values, or leave out "
     "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
-    "positive": "log({name}) keeps predictions positive",
+    "positive": "log({name}) and family='gamma' keep predictions positive",
     "nonnegative": "log({name}) has no value where it is 0: model whether it is 0 by "
     "ConditionalMixtureNetwork and log({name}) of the other rows, or take sqrt({name})",
 }
