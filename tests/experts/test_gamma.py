@@ -138,7 +138,7 @@ def test_a_response_must_be_positive(value):
 
 def test_degrees_of_freedom_are_refused(data):
     with pytest.raises(PriorError, match="only family='student'"):
-        model_of(data, priors=bvb.Priors(dof=4))
+        model_of(data, priors=bvb.Priors(dof=4.0))
 
 
 def test_rows_of_a_file_are_those_of_a_table(tmp_path):
