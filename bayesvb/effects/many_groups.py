@@ -1,4 +1,4 @@
-"""Effects of very many groups, component by component: from the posterior, without draws."""
+"""Effects of very many groups, component by component: without draws where these lack effects."""
 
 from __future__ import annotations
 
@@ -34,8 +34,67 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
         Number of the effect.
     prob : float
     """
-    tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, effect, prob)
+    if _holds_effects(fit):
+        tables = {MEAN: _of_drawn_lines, GATING: _of_drawn_weights}[part](fit, effect, prob)
+    else:
+        tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, effect, prob)
     return pd.concat(tables, ignore_index=True)
+
+
+def _holds_effects(fit: AbstractFit) -> bool:
+    """Whether draws of a fit hold the effects of all groups."""
+    return bool(fit.draws["coefficients"].shape[-1] > len(fit.model.design.terms[MEAN]))
+
+
+def _of_drawn_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+    """Tables of the effect on the lines by draws, one for each component and response."""
+    model: Any = fit.model
+    known, n_terms = model.design.groups, len(model.design.terms[MEAN])
+    weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
+    names, draws = model.design.response_names, fit.draws["coefficients"][..., n_terms:]
+    tables = []
+    for component, response in np.ndindex(draws.shape[1:3]):
+        own = {"response": names[response]} if len(names) > 1 else {}
+        labels = {"component": component + 1, **own}
+        values = model.scales.response.scale[response] * _combined(
+            draws[:, component, response], weights
+        )
+        tables.append(_drawn_table(known, effect, labels, values, prob))
+    return tables
+
+
+def _of_drawn_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+    """Tables of the effect on the weights by draws: of components with own coefficients."""
+    model: Any = fit.model
+    known, n_terms = model.design.gate_groups, len(model.design.terms[GATING])
+    weights = known.groups.at_zero(effect) / model.scales.parts[GATE_GROUPS].scale[1:]
+    return [
+        _drawn_table(
+            known, effect, {"component": k + 1}, _combined(own[:, n_terms:], weights), prob
+        )
+        for k, own in sorted(fit.core.gate_coefficients(fit.draws).items())
+    ]
+
+
+def _combined(
+    draws: Float[np.ndarray, "draws _"], weights: Float[np.ndarray, " effects"]
+) -> Float[np.ndarray, "draws groups"]:
+    """Draws of a combination of the effects of each group."""
+    each = draws.reshape(len(draws), len(weights), -1)
+    return np.asarray(np.einsum("a,dag->dg", weights, each))
+
+
+def _drawn_table(
+    known: GroupPlaces,
+    effect: int,
+    labels: dict[str, Any],
+    values: Float[np.ndarray, "draws groups"],
+    prob: float,
+) -> pd.DataFrame:
+    """Mean and equal-tailed interval of an effect of every group."""
+    lower, upper = np.quantile(values, tails(prob), axis=0)
+    table = pd.DataFrame({"term": known.effects[effect], "group": known.labels})
+    return table.assign(**labels, estimate=values.mean(axis=0), lower=lower, upper=upper)
 
 
 def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:

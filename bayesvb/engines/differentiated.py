@@ -36,7 +36,7 @@ def check_differentiable(core: AnyModel, method: str) -> None:
             f"method={method!r} needs NumPyro, which is not installed",
             hint='pip install "bayesvb[mcmc]"',
         )
-    if core.parameter_space() is None:
+    if core.with_complete_draws().parameter_space() is None:
         raise DataError(
             f"method={method!r} does not fit this {type(core).__name__}: it needs derivatives of "
             "the log joint density, and a part of the model does not tell its support",

@@ -103,7 +103,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         NotImplementedError
             If the model has none; the message says why.
         """
-        given = model.for_points()
+        given = model.for_points().with_complete_draws()
         return cls(given, given.with_prior_power(COPIES * penalised), penalised)
 
     def __getattr__(self, name: str) -> Any:

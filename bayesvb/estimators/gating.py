@@ -94,7 +94,8 @@ def gate_parameters(
     own = core.gate_coefficients(draws)
     if not own:
         return []
-    standard = np.stack([own[k] for k in sorted(own)], axis=1)
+    n_terms = len(design.terms[GATING])  # draws may hold effects of groups besides
+    standard = np.stack([own[k][:, :n_terms] for k in sorted(own)], axis=1)
     gamma = NamedParameter(
         name="gamma",
         values=design.at_zero(GATING, scaling.coefficients(standard)),

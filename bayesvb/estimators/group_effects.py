@@ -113,7 +113,8 @@ def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> li
     if n_responses > 1:
         coords = {"response": design.response_names, **coords}
     found = values if n_responses > 1 else values[:, :, 0]
-    return [NamedParameter("beta_groups", found, ("component", *coords), coords=coords)]
+    dims = ("component", *coords)
+    return [NamedParameter("beta_groups", found, dims, part=MEAN, signed=True, coords=coords)]
 
 
 def further_terms(design: Design) -> dict[str, tuple[str, ...]]:

@@ -13,6 +13,7 @@ from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import DrawnEffects
 from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
@@ -45,7 +46,8 @@ def drawn_lines(
     """Return linear predictors of rows in each draw.
 
     Effects of groups that a draw does not hold are a function of its key, of the number of the
-    group and of the coefficients that all rows share: the same wherever they are asked for.
+    group and of the coefficients that all rows share: the same wherever they are asked for. Draws
+    without keys hold every coefficient.
 
     Parameters
     ----------
@@ -60,17 +62,8 @@ def drawn_lines(
     """
     coefficients = draws["coefficients"][:, :, response]
     design = design_of(law.operator, block, MEAN)
-    effects = None
-    if EFFECT_KEY in draws:
-        effects = law.operator.draw_effects(
-            law.mean[..., None, :],
-            coefficients[:, :, None],
-            draws[EFFECT_KEY][:, :, response, None, None],
-            1.0 / np.sqrt(draws["precision"][:, :, response, None]),
-            draws.get(EFFECT_SCALE),
-        )
     location: Float[np.ndarray, "draws experts rows"]
-    location = design.predict_drawn(coefficients, effects)
+    location = design.predict_drawn(coefficients, _drawn_effects(law, draws, response))
     return location
 
 
@@ -82,6 +75,47 @@ def noise_precision(draws: Draws, response: int) -> Float[np.ndarray, "draws exp
     varying: Float[np.ndarray, "draws experts rows"]
     varying = precision * namespace(precision).exp(-2.0 * draws[LOG_SD])
     return varying
+
+
+def _drawn_effects(law: Normal, draws: Draws, response: int) -> DrawnEffects | None:
+    """Return effects of groups by the keys of draws; None where draws have no keys."""
+    if EFFECT_KEY not in draws:
+        return None
+    return law.operator.draw_effects(
+        law.mean[..., None, :],
+        draws["coefficients"][:, :, response, None],
+        draws[EFFECT_KEY][:, :, response, None, None],
+        1.0 / np.sqrt(draws["precision"][:, :, response, None]),
+        draws.get(EFFECT_SCALE),
+    )
+
+
+def completed_draws(
+    laws: Sequence[Normal], draws: Draws
+) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    """Return draws with the effects of all groups, and the log density of these effects.
+
+    The density is that of effects given the coefficients and the noise that the draws hold.
+
+    Parameters
+    ----------
+    laws : sequence of Normal
+        Of each response, as of ``drawn_lines``.
+    draws : Mapping of str to ndarray
+    """
+    wholes, density = [], np.zeros(len(draws["precision"]))
+    for i, law in enumerate(laws):
+        effects = _drawn_effects(law, draws, i)
+        if effects is None:
+            return draws, density
+        shared, precision = draws["coefficients"][:, :, i], draws["precision"][:, :, i]
+        operator: Any = law.operator
+        every = effects(np.arange(operator.n_groups))
+        whole = np.concatenate([shared, every.reshape(*shared.shape[:2], -1)], axis=-1)
+        density = density + law.effect_log_density(whole, precision).sum(axis=1)
+        wholes.append(whole)
+    kept = {name: values for name, values in draws.items() if name != EFFECT_KEY}
+    return {**kept, "coefficients": np.stack(wholes, axis=2)}, density
 
 
 def chosen_lines(

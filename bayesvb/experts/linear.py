@@ -20,6 +20,7 @@ from bayesvb.experts.base import NO_VARIANCE, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import (
     check_draws_hold_effects,
     chosen_lines,
+    completed_draws,
     draw_with_keys,
     drawn_lines,
     noise_precision,
@@ -260,7 +261,15 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Unless effects of groups have no columns: a posterior of each row would have them all."""
-        return self.draws_complete
+        return self.prior.operator.is_dense
+
+    def with_complete_draws(self) -> LinearExperts:
+        """Return experts whose draws hold the effects of all groups."""
+        return replace(self, prior=self.prior.with_complete_draws(), known=None)
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Return draws with the effects of all groups, and the log density of the effects."""
+        return completed_draws([self.drawn_law(i) for i in range(len(self.prior.rate))], draws)
 
     def knowing(self, posterior: Regressions) -> LinearExperts:
         """Return experts whose draws have effects of groups from this posterior."""
@@ -343,7 +352,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
             If effects of groups have no columns, so that draws do not hold them.
         """
         check_draws_hold_effects(self.prior.operator)
-        return squares_in_noise(draws)
+        return self.prior.operator.by_term(squares_in_noise(draws))
 
     def with_prior_power(self, power: float) -> LinearExperts:
         """Experts whose prior density is to a power.
@@ -379,7 +388,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         self, posterior: Regressions, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"] | None:
         """In closed form, where all rows share all coefficients."""
-        return posterior.statistics_covariance(some) if self.draws_complete else None
+        return posterior.statistics_covariance(some) if self.prior.operator.is_dense else None
 
     def expectations_along(
         self,
@@ -388,7 +397,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]] | None:
         """In closed form, where all rows share all coefficients."""
-        if not self.draws_complete:
+        if not self.prior.operator.is_dense:
             return None
         sums = change.weight, unpack(change.xx), change.xy, change.yy
         moments, squares = posterior.expectations_along(*sums, precision)

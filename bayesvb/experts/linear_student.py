@@ -31,6 +31,7 @@ from bayesvb.experts.degrees_of_freedom import (
 from bayesvb.experts.drawn_lines import (
     check_draws_hold_effects,
     chosen_lines,
+    completed_draws,
     draw_with_keys,
     drawn_lines,
     noise_precision,
@@ -124,7 +125,16 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Unless effects of groups have no columns: a posterior of each row would have them all."""
-        return self.draws_complete
+        return self._linear.operator.is_dense
+
+    def with_complete_draws(self) -> StudentExperts:
+        """Return experts whose draws hold the effects of all groups."""
+        linear = self._linear.with_complete_draws()
+        return replace(self, prior=replace(self.prior, linear=linear), known=None)
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Return draws with the effects of all groups, and the log density of the effects."""
+        return completed_draws([self.drawn_law(i) for i in range(len(self.prior.dof))], draws)
 
     def knowing(self, posterior: StudentPosterior) -> StudentExperts:
         """Return experts whose draws have effects of groups from this posterior."""
@@ -293,7 +303,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             If effects of groups have no columns, so that draws do not hold them.
         """
         check_draws_hold_effects(self._linear.operator)
-        return squares_in_noise(draws)
+        return self._linear.operator.by_term(squares_in_noise(draws))
 
     def with_prior_power(self, power: float) -> StudentExperts:
         """Experts whose prior density is to a power, that of the degrees of freedom as it is.

@@ -255,7 +255,8 @@ def squares_in_noise(draws: Draws) -> Float[np.ndarray, "draws terms"]:
 def coefficients_parameter(draws: Draws, units: RegressionUnits) -> NamedParameter:
     """Coefficients of the experts in the units of the data."""
     mean, response = units.scales.parts[MEAN], units.scales.response
-    given = mean.coefficients(draws["coefficients"]) * response.scale[:, None]
+    shared = draws["coefficients"][..., : len(units.terms)]  # effects of groups may be behind
+    given = mean.coefficients(shared) * response.scale[:, None]
     if mean.intercept is not None:
         given[..., mean.intercept] += response.centre
     several = len(units.responses) > 1

@@ -99,6 +99,10 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         operator = self.operator.shared
         return replace(self, mean=self.mean[..., : operator.n_coefficients], operator=operator)
 
+    def with_complete_draws(self) -> MatrixNormalGamma:
+        """Return the law whose draws hold every coefficient."""
+        return replace(self, operator=self.operator.completed())
+
     def regression(self, response: int) -> MatrixNormalGamma:
         """Law of the coefficients and the noise of one response."""
         if self.mean.shape[-2] == 1:
@@ -333,7 +337,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Log density of each response's coefficients that all rows share, and precision."""
         law = self.shared
         shift = coefficients - law.mean
-        pull = (times_each(self.precision[..., None, :, :], shift) * shift).sum(axis=-1)
+        pull = (self.operator.times_drawn(shift) * shift).sum(axis=-1)
         n_terms = shift.shape[-1]
         log_precision = namespace(precision).log(precision)
         shape = self.shape[..., None]

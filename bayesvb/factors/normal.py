@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -85,6 +86,10 @@ class Normal:
             return self
         operator = self.operator.shared
         return Normal(self.mean[..., : operator.n_coefficients], operator)
+
+    def with_complete_draws(self) -> Normal:
+        """Return the law whose draws hold every coefficient."""
+        return replace(self, operator=self.operator.completed())
 
     def plus(
         self,
@@ -176,7 +181,32 @@ class Normal:
         """Log density of each vector of coefficients that all rows share."""
         law = self.shared
         shift = value - law.mean
-        quadratic = (times_each(law.precision, shift) * shift).sum(axis=-1)
+        pulled = self.operator.times_drawn(shift[..., None, :])[..., 0, :]
+        quadratic = (pulled * shift).sum(axis=-1)
         density: Float[np.ndarray, " draws *batch"]
         density = 0.5 * (law.log_det - shift.shape[-1] * LOG_2PI - quadratic)
         return density
+
+    def effect_log_density(
+        self,
+        value: Float[np.ndarray, "draws *batch terms"],
+        precision: Float[np.ndarray, " draws *batch"] | float = 1.0,
+    ) -> Float[np.ndarray, " draws *batch"]:
+        """Log density of effects of groups given the coefficients that all rows share.
+
+        Parameters
+        ----------
+        value : ndarray, shape (draws, ..., terms)
+            All coefficients.
+        precision : ndarray, shape (draws, ...), or float
+            Factor of the precision of this law.
+        """
+        operator: Any = self.operator
+        shift = (value - self.mean)[..., None, :]
+        shared = shift[..., : operator.n_shared]
+        pull = np.vecdot(operator.times(shift), shift)
+        pull = (pull - np.vecdot(operator.marginal.times(shared), shared))[..., 0]
+        n_own = operator.n_coefficients - operator.n_shared
+        log_det = operator.log_det - operator.marginal.log_det
+        log_scale = n_own * (np.log(precision) - LOG_2PI)
+        return np.asarray(0.5 * (log_scale + log_det - precision * pull))

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.designs import AbstractDesign, DrawnEffects
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.variational.local import Draws
 
@@ -42,17 +42,46 @@ def drawn_logit_effects(
         ``gate`` and, where effects have no columns, ``gate_effect_key``.
     design : AbstractDesign
     """
+    return design.drawn_effects(_drawn_effects(law, draws))
+
+
+def _drawn_effects(law: Normal, draws: Draws) -> DrawnEffects | None:
+    """Return effects of groups by the keys of draws; None where draws have no keys."""
     if KEYS not in draws:
         return None
     gate, shape = draws["gate"], (len(draws["gate"]), len(law.mean), 1, -1)
-    effects = law.operator.draw_effects(
+    return law.operator.draw_effects(
         law.mean[:, None],
         gate.reshape(shape),
         draws[KEYS].reshape(shape),
         np.ones(shape[:3]),
         draws.get(EFFECT_SCALE),
     )
-    return design.drawn_effects(effects)
+
+
+def completed_gate(law: Normal, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    """Return draws with the effects of all groups on the logits, and their log density.
+
+    The density is that of effects given the coefficients that the draws hold.
+
+    Parameters
+    ----------
+    law : Normal
+        As of ``drawn_logit_effects``.
+    draws : Mapping of str to ndarray
+    """
+    gate = draws["gate"]
+    effects = _drawn_effects(law, draws)
+    if effects is None:
+        return draws, np.zeros(len(gate))
+    operator: Any = law.operator
+    every = effects(np.arange(operator.n_groups))
+    n_draws, n_laws = len(gate), len(law.mean)
+    parts = [gate.reshape(n_draws, n_laws, -1), every.reshape(n_draws, n_laws, -1)]
+    density = law.effect_log_density(np.concatenate(parts, axis=2)).sum(axis=1)
+    whole = np.concatenate([gate, every.reshape(*gate.shape[:2], -1)], axis=2)
+    kept = {name: values for name, values in draws.items() if name != KEYS}
+    return {**kept, "gate": whole}, density
 
 
 def logit_covariance_at(
@@ -74,4 +103,4 @@ def logit_covariance_at(
     within = groups.at_rows(operator.within[0])
     within = within.reshape(n_logits, n_effects, n_logits, n_effects, n_rows)
     alone = np.einsum("kalbn,an,bn->nkl", within, groups.values, groups.values)
-    return np.asarray(alone + lean @ operator.shared.inverse @ lean.swapaxes(1, 2))
+    return np.asarray(alone + lean @ operator.marginal.inverse @ lean.swapaxes(1, 2))

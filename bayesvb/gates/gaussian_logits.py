@@ -16,7 +16,12 @@ from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
-from bayesvb.gates.drawn_logits import drawn_logit_effects, effect_keys, logit_covariance_at
+from bayesvb.gates.drawn_logits import (
+    completed_gate,
+    drawn_logit_effects,
+    effect_keys,
+    logit_covariance_at,
+)
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import (
     lower_pairs,
@@ -43,7 +48,6 @@ Slopes = tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "sca
 class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
     """A gate whose logits are linear in the covariates, their coefficients Gaussian a priori."""
 
-    posterior_by_row = True
     learns_scales = True
 
     known: Normal | None
@@ -53,6 +57,11 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         """Return rows in the structure of the prior."""
         design: AbstractDesign = design_of(self.prior.operator, block, GATING)
         return design
+
+    @property
+    def posterior_by_row(self) -> bool:  # type: ignore[override]
+        """Unless effects of groups have no columns: a posterior of each row would have them all."""
+        return self.prior.operator.is_dense
 
     @property
     def draws_complete(self) -> bool:
@@ -116,7 +125,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> LogitStats | None:
         """In closed form, where all rows share all coefficients."""
-        if not self.draws_complete:
+        if not self.prior.operator.is_dense:
             return None
         moved = change if precision is None else change.with_squares(precision)
         return LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
@@ -140,7 +149,8 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         self, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, "draws terms"]:
         """``sum g_kj^2`` of each draw."""
-        squares: Float[np.ndarray, "draws terms"] = (draws**2).sum(axis=1)
+        squares: Float[np.ndarray, "draws terms"]
+        squares = self.prior.operator.by_term((draws**2).sum(axis=1))
         return squares
 
     def draws(
@@ -154,6 +164,16 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
     ) -> dict[str, Float[np.ndarray, "draws ..."]]:
         """Keys of which the effects of groups are functions."""
         return {} if self.draws_complete else effect_keys(n, len(posterior.mean), rng)
+
+    def with_complete_draws(self: LogitGateT) -> LogitGateT:
+        """The same gate, whose draws hold the effects of all groups."""
+        gate: Any = self
+        prior = self.prior.with_complete_draws()
+        return cast(LogitGateT, replace(gate, prior=prior, known=None))
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws with the effects of all groups, and the log density of the effects."""
+        return completed_gate(self.known or self.prior, draws)
 
     def knowing(self: LogitGateT, posterior: LogitLaw) -> LogitGateT:
         """The same gate, whose draws have effects of groups from this posterior."""
@@ -173,14 +193,17 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         self, draws: Float[np.ndarray, "draws logits terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
-        return self.log_weights_at(draws, block.designs[GATING])
+        return self.drawn_log_weights({"gate": draws}, block)
 
     def drawn_log_weights(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """The same with the effects of the groups of these rows, if they have such."""
-        effects = drawn_logit_effects(self.known or self.prior, draws, self.design(block))
-        return self.log_weights_at(draws["gate"], block.designs[GATING], effects)
+        design = self.design(block)
+        shared, effects = design.split_drawn(draws["gate"])
+        if effects is None:
+            effects = drawn_logit_effects(self.known or self.prior, draws, design)
+        return self.log_weights_at(shared, block.designs[GATING], effects)
 
     def weights_without(
         self,

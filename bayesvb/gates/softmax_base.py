@@ -242,6 +242,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         if xp is np:
             return _log_weights(draws, design, effects)
         logit = draws @ design
+        logit = logit if effects is None else logit + effects
         found: Float[np.ndarray, "draws experts rows"]
         found = logit - xp.expand_dims(log_total(logit, axis=1), 1)
         return found

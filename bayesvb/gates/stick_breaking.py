@@ -256,6 +256,7 @@ class StickBreakingGate(AbstractLogitGate):
             by_stick = _log_weights(draws, design, effects)
         else:
             logit = draws @ design
+            logit = logit if effects is None else logit + effects
             pass_on = -softplus(logit)
             ends = xp.zeros((len(draws), 1, design.shape[1]))
             left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)

@@ -7,15 +7,16 @@ linear in the number of groups (Golub, Van Loan 2013, Matrix Computations, secti
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.linear.designs import DrawnEffects, GroupedDesign, GroupRows
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, Vectors
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     lower_pairs,
     pack,
@@ -46,6 +47,8 @@ class ArrowPrecision(AbstractPrecision):
         ``C_g``.
     group_blocks : ndarray, shape (..., effects, effects, groups)
         ``D_g``.
+    is_complete : bool
+        Whether draws of a law hold the effects of all groups, or the shared coefficients only.
 
     References
     ----------
@@ -53,11 +56,10 @@ class ArrowPrecision(AbstractPrecision):
     Biometrics 31(2), for the equations of mixed models.
     """
 
-    is_complete: ClassVar[bool] = False
-
     border: Float[np.ndarray, "*batch shared shared"]
     cross: Float[np.ndarray, "*batch effects shared groups"]
     group_blocks: Float[np.ndarray, "*batch effects effects groups"]
+    is_complete: bool = False
 
     @classmethod
     def from_entries(
@@ -123,15 +125,40 @@ class ArrowPrecision(AbstractPrecision):
         return np.asarray(np.einsum("...abg,...bpg->...apg", self.within, self.cross))
 
     @cached_property
-    def shared(self) -> DensePrecision:
+    def marginal(self) -> DensePrecision:
         """``S``: marginal precision of the coefficients that all rows share."""
         eliminated = np.einsum("...apg,...aqg->...pq", self.cross, self.regression)
         return DensePrecision(self.border - eliminated)
 
     @cached_property
+    def shared(self) -> DensePrecision:
+        """Marginal precision of the coefficients that draws hold: ``S``, or the whole matrix."""
+        return DensePrecision(self._matrix()) if self.is_complete else self.marginal
+
+    def _matrix(self) -> Float[np.ndarray, "*batch coefficients coefficients"]:
+        """Return the matrix with all its zeros."""
+        first, size = self.n_shared, self.n_coefficients
+        batch = np.broadcast_shapes(
+            *(part.shape[:-n] for part, n in zip(self._parts, (2, 3, 3), strict=True))
+        )
+        found = np.zeros((*batch, size, size))
+        found[..., :first, :first] = self.border
+        at = first + np.arange(size - first).reshape(self.n_effects, self.n_groups)
+        for a, own in enumerate(at):
+            found[..., own, :first] = np.swapaxes(self.cross[..., a, :, :], -1, -2)
+            found[..., :first, own] = self.cross[..., a, :, :]
+            for b, other in enumerate(at):
+                found[..., own, other] = self.group_blocks[..., a, b, :]
+        return found
+
+    def completed(self) -> ArrowPrecision:
+        """Return the same matrices of laws whose draws hold the effects of all groups."""
+        return replace(self, is_complete=True)
+
+    @cached_property
     def through(self) -> Float[np.ndarray, "*batch effects shared groups"]:
         """``F_g S^-1``: minus the covariance of effects and shared coefficients."""
-        return np.asarray(np.einsum("...pq,...aqg->...apg", self.shared.inverse, self.regression))
+        return np.asarray(np.einsum("...pq,...aqg->...apg", self.marginal.inverse, self.regression))
 
     @cached_property
     def effect_covariances(self) -> Float[np.ndarray, "*batch effects effects groups"]:
@@ -167,11 +194,17 @@ class ArrowPrecision(AbstractPrecision):
         low = low + np.einsum("...abg,...nbg->...nag", self.group_blocks, effects)
         return self._joined(top, low)
 
+    def times_drawn(self, vectors: Vectors) -> Vectors:
+        """Return ``V v`` of coefficients in draws, by the structure where these hold effects."""
+        if namespace(vectors) is np and self.is_complete:
+            return self.times(vectors)
+        return super().times_drawn(vectors)
+
     def solve(self, vectors: Vectors) -> Vectors:
         """Return ``V^-1 v``."""
         shared, effects = self.split(vectors)
         left = shared - np.einsum("...apg,...nag->...np", self.regression, effects)
-        solved = self.shared.solve(left)
+        solved = self.marginal.solve(left)
         own = np.einsum("...abg,...nbg->...nag", self.within, effects)
         own = own - np.einsum("...apg,...np->...nag", self.regression, solved)
         return self._joined(solved, own)
@@ -209,24 +242,29 @@ class ArrowPrecision(AbstractPrecision):
     @property
     def log_det(self) -> Float[np.ndarray, "*batch"]:
         """Log-determinant."""
-        return np.asarray(self.shared.log_det + self._eliminated[1])
+        return np.asarray(self.marginal.log_det + self._eliminated[1])
 
     @property
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
         """Diagonal of the inverse."""
         own = np.diagonal(self.effect_covariances, axis1=-3, axis2=-2)  # groups, then effects
         flat = np.swapaxes(own, -1, -2).reshape(*own.shape[:-2], -1)
-        return np.concatenate([self.shared.variances, flat], axis=-1)
+        return np.concatenate([self.marginal.variances, flat], axis=-1)
 
     def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
         """Return the matrix plus packed sums of ``x x'``."""
         more = self.like(gram)
         parts = zip(self._parts, more._parts, strict=True)
-        return ArrowPrecision(*(own + other for own, other in parts))
+        return self._of_parts(own + other for own, other in parts)
 
     @property
     def _parts(self) -> tuple[Float[np.ndarray, "..."], ...]:
         return self.border, self.cross, self.group_blocks
+
+    def _of_parts(self, parts: Iterable[Float[np.ndarray, "..."]]) -> ArrowPrecision:
+        """Return another matrix of this structure, of laws with the same draws."""
+        border, cross, group_blocks = parts
+        return ArrowPrecision(border, cross, group_blocks, self.is_complete)
 
     def like(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
         """Return packed sums of ``x x'``, ``z z'`` by group and ``z x'`` by group as a matrix."""
@@ -235,10 +273,12 @@ class ArrowPrecision(AbstractPrecision):
         border, blocks, cross = np.split(gram, ends, axis=-1)
         blocks = blocks.reshape(*gram.shape[:-1], -1, n_groups)
         square = np.moveaxis(unpack(np.moveaxis(blocks, -2, -1)), -3, -1)
-        return ArrowPrecision(
-            unpack(border),
-            cross.reshape(*gram.shape[:-1], n_effects, n_shared, n_groups),
-            square.reshape(*gram.shape[:-1], n_effects, n_effects, n_groups),
+        return self._of_parts(
+            (
+                unpack(border),
+                cross.reshape(*gram.shape[:-1], n_effects, n_shared, n_groups),
+                square.reshape(*gram.shape[:-1], n_effects, n_effects, n_groups),
+            )
         )
 
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
@@ -259,11 +299,11 @@ class ArrowPrecision(AbstractPrecision):
 
     def take(self, chosen: Int[np.ndarray, " chosen"]) -> ArrowPrecision:
         """Return some matrices of a batch."""
-        return ArrowPrecision(*(part[chosen] for part in self._parts))
+        return self._of_parts(part[chosen] for part in self._parts)
 
     def scaled(self, factor: float) -> ArrowPrecision:
         """Return the matrix times a positive number."""
-        return ArrowPrecision(*(factor * part for part in self._parts))
+        return self._of_parts(factor * part for part in self._parts)
 
     def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> ArrowPrecision:
         """Return a diagonal matrix: entries of shared coefficients, then one for each effect."""
@@ -271,10 +311,12 @@ class ArrowPrecision(AbstractPrecision):
         shared, effects = np.split(each, [self.n_shared], axis=-1)
         n_shared, n_effects, n_groups = self.n_shared, self.n_effects, self.n_groups
         batch, blocks = each.shape[:-1], effects[..., None] * np.eye(n_effects)
-        return ArrowPrecision(
-            shared[..., None] * np.eye(n_shared),
-            np.broadcast_to(0.0, (*batch, n_effects, n_shared, n_groups)),
-            np.broadcast_to(blocks[..., None], (*batch, n_effects, n_effects, n_groups)),
+        return self._of_parts(
+            (
+                shared[..., None] * np.eye(n_shared),
+                np.broadcast_to(0.0, (*batch, n_effects, n_shared, n_groups)),
+                np.broadcast_to(blocks[..., None], (*batch, n_effects, n_effects, n_groups)),
+            )
         )
 
     @property
@@ -288,18 +330,22 @@ class ArrowPrecision(AbstractPrecision):
     ) -> Float[np.ndarray, "*batch terms"]:
         """Sum values of effects over groups."""
         shared, effects = self.split(values)
-        return np.concatenate([shared, effects.sum(axis=-1)], axis=-1)
+        summed: Float[np.ndarray, "*batch terms"]
+        summed = namespace(values).concatenate([shared, effects.sum(axis=-1)], axis=-1)
+        return summed
 
     def trace_with(self, other: ArrowPrecision) -> Float[np.ndarray, "*batch"]:
         """Return the trace of this matrix times the inverse of another."""
         own = np.einsum("...abg,...abg->...", self.group_blocks, other.effect_covariances)
         across = np.einsum("...apg,...apg->...", self.cross, other.through)
-        return np.asarray(trace_of_product(self.border, other.shared.inverse) + own - 2.0 * across)
+        return np.asarray(
+            trace_of_product(self.border, other.marginal.inverse) + own - 2.0 * across
+        )
 
     def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
         """Return weights of packed products."""
         n, ((b, u), (c, v)) = left.shape[-2], (self.split(left), self.split(right))
-        border = np.swapaxes(b, -1, -2) @ c + n * self.shared.inverse
+        border = np.swapaxes(b, -1, -2) @ c + n * self.marginal.inverse
         first, second = lower_pairs(self.n_effects)
         blocks = (u[..., first, :] * v[..., second, :]).sum(axis=-3)
         blocks = blocks + n * self.effect_covariances[..., first, second, :]

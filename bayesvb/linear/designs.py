@@ -15,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     linear_at,
     lower_pairs,
@@ -63,7 +64,18 @@ class AbstractDesign(abc.ABC):
         coefficients: Float[np.ndarray, "draws experts shared"],
         effects: DrawnEffects | None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n`` of draws that hold the coefficients that all rows share."""
+        """Return ``b' x_n`` of draws, which may lack effects; arrays of NumPy or of JAX."""
+
+    @abc.abstractmethod
+    def split_drawn(
+        self, coefficients: Float[np.ndarray, "draws experts _"]
+    ) -> tuple[
+        Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"] | None
+    ]:
+        """Return drawn coefficients that all rows share, and what effects among them add to rows.
+
+        None where draws hold no effects.
+        """
 
     @abc.abstractmethod
     def drawn_effects(
@@ -175,9 +187,15 @@ class DenseDesign(AbstractDesign):
     def predict_drawn(
         self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n``; draws may be arrays of JAX."""
+        """Return ``b' x_n``."""
         location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.x
         return location
+
+    def split_drawn(
+        self, coefficients: Float[np.ndarray, "draws experts shared"]
+    ) -> tuple[Float[np.ndarray, "draws experts shared"], None]:
+        """Return the coefficients: there are no effects."""
+        return coefficients, None
 
     def drawn_effects(self, effects: DrawnEffects | None) -> None:
         """Return None: rows have no groups."""
@@ -276,11 +294,13 @@ class GroupRows:
     @classmethod
     def from_matrix(cls, matrix: Float[np.ndarray, "_ rows"]) -> GroupRows:
         """Groups of a design whose first row holds their numbers, the others the values."""
-        return cls(np.rint(matrix[0]).astype(np.int64), matrix[1:])
+        return cls(namespace(matrix).rint(matrix[0]).astype(np.int64), matrix[1:])
 
     def at_rows(self, values: Float[np.ndarray, "*axes groups"]) -> Float[np.ndarray, "*axes rows"]:
         """Return for each row the value of its group."""
-        return np.asarray(np.take(values, self.place, axis=-1))
+        taken: Float[np.ndarray, "*axes rows"]
+        taken = namespace(values).take(values, self.place, axis=-1)
+        return taken
 
     def linear(
         self, effects: Float[np.ndarray, "*axes effects groups"]
@@ -355,10 +375,22 @@ class GroupedDesign(AbstractDesign):
     def predict_drawn(
         self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n``, effects of the groups that are there drawn."""
-        location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.border
-        own = self.drawn_effects(effects)
+        """Return ``b' x_n``, effects of the groups that are there drawn unless draws hold them."""
+        shared, own = self.split_drawn(coefficients)
+        location: Float[np.ndarray, "draws experts rows"] = shared @ self.border
+        own = self.drawn_effects(effects) if own is None else own
         return location if own is None else location + own
+
+    def split_drawn(
+        self, coefficients: Float[np.ndarray, "draws experts _"]
+    ) -> tuple[
+        Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"] | None
+    ]:
+        """Return the coefficients that all rows share, and what effects add to rows."""
+        n_shared = len(self.border)
+        if coefficients.shape[-1] == n_shared:
+            return coefficients, None
+        return coefficients[..., :n_shared], self.groups.linear(self._effects(coefficients))
 
     def drawn_effects(
         self, effects: DrawnEffects | None
@@ -379,7 +411,7 @@ class GroupedDesign(AbstractDesign):
         """Return ``z' D_g^-1 z + (x - F_g' z)' S^-1 (x - F_g' z)``."""
         left = self.left(precision.regression)
         spread: Float[np.ndarray, "experts rows"]
-        spread = ((precision.shared.inverse @ left) * left).sum(axis=-2)
+        spread = ((precision.marginal.inverse @ left) * left).sum(axis=-2)
         for j, value in enumerate(self.groups.values):
             spread += self.groups.linear(precision.within[..., j, :, :]) * value
         return spread

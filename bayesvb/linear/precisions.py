@@ -21,6 +21,7 @@ from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     pack,
     quadratic_weights,
+    times_each,
     trace_of_product,
     unpack,
 )
@@ -38,8 +39,12 @@ class AbstractPrecision(abc.ABC):
     precision of their own: one effect of all groups is one term.
     """
 
-    is_complete: ClassVar[bool] = True
+    is_complete: bool = True
     """Whether draws of a law hold every coefficient; others are drawn where rows ask for them."""
+
+    is_dense: ClassVar[bool] = False
+    """Whether matrices have no structure: rows can have one each, on a leading axis, and
+    covariances of products of coefficients have closed forms."""
 
     @property
     @abc.abstractmethod
@@ -49,7 +54,11 @@ class AbstractPrecision(abc.ABC):
     @property
     @abc.abstractmethod
     def shared(self) -> DensePrecision:
-        """Marginal precision of the coefficients that all rows share."""
+        """Marginal precision of the coefficients that draws hold."""
+
+    def completed(self: PrecisionT) -> PrecisionT:
+        """Return the same matrices of laws whose draws hold every coefficient."""
+        return self
 
     @abc.abstractmethod
     def design(
@@ -73,6 +82,10 @@ class AbstractPrecision(abc.ABC):
     @abc.abstractmethod
     def times(self, vectors: Vectors) -> Vectors:
         """Return ``V v``."""
+
+    def times_drawn(self, vectors: Vectors) -> Vectors:
+        """Return ``V v`` of coefficients in draws, whose axis leads; arrays of NumPy or of JAX."""
+        return times_each(self.shared.matrix[..., None, :, :], vectors)
 
     @abc.abstractmethod
     def solve(self, vectors: Vectors) -> Vectors:
@@ -156,7 +169,7 @@ class AbstractPrecision(abc.ABC):
     def by_term(
         self, values: Float[np.ndarray, "*batch coefficients"]
     ) -> Float[np.ndarray, "*batch terms"]:
-        """Sum values of the coefficients over those of each term."""
+        """Sum values of the coefficients over those of each term; NumPy or JAX."""
 
     @abc.abstractmethod
     def trace_with(self: PrecisionT, other: PrecisionT) -> Float[np.ndarray, "*batch"]:
@@ -181,6 +194,8 @@ class DensePrecision(AbstractPrecision):
     factors : tuple of ndarray, optional
         Inverse and log-determinant, if they are at hand.
     """
+
+    is_dense: ClassVar[bool] = True
 
     matrix: Float[np.ndarray, "*batch coefficients coefficients"]
     factors: (

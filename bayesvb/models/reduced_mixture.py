@@ -286,7 +286,7 @@ def _build(
 
 def _has_reduced_experts(experts: Any) -> bool:
     """Whether experts are Gaussian regressions whose prior is in units of the noise, about zero."""
-    if type(experts) is not LinearExperts or not experts.draws_complete:
+    if type(experts) is not LinearExperts or not experts.prior.operator.is_dense:
         return False
     prior = experts.prior
     return bool(prior.precision.ndim == 2 and np.ndim(prior.shape) == 0 and not prior.mean.any())

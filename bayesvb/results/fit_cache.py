@@ -20,6 +20,7 @@ Cached = Literal[
     "class evaluation",
     "deletion",
     "report parts",
+    "complete draws",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""
 

@@ -28,7 +28,12 @@ from bayesvb.results.reduced_draws import (
     resample_posterior,
     space_of,
 )
-from bayesvb.results.robust import default_covariance, moved, robust_covariance
+from bayesvb.results.robust import (
+    default_covariance,
+    moved,
+    robust_covariance,
+    with_complete_draws,
+)
 from bayesvb.sensitivity.covariance import NOT_ASKED
 
 
@@ -44,14 +49,14 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
     """
     why = "the exact posterior is a product over them for every draw"
     check_all_rows(fit.model, "the Pareto k of draws", why)
-    groups = fit.model.design.groups
-    if groups is not None:
+    complete, groups = with_complete_draws(fit), fit.model.design.groups
+    if groups is not None and not complete.core.draws_complete:
         raise DataError(
             f"draws do not hold the effects of {len(groups.groups.groups)} groups, so that their "
             "Pareto k is not to be had",
             hint="group by something coarser: effects of few groups are columns, and are drawn",
         )
-    return log_importance_ratio(fit, n_draws)
+    return log_importance_ratio(complete, n_draws)
 
 
 def pareto_k(fit: AbstractFit, n_draws: int | None = None) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesvb.data.parts import MEAN
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.named_draws import ModelDraws, NamedDraws
 from bayesvb.results.summary import in_reading_order, labels
@@ -132,8 +133,10 @@ class NamedChanges:
         return self.jackknife.draws(points)
 
     def _shown(self, named: NamedDraws) -> dict[str, str]:
-        """Parameters of tables that have an interval."""
-        return {name: part for name, part in named.parts.items() if name not in named.single}
+        """Parameters of tables that have an interval, and effects of groups without columns."""
+        effects = sorted(named.signed - named.parts.keys())
+        parts = {**named.parts, **dict.fromkeys(effects, MEAN)}
+        return {name: part for name, part in parts.items() if name not in named.single}
 
     def _parameters(self, points: Points) -> Float[np.ndarray, "points parameters"]:
         named = self._at(points)

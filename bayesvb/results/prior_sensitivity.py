@@ -48,7 +48,7 @@ def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
     named = NamedChanges(one, own)
     parts, values = {}, numbers(one.model.priors)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        start = _pass(one, one.core)
+        start = _pass(one, own.deletion.model)
     points = [_moved(one, own, start, (name, step)) for name in values for step in STEPS]
     # all points at once: what a batch costs hardly depends on how many there are
     moved = named.in_sds(named.parameters(np.stack(points)), named.sd)
@@ -105,7 +105,7 @@ def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
     """The model on the standardised scale, its components as in the fit, with another prior."""
     priors = fit.model.priors
     model = with_fields(fit.model, priors=replace(priors, **{name: factor * getattr(priors, name)}))
-    return model.relabelled(fit.engine.model_for(model.core), fit.order)
+    return model.relabelled(fit.engine.model_for(model.core), fit.order).with_complete_draws()
 
 
 def _pass(fit: AbstractFit, core: AnyModel) -> Float[np.ndarray, " entries"]:

@@ -23,19 +23,38 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
+def with_complete_draws(fit: AbstractFit) -> AbstractFit:
+    """The fit of one restart with draws that hold effects of groups: itself if these are too many.
+
+    Statistics stay by group; coordinates and derivatives are those of all coefficients.
+    """
+    core = fit.core.with_complete_draws()
+    if core is fit.core:
+        return fit
+
+    def complete() -> AbstractFit:
+        q_draws, _ = fit.core.completed(fit.q_draws)
+        draws, of_effects = fit.core.completed(fit.draws)
+        given = PosteriorDraws(draws, fit.log_q + of_effects, fit.covariance)
+        return replace_draws(replace(fit, core=core, q_draws=q_draws), given)
+
+    return fit.cache.once("complete draws", complete)
+
+
 def has_jackknife(fit: AbstractFit) -> bool:
     """Whether the centre of one restart's posterior answers to its rows, and memory holds how."""
-    return answers_to_rows(fit) and fit.one_restart.has_deletion
+    return answers_to_rows(fit) and with_complete_draws(fit).one_restart.has_deletion
 
 
 def answers_to_rows(fit: AbstractFit) -> bool:
     """Whether the centre of one restart's posterior has a derivative in its rows."""
     if not fit.engine.maximises_bound or fit.core.follows_rows or is_sample(fit.model):
         return False
-    if not fit.core.draws_complete:
+    core = fit.core.with_complete_draws()
+    if not core.draws_complete:
         return False
-    known = has_log_predictive(fit.core, fit.model.source, fit.stats)
-    return known and fit.core.coordinates(fit.q) is not None
+    known = has_log_predictive(core, fit.model.source, fit.stats)
+    return known and core.coordinates(core.update(fit.stats)) is not None
 
 
 def default_covariance(fit: AbstractFit) -> str:
@@ -54,14 +73,14 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
         If there is none, naming what was asked for, or if it would not fit into memory.
     """
     check_all_rows(fit.model, what, "it is made of what the fit loses without each of them")
-    check_answers(fit.core, what)
+    check_answers(fit.core.with_complete_draws(), what)
     if not answers_to_rows(fit):
         raise DataError(
             f"{type(fit.model).__name__} fitted by {fit.engine.title} with these priors has no "
             f"{what}",
             hint="fits of DensityRegression whose intervals are by linear response do",
         )
-    return fit.one_restart.jackknife
+    return with_complete_draws(fit).one_restart.jackknife
 
 
 def robust_covariance(
@@ -133,6 +152,7 @@ def cluster_numbers(fit: AbstractFit, cluster: object) -> Int[np.ndarray, " rows
 def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
     """The fit of one restart with draws that have this covariance; the same ones each time."""
     rng = Streams(fit.seed).branch("robust").rng("scales")
-    draws, log_q = robust.move(fit.core, fit.q, fit.q_draws, rng)
+    one = with_complete_draws(fit)
+    draws, log_q = robust.move(one.core, one.q, one.q_draws, rng)
     found = PosteriorDraws(draws, log_q, "robust")
     return replace_draws(replace(fit, robust=robust), found)

@@ -220,6 +220,14 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of every global parameter."""
 
+    def with_complete_draws(self) -> AbstractVariationalModel[PosteriorT, StatsT]:
+        """The model whose draws hold every parameter: itself as a rule."""
+        return self
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws with every parameter, and the log density of what is added given the others."""
+        return draws, np.zeros(len(next(iter(draws.values()))))
+
     def knowing(self, posterior: PosteriorT) -> AbstractVariationalModel[PosteriorT, StatsT]:
         """The model that is asked of draws of this posterior: itself as a rule.
 

@@ -1,5 +1,7 @@
 """Density regressions with effects of very many groups: those of columns, and what is not there."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,11 +10,14 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.engines.differentiated import Target, double_precision
 from bayesvb.errors import DataError
 from bayesvb.estimators import group_effects
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula import group_columns, own_columns
+from bayesvb.models import mixture
+from bayesvb.results.importance import log_ratio
 
 FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
 
@@ -148,8 +153,88 @@ def test_what_cannot_have_so_many_groups_says_so(formula, few_columns):
 
 
 @pytest.mark.heavy
-def test_what_needs_draws_or_answers_of_all_groups_says_so(pair):
-    _, apart = pair
+def test_answers_to_rows_and_to_priors_are_those_of_columns(pair):
+    columns, apart = pair
+    found, expected = apart.influence(), columns.influence()
+    assert set(found.columns) == set(expected.columns)
+    for name, values in expected.items():
+        assert_allclose(found[name], values, atol=1e-3 * max(np.abs(values).max(), 1.0))
+    found, expected = apart.prior_sensitivity(), columns.prior_sensitivity()
+    assert len(found) == len(expected)
+    assert_allclose(found, expected.loc[found.index], atol=1e-3)
+
+
+@pytest.mark.heavy
+def test_robust_intervals_are_those_of_columns(pair):
+    fits = [fit.with_covariance("robust") for fit in pair]
+    tables = [bvb.effects.groups(fit).set_index(["term", "group", "component"]) for fit in fits]
+    columns, apart = (one.loc[tables[1].index] for one in tables)
+    widths = [np.log(one["upper"] - one["lower"]) for one in (columns, apart)]
+    assert_allclose(*widths, atol=0.12)
+    rows = fits[1].summary()["sd"]
+    assert_allclose(np.log(rows), np.log(fits[0].summary()["sd"][rows.index]), atol=0.12)
+    assert fits[1].with_covariance("mean-field").draws["coefficients"].shape[-1] == 2
+
+
+@pytest.mark.heavy
+def test_importance_weights_are_those_of_columns(pair):
+    ratios = [log_ratio(fit.with_covariance("mean-field")) for fit in pair]
+    spread = [np.std(ratio) for ratio in ratios]
+    assert abs(np.mean(ratios[0]) - np.mean(ratios[1])) < 5.0 * np.hypot(*spread) / 4000**0.5
+    assert_allclose(*spread, rtol=0.1)
+
+
+@pytest.mark.heavy
+def test_point_estimates_are_those_of_columns(few_columns, monkeypatch):
+    fits = []
+    for most in (5, 500):
+        for module in (group_columns, own_columns):
+            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        priors = bvb.Priors(scales="fixed")
+        model = bvb.DensityRegression(
+            "y ~ x + (1 | g) | x + (1 | g)", simulated(), n_components=2, priors=priors
+        )
+        fits.append(model.fit(method="em", seed=1, restarts=1, tol=1e-10, draws=500))
+    apart, columns = fits
+    assert apart.model.design.groups is not None
+    assert apart.elbo == pytest.approx(columns.elbo, abs=1e-7)
+    rows = apart.summary()
+    for name in ("mean", "sd"):
+        assert_allclose(rows[name], columns.summary().loc[rows.index, name], rtol=1e-6, atol=1e-8)
+    tables = [bvb.effects.groups(fit, part=part) for part in ("mean", "gating") for fit in fits]
+    for one, other in (tables[:2], tables[2:]):
+        keys = ["term", "group", "component"]
+        other = other.set_index(keys).loc[one.set_index(keys).index]
+        for name in ("estimate", "lower", "upper"):
+            assert_allclose(one[name], other[name], atol=0.05 * (one["upper"] - one["lower"]).max())
+
+
+@pytest.mark.heavy
+def test_log_joint_densities_and_their_gradients_are_those_of_columns(monkeypatch):
+    jax = pytest.importorskip("jax")
+    values = []
+    for most in (500, 5):
+        for module in (group_columns, own_columns):
+            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        model = bvb.DensityRegression(
+            "y ~ x + (x | g) | x + (1 | g)", simulated(), n_components=2,
+            priors=bvb.Priors(scales="learned"),
+        )  # fmt: skip
+        core = model.core.with_complete_draws()
+        target = Target.of(core, model.source)
+        vector = np.random.default_rng(0).normal(size=target.space.size) / 3.0
+        with double_precision():
+            value, slope = jax.value_and_grad(target.potential)(vector)
+            assert float(value) == pytest.approx(float(target.potential(vector)), rel=1e-10)
+        values.append((float(value), np.asarray(slope)))
+    assert_allclose(values[0][0], values[1][0], rtol=1e-10)
+    assert_allclose(values[0][1], values[1][1], rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.heavy
+def test_what_needs_draws_or_answers_of_all_groups_says_so(pair, monkeypatch):
+    monkeypatch.setattr(mixture, "MOST_DRAWN_GROUPS", 12)
+    apart = replace(pair[1])  # without what it has computed
     with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
         assert apart.khat
     for asked in (

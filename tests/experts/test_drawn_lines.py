@@ -117,6 +117,45 @@ def test_draws_hold_keys_of_effects_which_are_the_same_wherever_asked(pair):
     assert not np.allclose(pair.grouped.log_lik(draws, pair.rows), whole)  # effects of the prior
 
 
+def test_draws_that_hold_effects_are_those_of_columns(pair):
+    complete = pair.grouped.with_complete_draws()
+    sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
+    q, p = complete.update(sums), pair.posteriors(4)[1]
+    assert complete.draws_complete and not complete.posterior_by_row
+    draws = complete.draws(q, 20, np.random.default_rng(0))
+    assert draws.keys() == pair.dense.draws(p, 1, np.random.default_rng(0)).keys()
+    rows, columns = complete.log_lik(draws, pair.rows), pair.dense.log_lik(draws, pair.columns)
+    assert_allclose(rows, columns, rtol=1e-9, atol=1e-9)
+    for own, other in ((q, p), (None, None)):
+        densities = complete.log_density(own, draws), pair.dense.log_density(other, draws)
+        assert_allclose(*densities, rtol=1e-8)
+    both = [e.coordinates(law) for e, law in ((complete, q), (pair.dense, p))]
+    standard = [one.standard(draws) for one in both]
+    assert_allclose(*standard, rtol=1e-6, atol=1e-6)
+    assert_allclose(both[0].parameters(standard[0])["coefficients"], draws["coefficients"])
+    spaces = [experts.supports(2)["coefficients"].size for experts in (complete, pair.dense)]
+    assert spaces == 2 * [2 * 2 * (TERMS + 2 * GROUPS)]
+    squares = pair.dense.drawn_squares(draws)
+    expected = np.split(squares, [TERMS, TERMS + GROUPS], axis=1)
+    summed = np.concatenate([expected[0], *(one.sum(1, keepdims=True) for one in expected[1:])], 1)
+    assert_allclose(complete.drawn_squares(draws), summed)
+
+
+def test_completed_draws_have_the_lines_and_the_density_of_all_coefficients(pair):
+    sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
+    q, complete = pair.grouped.update(sums), pair.grouped.with_complete_draws()
+    experts = pair.grouped.knowing(q)
+    draws = experts.draws(q, 20, np.random.default_rng(0))
+    whole, of_effects = experts.completed(draws)
+    assert EFFECT_KEY not in whole
+    expected = experts.log_lik(draws, pair.rows)
+    assert_allclose(complete.log_lik(whole, pair.rows), expected, rtol=1e-10)
+    assert_allclose(experts.log_lik(whole, pair.rows), expected, rtol=1e-10)
+    total = complete.log_density(complete.update(sums), whole)
+    assert_allclose(experts.log_density(q, draws) + of_effects, total, rtol=1e-9)
+    assert complete.completed(whole)[0] is whole
+
+
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.quick(family=("student",))
 def test_drawn_densities_have_the_mean_of_columns(family):

@@ -134,3 +134,17 @@ def test_sums_of_no_data_are_outside_the_domain(problem, structure):
 
 def test_precisions_without_groups_have_no_such_effects(problem):
     assert DensePrecision.is_complete and not problem.prior.is_complete
+
+
+def test_draws_of_complete_matrices_hold_all_coefficients(problem):
+    (arrow, _), (dense, _) = problem.both
+    complete = problem.prior.completed().plus(problem.design.gram(problem.weights))
+    assert complete.is_complete and not arrow.is_complete
+    assert_allclose(complete.shared.matrix, dense.matrix, **SAME)
+    assert_allclose(complete.shared.inverse, dense.inverse, **SAME)
+    for same in (complete.scaled(2.0), complete.take(np.array([1])), complete.like(arrow.packed())):
+        assert same.is_complete
+    vectors = problem.rng.normal(size=(5, 2, 1, dense.n_coefficients))
+    assert_allclose(complete.times_drawn(vectors), dense.times_drawn(vectors), **SAME)
+    shared = vectors[..., : arrow.n_shared]
+    assert_allclose(arrow.times_drawn(shared), arrow.shared.times_drawn(shared), **SAME)

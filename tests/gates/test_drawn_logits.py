@@ -1,0 +1,73 @@
+"""Gates whose draws hold effects of groups are gates with a column for each effect."""
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GATE_GROUPS
+from bayesvb.factors.normal import Normal
+from bayesvb.gates import GATES
+from bayesvb.gates.base import GatePrior
+from bayesvb.gates.drawn_logits import KEYS
+
+GROUPS, ROWS = 5, 40
+
+
+def law(precisions):
+    """Independent coefficients with mean zero."""
+    return Normal.from_precision(np.zeros(len(precisions)), np.diag(precisions))
+
+
+@pytest.fixture(params=["softmax", "stick-breaking"])
+def pair(request):
+    """The same gate of two columns and one effect: rows by group, then with columns."""
+    rng = np.random.default_rng(0)
+    place = rng.integers(0, GROUPS - 1, ROWS)
+    x = np.vstack([np.ones(ROWS), rng.normal(size=ROWS)])
+    groups = {"gating": x, GATE_GROUPS: np.vstack([place, np.ones(ROWS)])}
+    columns = {"gating": np.vstack([x, np.eye(GROUPS)[place].T])}
+    first = np.array([1.0, 0.0])
+    prior = GatePrior(law([1.0, 2.0]), first, 1.0, effects=(3.0,), n_groups=GROUPS)
+    dense = GatePrior(law([1.0, 2.0, *GROUPS * [3.0]]), np.pad(first, (0, GROUPS)), 1.0)
+    make, y = GATES[request.param].from_prior, np.zeros((1, ROWS))
+    both = (make(3, prior), Block(groups, y)), (make(3, dense), Block(columns, y))
+    return both, rng.dirichlet(np.ones(3), ROWS).T
+
+
+def posteriors(pair):
+    """After a step with these memberships."""
+    both, share = pair
+    for gate, block in both:
+        sums = gate.local(gate.start(), block).sufficient_stats(share)
+        yield gate.update(gate.global_step(gate.start(), sums))
+
+
+def test_draws_that_hold_effects_are_those_of_columns(pair):
+    (gate, rows), (dense, columns) = pair[0]
+    q, p = posteriors(pair)
+    complete = gate.with_complete_draws()
+    law = q.with_complete_draws()
+    draws = complete.draws(law, 20, np.random.default_rng(0))
+    assert draws.shape[2] == 2 + GROUPS == complete.support().size // draws.shape[1]
+    weights = complete.log_weights(draws, rows), dense.log_weights(draws, columns)
+    assert_allclose(*weights, rtol=1e-10)
+    assert_allclose(complete.log_density(law, draws), dense.log_density(p, draws), rtol=1e-9)
+    assert_allclose(complete.log_density(None, draws), dense.log_density(None, draws), rtol=1e-9)
+    squares = dense.drawn_squares(draws)
+    own = complete.drawn_squares(draws)
+    assert_allclose(own[:, :2], squares[:, :2])
+    assert_allclose(own[:, 2], squares[:, 2:].sum(axis=1))
+
+
+def test_completed_draws_have_the_weights_and_the_density_of_all_coefficients(pair):
+    (gate, rows), _ = pair[0]
+    q, _ = posteriors(pair)
+    known, rng = gate.knowing(q), np.random.default_rng(0)
+    draws = {"gate": known.draws(q, 20, rng), **known.effect_draws(q, 20, rng)}
+    whole, of_effects = known.completed(draws)
+    assert KEYS in draws and KEYS not in whole
+    expected = known.drawn_log_weights(draws, rows)
+    assert_allclose(known.drawn_log_weights(whole, rows), expected, rtol=1e-10)
+    total = gate.with_complete_draws().log_density(q.with_complete_draws(), whole["gate"])
+    assert_allclose(known.log_density(q, draws["gate"]) + of_effects, total, rtol=1e-9)
