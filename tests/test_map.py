@@ -241,7 +241,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/formula/passes/term_states.py": ("estimators/test_streaming.py",),
     "bayesvb/formula/passes/transform_states.py": ("estimators/test_streaming.py",),
     "bayesvb/gates/base.py": ("conformance/test_gates.py",),
-    "bayesvb/gates/drawn_logits.py": ("estimators/test_groups_in_weights.py",),
     "bayesvb/gates/gaussian_logits.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax_bouchard.py": ("conformance/test_product.py",),

@@ -146,9 +146,9 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         return np.asarray(posterior.squares().sum(axis=-2))
 
     def drawn_squares(
-        self, draws: Float[np.ndarray, "draws logits terms"]
+        self, draws: Float[np.ndarray, "draws logits coefficients"]
     ) -> Float[np.ndarray, "draws terms"]:
-        """``sum g_kj^2`` of each draw."""
+        """``sum g_kj^2`` of each draw, by term."""
         squares: Float[np.ndarray, "draws terms"]
         squares = self.prior.operator.by_term((draws**2).sum(axis=1))
         return squares
