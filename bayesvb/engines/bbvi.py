@@ -110,9 +110,7 @@ class Bbvi(AbstractEngine):
         """Raise unless NumPyro is installed and the model can be differentiated."""
         check_differentiable(core, "bbvi")
 
-    def model_for(
-        self, core: AbstractVariationalModel[Any, Any]
-    ) -> AbstractVariationalModel[Any, Any]:
+    def model_for(self, core: AnyModel) -> AnyModel:
         """The model whose draws hold the effects of groups."""
         return core.with_complete_draws()
 

@@ -102,9 +102,7 @@ class Nuts(AbstractEngine):
         """Raise unless NumPyro is installed and the model can be differentiated."""
         check_differentiable(core, "nuts")
 
-    def model_for(
-        self, core: AbstractVariationalModel[Any, Any]
-    ) -> AbstractVariationalModel[Any, Any]:
+    def model_for(self, core: AnyModel) -> AnyModel:
         """The model whose draws hold the effects of groups."""
         return core.with_complete_draws()
 

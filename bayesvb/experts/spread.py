@@ -25,6 +25,7 @@ from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrio
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import log_total
@@ -345,7 +346,10 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """The same sums of squares of drawn coefficients."""
         own = (draws[SPREAD] ** 2).sum(axis=1)
-        return np.concatenate([self.lines.drawn_squares(draws), own], axis=1)
+        squares: Float[np.ndarray, "draws terms"]
+        parts = [self.lines.drawn_squares(draws), own]
+        squares = namespace(own).concatenate(parts, axis=1)
+        return squares
 
     def with_prior_power(self, power: float) -> SpreadExperts:
         """None: an expert without rows needs the prior of its spread.
@@ -402,6 +406,17 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         lines = self.lines.prior_draws(n, n_components, rng)
         own = self.of_spread.draws(n * n_components, rng)
         return {**lines, SPREAD: own.reshape(n, n_components, -1)}
+
+    def with_complete_draws(self) -> SpreadExperts:
+        """Return experts whose draws hold the effects of all groups."""
+        lines: Any = self.lines
+        return replace(self, lines=lines.with_complete_draws())
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Return draws with the effects of all groups, and the log density of the effects."""
+        lines: Any = self.lines
+        completed: tuple[Draws, Float[np.ndarray, " draws"]] = lines.completed(draws)
+        return completed
 
     def knowing(self, posterior: SpreadPosterior) -> SpreadExperts:
         """The experts whose lines complete draws of this posterior."""

@@ -27,6 +27,10 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
 
+MOST_DRAWN_GROUPS = 501
+"""Groups, that of all unseen ones among them, whose effects draws can hold. The covariance of all
+coefficients is then a matrix: of 500 effects in two components 4 MB."""
+
 Effects = Float[np.ndarray, "... effects groups"]
 
 
@@ -152,8 +156,8 @@ class ArrowPrecision(AbstractPrecision):
         return found
 
     def completed(self) -> ArrowPrecision:
-        """Return the same matrices of laws whose draws hold the effects of all groups."""
-        return replace(self, is_complete=True)
+        """Return the same matrices of laws whose draws hold effects; itself of too many groups."""
+        return replace(self, is_complete=self.n_groups <= MOST_DRAWN_GROUPS)
 
     @cached_property
     def through(self) -> Float[np.ndarray, "*batch effects shared groups"]:

@@ -35,10 +35,6 @@ UNDECIDED = 0.1
 """Sum over rows of the variances of their components, given covariates, below which the components
 of all rows are as good as known: at least ten rows in doubt by one per cent would be more."""
 
-MOST_DRAWN_GROUPS = 501
-"""Groups, that of all unseen ones among them, whose effects draws can hold. The covariance of all
-coefficients is then a matrix: of 500 effects in two components 8 MB, and as many derivatives."""
-
 
 @dataclass(frozen=True)
 class MixtureStats(SufficientStats):
@@ -410,12 +406,15 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def with_complete_draws(self) -> Mixture:
         """The mixture whose draws hold effects of groups: itself where groups are too many."""
-        if self.draws_complete or self._n_groups > MOST_DRAWN_GROUPS:
+        if self.draws_complete:
             return self
         experts: Any = self.experts
         gate: Any = self.gate
+        experts = experts.with_complete_draws()
+        if not experts.draws_complete:
+            return self
         gate = gate if gate.draws_complete else gate.with_complete_draws()
-        return replace(self, experts=experts.with_complete_draws(), gate=gate)
+        return replace(self, experts=experts, gate=gate)
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws with the effects of all groups, and the log density of these given the others."""
@@ -428,12 +427,6 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             return found, density
         found, of_gate = gate.completed(found)
         return found, density + of_gate
-
-    @property
-    def _n_groups(self) -> int:
-        """Number of groups whose effects draws do not hold."""
-        experts: Any = self.experts
-        return int(experts.drawn_law(0).operator.n_groups)
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
         """The mixture whose experts and gate complete draws by this posterior."""

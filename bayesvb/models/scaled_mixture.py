@@ -468,9 +468,8 @@ class ScaledMixture(Mixture):
             if part is self.of_experts and self.n_spread:
                 draws[SPREAD] = draws[SPREAD] * sd[:, None, self._n_lines :]
                 sd = sd[:, : self._n_lines]
-            sizes = part.sizes[: sd.shape[1]].astype(int)
-            if draws[name].shape[-1] == sizes.sum():  # draws hold effects of groups
-                sd = np.repeat(sd, sizes, axis=1)
+            if draws[name].shape[-1] > sd.shape[1]:  # they hold effects of groups
+                sd = np.repeat(sd, part.sizes[: sd.shape[1]].astype(int), axis=1)
             axes, n_terms = (1,) * (draws[name].ndim - 2), draws[name].shape[-1]
             draws[name] = draws[name] * sd[:, :n_terms].reshape(n, *axes, -1)
             if part is self.of_experts and self.common is not None:

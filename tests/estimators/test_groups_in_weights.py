@@ -15,7 +15,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula import group_columns, own_columns
-from bayesvb.models import mixture
+from bayesvb.linear import arrow_precisions
 from bayesvb.models.ensemble import MEMBER, Ensemble, joined
 
 ASCENT = {"seed": 1, "restarts": 2, "tol": 1e-10, "draws": 4000}
@@ -233,7 +233,7 @@ def test_what_cannot_have_them_says_so(text, options, message, few_columns):
 
 @pytest.mark.heavy
 def test_what_needs_draws_of_all_groups_says_so(fit, monkeypatch):
-    monkeypatch.setattr(mixture, "MOST_DRAWN_GROUPS", 12)
+    monkeypatch.setattr(arrow_precisions, "MOST_DRAWN_GROUPS", 12)
     fit = replace(fit)  # without what it has computed
     for asked in (
         fit.influence, fit.prior_sensitivity, lambda: fit.khat,
@@ -245,7 +245,7 @@ def test_what_needs_draws_of_all_groups_says_so(fit, monkeypatch):
 
 @pytest.mark.parametrize("scales", ["between", "fixed"])
 def test_draws_without_effects_have_no_importance_weights(scales, few_columns, monkeypatch):
-    monkeypatch.setattr(mixture, "MOST_DRAWN_GROUPS", 12)
+    monkeypatch.setattr(arrow_precisions, "MOST_DRAWN_GROUPS", 12)
     for text in ("y ~ x | x + (1 | g)", "y ~ x + (1 | g) | x"):
         priors = bvb.Priors(scales=scales)
         model = bvb.DensityRegression(text, simulated(), n_components=2, priors=priors)

@@ -16,7 +16,7 @@ from bayesvb.estimators import group_effects
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula import group_columns, own_columns
-from bayesvb.models import mixture
+from bayesvb.linear import arrow_precisions
 from bayesvb.results.importance import log_ratio
 
 FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
@@ -233,7 +233,7 @@ def test_log_joint_densities_and_their_gradients_are_those_of_columns(monkeypatc
 
 @pytest.mark.heavy
 def test_what_needs_draws_or_answers_of_all_groups_says_so(pair, monkeypatch):
-    monkeypatch.setattr(mixture, "MOST_DRAWN_GROUPS", 12)
+    monkeypatch.setattr(arrow_precisions, "MOST_DRAWN_GROUPS", 12)
     apart = replace(pair[1])  # without what it has computed
     with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
         assert apart.khat
