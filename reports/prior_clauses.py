@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.parts import GATING, LOG_SIGMA, MEAN, PARTS, SIGMA
 
 from .cells.numerals import powers_written_out
 from .sections.model import tried
@@ -43,6 +43,7 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     clauses = _of_coefficients(fit, priors)
     if _rows(fit, NOISE):
         clauses.append(_noise(priors, several=fit.core.n_components > 1))
+    clauses += _of_spread(fit, priors)
     if "nu" in fit.named.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
     elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
@@ -59,6 +60,22 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     if set(fit.model.design.terms[GATING]) - {"Intercept"}:
         clauses.append(f"gate coefficients {slopes}")
     return [*clauses, f"gate intercepts N(0, {priors.gating_intercept_sd:g}²)"]
+
+
+def _of_spread(fit: AbstractFit, priors: Any) -> list[str]:
+    """Prior of the coefficients of the log standard deviation, where there are some."""
+    rows = _rows(fit, LOG_SIGMA)
+    if not rows:
+        return []
+    clauses = []
+    if any(LEARNED not in prior for prior in rows.values()):
+        clauses.append(f"coefficients of the log standard deviation N(0, {priors.sigma_sd:g}²)")
+    if any(LEARNED in prior for prior in rows.values()):
+        clauses.append(
+            "coefficients of smooths of the log standard deviation N(0, s²) with a standard "
+            f"deviation s learned per term, {_scales(fit, PARTS[SIGMA].scale)}"
+        )
+    return clauses
 
 
 def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:

@@ -214,6 +214,33 @@ def joint_log_density(
     return np.asarray(log_total(terms, axis=0))
 
 
+def shares_by_label(
+    mixture: AbstractComponentMixture, n_components: int
+) -> Float[np.ndarray, "nodes experts rows"]:
+    """Shares of the nodes of each component: of a mixture that has its components several times.
+
+    Their order is that of ``stacked``. Where each component is there once all shares are one.
+    """
+    weights = mixture.weights.reshape(-1, n_components, mixture.weights.shape[-1])
+    if len(weights) == 1:
+        return np.ones_like(weights)
+    tiny = np.finfo(float).tiny  # a weight may vanish far out
+    return np.asarray((weights + tiny) / (weights + tiny).sum(axis=0))
+
+
+def average_nodes(
+    mixture: AbstractComponentMixture,
+    log_density: Float[np.ndarray, "_ rows"],
+    n_components: int,
+) -> Float[np.ndarray, "experts rows"]:
+    """Average log densities under the nodes of each component; see ``shares_by_label``."""
+    if len(log_density) == n_components:
+        return log_density
+    by_node = log_density.reshape(-1, n_components, log_density.shape[-1])
+    terms = by_node + np.log(shares_by_label(mixture, n_components))
+    return np.asarray(log_total(terms, axis=0))
+
+
 def check_probabilities(q: Float[np.ndarray, " probs"]) -> None:
     """Raise for a number at which no quantile is.
 

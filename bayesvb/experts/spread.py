@@ -14,7 +14,7 @@ from bayesvb.data.parts import LOG_SIGMA, PARTS, SIGMA
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import INTERCEPT, Scaling
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.distributions.base import AbstractDrawnMixture
+from bayesvb.distributions.base import AbstractDrawnMixture, average_nodes
 from bayesvb.distributions.response import Response
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import PriorError
@@ -28,7 +28,6 @@ from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.segments import segment_sums
-from bayesvb.numerics.special import log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -389,12 +388,11 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         self, posterior: SpreadPosterior, members: Members, n_experts: int
     ) -> Float[np.ndarray, "experts groups"]:
         """Product of the densities of the rows of a group, nodes of each row averaged."""
-        block, shares = members.rows, _quadrature()[1]
+        block = members.rows
         every = np.full((n_experts, block.n_rows), 1.0 / n_experts)
         predictive = self.predictive(posterior, every, block, 0)
         each = predictive.component_log_density(block.response[0])
-        by_node = each.reshape(len(shares), n_experts, -1) + np.log(shares)[:, None, None]
-        return segment_sums(np.asarray(log_total(by_node, axis=0)), members.starts)
+        return segment_sums(average_nodes(predictive, each, n_experts), members.starts)
 
     def draws(self, posterior: SpreadPosterior, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the lines, and ``spread`` (draws, experts, terms)."""
@@ -508,8 +506,8 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
 
 OF_LOG_SD = ParameterText(
     symbol="δ",
-    meaning="coefficients of the log of each component's standard deviation, per unit of the term; "
-    "exp(δ) is a ratio of standard deviations, of the intercept the standard deviation",
+    meaning="coefficients of the log standard deviation around each component's line, per unit of "
+    "the term; exp(δ) is a ratio of standard deviations, of the intercept the standard deviation",
     heading="Spread around the components' lines",
     caption="Coefficients of the log standard deviation around each line, per unit of the term; "
     "exp of one is the ratio of standard deviations",

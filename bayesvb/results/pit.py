@@ -13,6 +13,7 @@ from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.data.response_columns import upper_ends
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.base import average_nodes, shares_by_label
 from bayesvb.distributions.interval_scores import interval_log_scores
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError
@@ -234,12 +235,12 @@ def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transfor
     assert members is not None
     core, n_responses = fit.core, len(members.rows.response)
     laws = [core.predictive(fit.q, block, i) for i in range(n_responses)]
-    pairs = list(zip(laws, upper_ends(members.rows), strict=True))
-    density = core.experts.component_scores(laws, members.rows)
+    n, pairs = core.n_components, list(zip(laws, upper_ends(members.rows), strict=True))
+    density = average_nodes(laws[0], core.experts.component_scores(laws, members.rows), n)
     with np.errstate(divide="ignore"):
-        prior = np.log(laws[0].weights)
+        prior = np.log(laws[0].by_label(n).weights)
     weights = softmax(prior + earlier_rows(density, members), axis=0)
-    below = [_each_cdf(law, values) for law, values in pairs]
+    below = [_each_cdf(law, values, shares_by_label(law, n)) for law, values in pairs]
     return np.stack([(weights * each).sum(axis=0) for each in (*below, np.exp(density))])
 
 
@@ -258,20 +259,25 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
     scaling, shift = scales.response, scales.shift(rows.offset)
     observed = rows.response * scaling.scale[:, None] + scaling.centre[:, None]
     observed = observed if shift is None else observed + shift
-    below = [_each_cdf(law, values) for law, values in zip(laws, observed, strict=True)]
+    below = [
+        _each_cdf(law, values, np.ones((1, *law.weights.shape)))
+        for law, values in zip(laws, observed, strict=True)
+    ]
     each = [np.moveaxis(one, 0, 1) for one in below]
     if model.response.is_discrete:  # less than, then up to
         each = [one + np.exp(density) for one in each]
     return np.stack([(weights * one).sum(axis=1).mean(axis=0) for one in (*each, np.exp(density))])
 
 
-def _each_cdf(law: Any, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "experts ..."]:
+def _each_cdf(
+    law: Any, values: Float[np.ndarray, " rows"], shares: Float[np.ndarray, "nodes experts *axes"]
+) -> Float[np.ndarray, "experts ..."]:
     """Distribution function of each component of a mixture, by mixtures of that one alone."""
     found = []
-    for component in range(len(law.weights)):
-        only = np.zeros_like(law.weights)
-        only[component] = 1.0
-        one = replace(law, weights=only)
+    for component in range(shares.shape[1]):
+        only = np.zeros_like(shares)
+        only[:, component] = shares[:, component]
+        one = replace(law, weights=only.reshape(law.weights.shape))
         found.append(one.below(values) if law.weights.ndim > 2 else one.cdf(values))
     return np.stack(found)
 

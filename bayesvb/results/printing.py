@@ -12,7 +12,8 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
-from bayesvb.data.parts import GATING, MEAN, SIGMA
+from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, SIGMA
+from bayesvb.data.scaling import INTERCEPT
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd, read_elpd
@@ -37,6 +38,9 @@ SHARES_DISAGREE = (
     "\nA share outside its interval is the mean over restarts that disagree, of which some have "
     "little weight."
 )
+
+MOST_SPREADS = 5
+"""Terms whose effect on the standard deviation is printed in words."""
 
 LEVELS_LEARNED = (
     "whose coefficients share one learned scale, as effects of groups do; "
@@ -344,8 +348,9 @@ def _components(fit: AbstractFit) -> str:
 def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     """Coefficients of a part; of curves and groups how many there are, and where they are told."""
     model, dof = fit.model, (smooth_dof(fit) or {}) if part == MEAN else {}
-    terms, apart = model.design.terms.get(part, ()), []
-    for one in model.design.term_blocks.get(part, ()):
+    name = LABELS.get(part, part)
+    terms, apart = model.design.terms.get(name, ()), []
+    for one in model.design.term_blocks.get(name, ()):
         if one.kind in ("smooth", "group"):
             apart.append(one)
     names = tuple(terms[at] for one in apart for at in one.columns if at < len(terms))
@@ -354,8 +359,9 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
         hidden = rows.index.get_level_values("term").astype(str).str.endswith(names)
         rows = rows[~hidden]
     told = [title] if rows.empty else [_coefficients(rows, part, title)]
-    of_part = "" if part == MEAN else f", {part!r}"
-    known = model.design.curves(part) if apart else ()
+    told += spread_lines(rows) if part == LOG_SIGMA else []
+    of_part = "" if name == MEAN else f", {name!r}"
+    known = model.design.curves(name) if apart else ()
     lines = {curve.name: curve.spline.n_lines for curve in known}
     for one in apart:
         where = f", effects.{'curves' if one.kind == 'smooth' else 'groups'}(fit{of_part})"
@@ -374,6 +380,22 @@ def _dof_words(dof: Float[np.ndarray, " components"], n_wiggles: int, n_lines: i
     return f"; effective degrees of freedom{line} {values} of {most}{small}"
 
 
+def spread_lines(rows: pd.DataFrame) -> list[str]:
+    """Change of the standard deviation per unit of each term, in percent, of one component.
+
+    Without the intercept and the straight parts of smooths, which are no effects of one unit.
+    """
+    terms = rows.index.get_level_values("term").astype(str)
+    shown = rows[(terms != INTERCEPT) & ~terms.str.endswith(".line")].iloc[:MOST_SPREADS]
+    if len(rows.index.unique("component")) > 1 or shown["lower"].isna().any():
+        return []
+    each = 100.0 * np.expm1(shown[["mean", "lower", "upper"]].to_numpy())
+    return [
+        f"  {label[-1]}: sd {mean:+.2g}% per unit ({lower:+.2g}% to {upper:+.2g}%)"
+        for label, (mean, lower, upper) in zip(shown.index, each, strict=True)
+    ]
+
+
 def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     rows = table.loc[[part]].reset_index().drop(columns="part")
     # No component or term of what all share, no sign, no interval of what is fixed.
@@ -385,6 +407,7 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
             "p_positive": "P(>0)",
             "odds_ratio": "Odds ratio",
             "rate_ratio": "Rate ratio",
+            "sd_ratio": "SD ratio",
             "r_hat": "Rhat",
             "ess_bulk": "Bulk_ESS",
         }

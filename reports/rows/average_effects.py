@@ -13,6 +13,7 @@ import numpy as np
 import scipy
 from jaxtyping import Float, Int
 
+from bayesvb.data.parts import SIGMA
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_differences
@@ -122,9 +123,12 @@ def average_draws(
 
 
 def has_one_occupied(fit: AbstractFit) -> bool:
-    """Whether all components but one are empty, so that noise alone moves the spread."""
+    """Whether all components but one are empty, so that noise alone moves the spread.
+
+    Where the part sigma moves it this is not asked.
+    """
     occupied: int = fit.core.n_components - len(empty_components(fit))
-    return occupied == 1
+    return occupied == 1 and SIGMA not in fit.model.design.terms
 
 
 def is_constant(sd: Float[np.ndarray, "draws values responses entries"]) -> bool:

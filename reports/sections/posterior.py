@@ -36,8 +36,8 @@ ROBUST = (
     "outside the interval, or their standard deviation wider than it."
 )
 
-RATIOS = {"odds_ratio": "odds ratio", "rate_ratio": "rate ratio"}
-"""Columns with exponentials of coefficients, of families whose predictor has a logarithmic link."""
+RATIOS = {"odds_ratio": "odds ratio", "rate_ratio": "rate ratio", "sd_ratio": "sd ratio"}
+"""Columns with exponentials of coefficients, of predictors with a logarithmic link."""
 
 TITLES = {"sd": "sd", "p_positive": "P(> 0)", **RATIOS}
 

@@ -13,6 +13,7 @@ from bayesvb.engines.base import one_pass
 from bayesvb.engines.cavi import cavi
 from bayesvb.errors import DataError, FormulaError, PriorError
 from bayesvb.numerics.special import log_total
+from bayesvb.results.pit import within_groups
 
 FAMILIES = ("gaussian", "student")
 
@@ -169,6 +170,34 @@ def test_two_components_have_a_spread_each():
     truth = fit.summary().loc["log sigma"].xs("x", level="term")
     assert (truth["lower"] < 0.6).all() and (truth["upper"] > 0.4).all()
     assert fit.predict(data, kind="component").shape == (200, 2)
+
+
+def test_groups_of_single_rows_are_rows():
+    """Nodes of the log standard deviation are averaged within components, not taken for some."""
+    data = table(60, 5).assign(g=np.arange(60))
+    fits = [
+        model_of(data, "both ~ x | sigma(x)", n_components=2, **group).fit(
+            seed=1, restarts=1, draws=50
+        )
+        for group in ({}, {"group": "g"})
+    ]
+    assert_allclose(fits[1].elbo, fits[0].elbo, rtol=1e-9)
+    assert_allclose(*(fit.log_density(data).sum() for fit in fits), rtol=1e-6)
+    row = fits[0].model.predictive(fits[0], data, None)
+    below, density = within_groups(fits[1])
+    assert_allclose(below[0], row.cdf(data["both"].to_numpy()), atol=1e-6)
+    scale = fits[0].model.scales.response.scale[0]
+    assert_allclose(np.log(density / scale), row.log_density(data["both"].to_numpy()), atol=1e-6)
+
+
+def test_changes_of_the_sd_are_printed_in_percent_and_asked_for_as_effects(data):
+    fit = model_of(data).fit(seed=1, draws=200, covariance="mean-field")
+    change = 100.0 * np.expm1(fit.summary().loc[("log sigma", 1, "x"), "mean"])
+    assert f"\n  x: sd {change:+.2g}% per unit (" in str(fit)
+    ratio = bvb.effects.predictions(fit, {"x": [0.0, 1.0], "z": [0.0]}, target="sd").summary
+    assert_allclose(
+        ratio["estimate"].iloc[1] / ratio["estimate"].iloc[0], 1 + change / 100, rtol=0.02
+    )
 
 
 def test_families_and_engines_without_it_say_so(data):

@@ -10,7 +10,7 @@ from bayesvb.data.parts.gating import GATING, GATING_PART
 from bayesvb.data.parts.mean import MEAN, MEAN_PART
 from bayesvb.data.parts.sigma import LOG_SIGMA, SIGMA, SIGMA_PART
 
-__all__ = ["GATING", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "Part"]
+__all__ = ["GATING", "LABELS", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "Part"]
 
 PARTS: dict[str, Part] = {
     MEAN: MEAN_PART,
@@ -18,3 +18,6 @@ PARTS: dict[str, Part] = {
     SIGMA: SIGMA_PART,
 }
 """Parts by name. An unnamed first part of a formula is the first of these, and so on."""
+
+LABELS = {part.label: name for name, part in PARTS.items()}
+"""Names of parts by what tables of coefficients and priors call them."""

@@ -122,7 +122,8 @@ def _distances(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
     if isinstance(law, StudentMixture) and len(law.weights) > 1 and not fit.members:
         with np.errstate(divide="ignore"):
             terms = np.log(law.weights) + law.component_log_density(seen.values)
-        belongs = softmax(terms, axis=0)
+        belongs = softmax(terms, axis=0).reshape(-1, fit.core.n_components, terms.shape[1])
+        belongs = belongs.sum(axis=0)  # a component may be there at several nodes
         small = belongs.sum(axis=1) < OUTLIERS.component
         alone = belongs[small].sum(axis=0) > 0.5
         if alone.any() and not small.all():
@@ -135,7 +136,8 @@ def _cdf_of_others(
     seen: Observed, law: StudentMixture, small: Bool[np.ndarray, " experts"]
 ) -> Float[np.ndarray, " rows"]:
     """Distribution function of each row under the components that other rows have as well."""
-    weights = np.where(small[:, None], 0.0, law.weights)
+    each = np.tile(small, len(law.weights) // len(small))
+    weights = np.where(each[:, None], 0.0, law.weights)
     total = weights.sum(axis=0)
     weights = np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), law.weights)
     return np.asarray(replace(law, weights=weights).cdf(seen.values))
