@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.argument_checks import shown
 from bayesvb.data.blocks import BLOCK_ROWS, Block, Members
 from bayesvb.data.frames import columns_of, missing_rows, nearest
-from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.response_columns import coarsened, with_response_columns
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
@@ -161,13 +161,14 @@ def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
     grouping : Grouping
     """
     sizes, order, first = grouping.sizes, grouping.order, grouping.first
+    of_rows = tuple(name for name, part in PARTS.items() if not part.of_weights)
     ends = np.cumsum(sizes)
     blocks = []
     for groups in _cut(ends):
         own = rows.take(order[ends[groups.start] - sizes[groups.start] : ends[groups.stop - 1]])
         starts = np.cumsum(sizes[groups]) - sizes[groups]
         members = Members(
-            replace(own, designs=with_response_columns(own, (MEAN,)), weight=None), starts
+            replace(own, designs=with_response_columns(own, of_rows), weight=None), starts
         )
         known = rows.take(first[groups])
         designs = {part: x for part, x in known.designs.items() if part == GATING}

