@@ -169,9 +169,9 @@ def growth() -> Iterator[Row]:
     data = pd.read_csv(folder / "dutch_boys_bmi.csv").dropna()
     data["t"] = data["age"] ** 0.4
     models: dict[str, tuple[str, int, dict[str, object]]] = {
-        "K = 3": ("bmi ~ s(t)", 3, {}),
-        "K = 1": ("log(bmi) ~ s(t) | sigma(s(t))", 1, {}),
-        "K = 2": ("log(bmi) ~ s(t) | sigma(s(t))", 2, {}),
+        "K = 3": ("bmi ~ s(t, k=15)", 3, {}),
+        "K = 1": ("log(bmi) ~ s(t, k=15) | sigma(s(t))", 1, {}),
+        "K = 2": ("log(bmi) ~ s(t, k=15) | sigma(s(t))", 2, {}),
     }
     return differences(models, data, 2, 10)
 
