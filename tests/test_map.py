@@ -357,6 +357,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/studies/quantities.py": ("studies/test_sbc.py",),
     "bayesvb/studies/replication.py": ("studies/test_sbc.py",),
     "bayesvb/studies/simulated_rows.py": ("studies/test_sbc.py",),
+    "bayesvb/factors/coupled_forms.py": ("sensitivity/test_row_space.py",),
     "bayesvb/variational/descriptions.py": ("estimators/test_priors.py",),
     "bayesvb/variational/local.py": ("conformance/test_gates.py",),
     "bayesvb/variational/model.py": ("conformance/test_ascent.py",),

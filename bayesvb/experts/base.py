@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block, Members
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -138,6 +139,15 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
         With ``precision`` precisions of the prior's coefficients change too. Also returns the
         changes of ``coefficient_squares``. None where differences take its place.
+        """
+        return None
+
+    def forms(
+        self, posterior: PosteriorT, block: Block, blocks: Float[np.ndarray, "blocks entries"]
+    ) -> Forms | None:
+        """Forms of the scalars of rows, and of sums of squares of blocks of coefficients.
+
+        None where their covariances have no closed form.
         """
         return None
 

@@ -38,14 +38,17 @@ from bayesvb.experts.regression import (
     squares_in_noise,
 )
 from bayesvb.experts.row_downdate import RowDowndate
+from bayesvb.factors.coupled_forms import coupled_forms
 from bayesvb.factors.coupled_normal_gamma import (
     CommonColumns,
     CommonEffectPrior,
+    CoupledNormalGamma,
     Regressions,
 )
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
@@ -389,6 +392,17 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     ) -> Float[np.ndarray, "experts some entries"] | None:
         """In closed form, where all rows share all coefficients."""
         return posterior.statistics_covariance(some) if self.prior.operator.is_dense else None
+
+    def forms(
+        self, posterior: Regressions, block: Block, blocks: Float[np.ndarray, "blocks entries"]
+    ) -> Forms | None:
+        """In closed form, for one response, where all rows share all coefficients."""
+        if not self.draws_complete or len(block.response) != 1:
+            return None
+        rows = self.design(block).columns, block.response[0], blocks
+        if isinstance(posterior, CoupledNormalGamma):
+            return coupled_forms(posterior, *rows)
+        return posterior.forms(*rows)
 
     def expectations_along(
         self,

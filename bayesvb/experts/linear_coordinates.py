@@ -102,6 +102,12 @@ class LinearCoordinates(AbstractCoordinates):
             np.concatenate([pair.reshape(-1, n_experts, n_responses) for pair in pairs]),
         )
 
+    def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts more"]:
+        """Of sums of ``y x``, then of ``y^2``, by expert; of one response."""
+        n_experts, _, n_terms = self.law.mean.shape
+        xy, yy = np.split(self.touched(), [n_experts * n_terms], axis=1)
+        return np.concatenate([xy.reshape(-1, n_experts, n_terms), yy[..., None]], axis=2)
+
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of coefficients and precisions."""
         coefficients, precision = draws["coefficients"], draws["precision"]

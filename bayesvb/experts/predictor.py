@@ -18,6 +18,7 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -160,6 +161,14 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         places = consecutive(len(mean), [len(one) for one in features])
         scalars = tuple(RowScalars.of(*one) for one in zip(features, places, strict=True))
         return PartDerivatives(scalars, np.concatenate(places, axis=1), slopes, bends)
+
+    def forms(
+        self, posterior: Normal, block: Block, blocks: Float[np.ndarray, "blocks terms"]
+    ) -> Forms | None:
+        """In closed form, where all rows share all coefficients."""
+        if not self.prior.operator.is_complete:
+            return None
+        return posterior.forms(self.design(block).columns, blocks)
 
     def expectations_along(
         self,

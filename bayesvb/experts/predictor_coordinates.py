@@ -31,6 +31,10 @@ class PredictorCoordinates(AbstractCoordinates):
         """Additions to the linear statistics, one for each coordinate."""
         return self.vectors.perturbations()
 
+    def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts terms"]:
+        """Additions to the linear statistics of each expert."""
+        return self.vectors.linear_perturbations()
+
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]
     ) -> Float[np.ndarray, "changes coordinates"]:

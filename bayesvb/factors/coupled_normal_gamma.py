@@ -188,7 +188,7 @@ class CommonEffectPrior:
             check_gamma(shape, rate)
             step = np.log(shape / (rate * before))
             if turn:  # Newton's method: turns alone gain a digit or less each
-                through = _noise_through_common(score, covariance, explained)
+                through = noise_through_common(score, covariance, explained)
                 slope = np.eye(noise.shape[-1]) + before[..., None, :] / rate[..., None] * through
                 step = np.linalg.solve(slope, step[..., None])[..., 0]
             noise = before * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
@@ -261,7 +261,7 @@ class CommonEffectPrior:
         return found
 
 
-def _noise_through_common(
+def noise_through_common(
     score: Float[np.ndarray, "*batch experts columns"],
     covariance: Float[np.ndarray, "*batch columns columns"],
     seen: Float[np.ndarray, "*batch experts columns columns"],
@@ -542,7 +542,7 @@ class _Change:
         explicit -= 2.0 * np.einsum("kj,nj->nk", score, of_common)
         explicit += np.einsum("kij,nij->nk", among, of_middle)
         # How the rates change with tau through q(b), which closes the circle.
-        through = _noise_through_common(score, middle, among @ middle)
+        through = noise_through_common(score, middle, among @ middle)
         right = tau * (0.5 * weight / law.shape - 0.5 * explicit / rate)
         of_tau = np.linalg.solve(np.eye(len(tau)) + (tau / rate)[:, None] * through, right.T).T
         of_common = of_common + of_tau @ (score @ middle)

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma
 
+from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import digamma_excess
 
@@ -41,6 +42,24 @@ class Dirichlet:
         each = polygamma(1, self.concentration) * concentration
         total = polygamma(1, self.concentration.sum()) * concentration.sum(axis=-1, keepdims=True)
         return np.asarray(each - total)
+
+    def forms(self, n_rows: int) -> Forms:
+        """``log pi_k`` of each row, which are noise variables."""
+        units = np.eye(len(self.concentration))
+        none = np.empty((n_rows, 0))
+        vectors = tuple(
+            VectorForms(
+                own=none,
+                common=none,
+                slopes=np.zeros((1, n_rows)),
+                noise=np.tile(unit, (n_rows, 1)),
+                rows=np.arange(n_rows),
+                squares=np.empty((0, 0)),
+                statistics=unit[None],
+            )
+            for unit in units
+        )
+        return Forms(vectors=vectors, noise=self.expectations_along(units))
 
     def to_the_power(self, power: float) -> Dirichlet:
         """The law with this one's density to a power, as densities of the log odds."""

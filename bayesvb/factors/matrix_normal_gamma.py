@@ -18,6 +18,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, as_precision
+from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     effective_dof,
@@ -206,6 +207,46 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         second -= n_responses * (self.covariance @ xx @ self.covariance)
         squares = np.diagonal(second, axis1=-2, axis2=-1).sum(axis=1)
         return (0.5 * of_log, -0.5 * quadratic_weights(second), scaled, -0.5 * of_tau), squares
+
+    def forms(
+        self,
+        columns: Float[np.ndarray, "terms rows"],
+        response: Float[np.ndarray, " rows"],
+        blocks: Float[np.ndarray, "blocks terms"],
+    ) -> Forms:
+        """Expected log densities of rows and sums of squares of coefficients; one response.
+
+        With ``r = sqrt(tau) (y - x'm)`` a log density is ``log(tau) / 2 - (r - u)^2 / 2``, and a
+        square of a coefficient, times ``-tau / 2``, is that of a row ``x = e_j``, ``y = 0``.
+        """
+        tau, mean = self.expected_precision[:, 0], self.mean[:, 0]
+        squares = blocks.T if len(blocks) else np.empty((0, 0))
+        n_experts, n_squares = len(tau), len(squares)
+        rows = np.concatenate([columns.T, np.eye(len(columns))[:n_squares]])
+        target = np.pad(response, (0, n_squares))
+        weight = np.pad(np.full(len(response), 0.5), (0, n_squares))
+        vectors = []
+        for k, root in enumerate(np.linalg.cholesky(self.covariance)):
+            residual = target - rows @ mean[k]
+            noise = np.zeros((len(rows), 2 * n_experts))
+            noise[:, k], noise[:, n_experts + k] = weight / tau[k] - 0.5 * residual**2, weight
+            statistics = np.zeros((len(root) + 1, len(root) + 2 * n_experts))
+            statistics[:-1, : len(root)] = np.sqrt(tau[k]) * root
+            statistics[:, len(root) + k] = np.append(mean[k], -0.5)
+            vectors.append(
+                VectorForms(
+                    own=rows @ root,
+                    common=np.empty((len(rows), 0)),
+                    slopes=np.sqrt(tau[k]) * residual[None],
+                    noise=noise,
+                    rows=np.arange(len(response)),
+                    squares=squares,
+                    statistics=statistics,
+                )
+            )
+        of_log = polygamma(1, self.shape) - 1.0 / self.shape
+        variances = np.concatenate([tau / self.rate[:, 0], of_log])
+        return Forms(vectors=tuple(vectors), noise=np.diag(variances))
 
     def _augmented(self, response: int) -> Float[np.ndarray, "experts more"]:
         """Means of the coefficients of a response, and one."""

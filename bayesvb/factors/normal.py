@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
+from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.linalg import inverse_and_log_det, quadratic_weights, times, times_each
 from bayesvb.numerics.special import LOG_2PI
 
@@ -159,6 +160,31 @@ class Normal:
         if precision.any():
             second -= self.covariance @ precision @ self.covariance
         return -0.5 * quadratic_weights(second), shift
+
+    def forms(
+        self, columns: Float[np.ndarray, "terms rows"], blocks: Float[np.ndarray, "blocks terms"]
+    ) -> Forms:
+        """``-v^2 / 2`` and ``v`` of the predictors of rows, and ``-x_j^2 / 2`` of coefficients.
+
+        Of one vector for each predictor, with a covariance matrix each.
+        """
+        squares = blocks.T if len(blocks) else np.empty((0, 0))
+        rows = np.concatenate([columns.T, np.eye(len(columns))[: len(squares)]])
+        linear = np.pad(np.ones(columns.shape[1]), (0, len(squares)))
+        none = np.empty((len(rows), 0))
+        vectors = tuple(
+            VectorForms(
+                own=rows @ root,
+                common=none,
+                slopes=np.stack([-rows @ mean, linear]),
+                noise=none,
+                rows=np.arange(columns.shape[1]),
+                squares=squares,
+                statistics=root,
+            )
+            for mean, root in zip(self.mean, np.linalg.cholesky(self.covariance), strict=True)
+        )
+        return Forms(vectors=vectors, noise=np.empty((0, 0)))
 
     def kl(self, prior: Normal) -> float:
         """Sum over the batch of ``KL(self || prior)``; the prior broadcasts over the batch."""

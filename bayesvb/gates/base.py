@@ -15,6 +15,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -177,6 +178,15 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Derivatives of the expected log weights of these rows, in scalars of ``expectations``.
 
         None where they are not at hand: leaving rows out then takes differences of whole passes.
+        """
+        return None
+
+    def forms(
+        self, posterior: PosteriorT, block: Block, blocks: Float[np.ndarray, "blocks terms"]
+    ) -> Forms | None:
+        """Forms of the scalars of rows, and of sums of squares of blocks of coefficients.
+
+        None where their covariances have no closed form.
         """
         return None
 

@@ -16,6 +16,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, GatePrior
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import by_row
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -69,6 +70,10 @@ class SimplexCoordinates(AbstractCoordinates):
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """The contrasts: log weights are what the concentrations are multiplied by."""
         return self.contrasts
+
+    def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts 1"]:
+        """The contrasts, with one entry for each expert."""
+        return self.contrasts[:, :, None]
 
     def standard(
         self, draws: Float[np.ndarray, "draws experts"]
@@ -160,6 +165,12 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         slopes = np.broadcast_to(np.eye(n_experts)[:, :, None], (n_experts, n_experts, n_rows))
         factor = np.arange(n_experts)[None]
         return PartDerivatives((scalars,), factor, slopes, np.zeros_like(slopes))
+
+    def forms(
+        self, posterior: Dirichlet, block: Block, blocks: Float[np.ndarray, "blocks terms"]
+    ) -> Forms:
+        """Forms of expected log weights."""
+        return posterior.forms(block.n_rows)
 
     def kl(self, posterior: Dirichlet) -> float:
         """``KL(posterior || prior)``."""

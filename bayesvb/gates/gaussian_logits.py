@@ -23,6 +23,7 @@ from bayesvb.gates.drawn_logits import (
     logit_covariance_at,
 )
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.linalg import (
     lower_pairs,
     unpack,
@@ -117,6 +118,14 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         for at, own in zip(places, each, strict=True):
             found[np.ix_(at, at)] = sign[:, None] * own * sign
         return found
+
+    def forms(
+        self, posterior: LogitLaw, block: Block, blocks: Float[np.ndarray, "blocks terms"]
+    ) -> Forms | None:
+        """In closed form, where all rows share all coefficients."""
+        if not self.draws_complete:
+            return None
+        return posterior.forms(self.design(block).columns, blocks)
 
     def expectations_along(
         self,
@@ -291,6 +300,10 @@ class ContrastCoordinates(AbstractCoordinates):
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Contrasts of the tilts of single coefficients."""
         return np.asarray(self.basis.T @ self.whole.perturbations())
+
+    def linear_perturbations(self) -> Float[np.ndarray, "contrasts logits terms"]:
+        """Contrasts of those of single coefficients."""
+        return np.tensordot(self.basis.T, self.whole.linear_perturbations(), axes=1)
 
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]

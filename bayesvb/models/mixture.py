@@ -21,6 +21,7 @@ from bayesvb.experts.base import AbstractExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.reduced_mixture import ReducedMixture, reduce_mixture
@@ -194,6 +195,25 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         if experts is not None:
             return RowDerivatives.of_parts(experts, gate, responsibilities)
         return RowDerivatives.of_mixture(cast(RowScalars, linear), gate, responsibilities)
+
+    def row_forms(
+        self, posterior: MixturePosterior, block: Block
+    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+        """Those of both parts, if both have them; there are no learned precisions."""
+        return self._forms(posterior, block, (), np.empty(0))
+
+    def _forms(
+        self,
+        posterior: MixturePosterior,
+        block: Block,
+        blocks: Sequence[Float[np.ndarray, "_ _"]],
+        scale: Float[np.ndarray, " blocks"],
+    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+        """Forms of both parts with these blocks of coefficients."""
+        of_experts, of_gate = blocks or (np.empty((0, 0)),) * 2
+        experts = self.experts.forms(posterior.experts, block, of_experts)
+        gate = self.gate.forms(posterior.gate, block, of_gate)
+        return None if experts is None or gate is None else ((experts, gate), scale)
 
     def factor_covariance(
         self, posterior: MixturePosterior, kind: int, some: Int[np.ndarray, " some"]

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from scipy.linalg import block_diag
 
 from bayesvb.experts.linear import LinearStats
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.term_scales import ScaleCoordinates
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.coordinates import AbstractCoordinates, JoinedCoordinates
@@ -96,6 +97,12 @@ class ScaledCoordinates(AbstractCoordinates):
         moved = change[:, -n_blocks:][:, self.drawn]
         own = -2.0 * moved / (self.scales.posterior.mean * self.scales.spread)
         return np.concatenate([mixture, own], axis=1)
+
+    def stand_ins(
+        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates variables"]:
+        """Stand-ins of the mixture and of the drawn precisions."""
+        return np.asarray(block_diag(self.mixture.stand_ins(parts, scale), self._tilts() * scale))
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""

@@ -20,6 +20,7 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrio
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.factors.half_t import HalfTScale
 from bayesvb.gates.drawn_logits import EFFECT_SCALE
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.mixture import (
     Mixture,
@@ -389,6 +390,14 @@ class ScaledMixture(Mixture):
             of_experts = of_experts.reshape(1, -1)
         factors = (of_experts, *of_gate, (precisions + n_blocks)[:, None])
         return replace(found, factors=factors, shared=precisions, n_more=2 * n_blocks)
+
+    def row_forms(
+        self, posterior: MixturePosterior, block: Block
+    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+        """Those of the mixture, with the sums of squares of all blocks."""
+        assert isinstance(posterior, ScaledPosterior)
+        law, blocks = posterior.scales, (self.of_experts.membership, self.of_gate.membership)
+        return self._forms(posterior, block, blocks, 0.5 * np.sqrt(law.shape) / law.rate)
 
     def prior_curvature(
         self, posterior: MixturePosterior, kept: Bool[np.ndarray, " entries"]

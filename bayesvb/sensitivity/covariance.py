@@ -17,6 +17,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import Curving
 from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
 from bayesvb.sensitivity.operator import expectations_along
+from bayesvb.sensitivity.row_space import choose_row_space
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -176,13 +177,12 @@ def response_or_direction(
     if tilted is None:
         return withheld(model.without_response), None
     if isinstance(tilted, AbstractCoordinates):
-        if tilted.size * stats.to_vector().size > MOST_NUMBERS:
+        by_row = _in_row_space(model, source, stats, tilted)
+        if by_row is None and tilted.size * stats.to_vector().size > MOST_NUMBERS:
             return withheld(TOO_WIDE), None
-    by_row = None
-    if isinstance(tilted, AbstractCoordinates):
-        by_row = _by_row(model, source, stats, tilted)
-    if by_row is not None:
-        return by_row, None
+        by_row = by_row or _by_row(model, source, stats, tilted)
+        if by_row is not None:
+            return by_row, None
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
@@ -203,6 +203,19 @@ def _resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
     if not variances[0] > np.finfo(float).eps * variances[-1]:
         return withheld(UNRESOLVED, 1)
     return LinearResponse(covariance, 1)
+
+
+def _in_row_space(
+    model: Model, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
+) -> LinearResponse | None:
+    """Linear response in the space of rows; None where it takes longer, or finds no maximum."""
+    with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
+        space = choose_row_space(model, source, stats)
+        if space is not None:
+            stand_ins = tilted.stand_ins(space.parts, space.scale)
+            covariance = stand_ins @ space.covariance(space.information()) @ stand_ins.T
+            return LinearResponse(covariance, 1)
+    return None
 
 
 def _by_row(

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import abc
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.linalg import block_diag
+
+from bayesvb.linear.quadratic_forms import Forms
 
 
 class AbstractStandardCoordinates(abc.ABC):
@@ -53,6 +55,19 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         The stand-ins are uncorrelated under the posterior and have variance one, but for a small
         correlation of the noise with coefficients that components share.
         """
+
+    def linear_perturbations(self) -> Float[np.ndarray, "coordinates vectors entries"]:
+        """``perturbations`` of the statistics that are linear in each vector of coefficients.
+
+        Of a part whose ``forms`` are known; they are zero in the other statistics.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no forms")
+
+    def stand_ins(
+        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates variables"]:
+        """Combinations of variables that the stand-ins are, of a model with ``row_forms``."""
+        raise NotImplementedError(f"{type(self).__name__} has no forms")
 
     @abc.abstractmethod
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
@@ -116,6 +131,16 @@ class JoinedCoordinates(AbstractCoordinates):
         first = self.first.centre_slopes(change[:, :n_first])
         second = self.second.centre_slopes(change[:, n_first:])
         return None if first is None or second is None else np.concatenate([first, second], axis=1)
+
+    def stand_ins(
+        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates variables"]:
+        """Stand-ins of the first and of the second."""
+        each = [
+            np.tensordot(one.linear_perturbations(), forms.statistics(), axes=2)
+            for one, forms in zip((self.first, self.second), parts, strict=True)
+        ]
+        return np.asarray(block_diag(*each))
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of each touch its own statistics only."""

@@ -121,13 +121,17 @@ class LogitCoordinates(AbstractCoordinates):
 
         Each at the logit to which it belongs; effects of groups are not touched.
         """
-        n_logits, n_terms = self.law.mean.shape
-        linear = block_diag(*np.swapaxes(self.root, -1, -2))
-        linear = linear.reshape(n_logits * n_terms, n_logits, n_terms)
+        linear, n_terms = self.linear_perturbations(), self.law.mean.shape[1]
         n_effects = self.posterior.mean.shape[1] - n_terms
         linear = np.pad(linear, [(0, 0), (0, 0), (0, n_effects)])
         no_curvature = np.zeros((len(linear), *self.posterior.second_moments().shape))
         return perturbation_rows(no_curvature, linear)
+
+    def linear_perturbations(self) -> Float[np.ndarray, "coordinates logits terms"]:
+        """Columns of the root."""
+        n_logits, n_terms = self.law.mean.shape
+        roots = block_diag(*np.swapaxes(self.root, -1, -2))
+        return np.asarray(roots.reshape(n_logits * n_terms, n_logits, n_terms))
 
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]

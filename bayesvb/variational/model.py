@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
+from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
@@ -367,6 +368,16 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Derivatives of each row's part of the bound in the expected sufficient statistics.
 
         None where they are not at hand; differences of whole passes then take their place.
+        """
+        return None
+
+    def row_forms(
+        self, posterior: PosteriorT, block: Block
+    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+        """Covariances of the scalars of ``row_derivatives``, in closed form; None if there is none.
+
+        Returns the forms of each part, experts first, and standard deviations of minus half the
+        prior precisions of their sums of squares.
         """
         return None
 

@@ -1,0 +1,208 @@
+r"""Covariances of quadratic forms of Gaussian vectors, which rows of data have, without the forms.
+
+A row ``n`` adds to the statistics of a vector ``k`` a form of its predictor ``u`` centred at the
+mean: ``-u^2 / 2``, and multiples of ``u``. With ``S`` the covariance matrix of the predictors of
+all rows,
+
+.. math:: \mathrm{Cov}(u_n, u_m) = S_{nm}, \qquad
+          \mathrm{Cov}(u_n^2, u_m^2) / 4 = S_{nm}^2 / 2,
+
+and both are uncorrelated. The first part has as few dimensions as the vector, the second is a
+Hadamard square: no product of two columns is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+ENTRIES_AT_ONCE = 1 << 19
+"""Covariances of predictors that are in memory together: 4 MiB."""
+
+Columns = Float[np.ndarray, "_ columns"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class VectorForms:
+    """Forms of one vector: those of the rows, then one for each square of a coefficient.
+
+    Attributes
+    ----------
+    own, common : ndarray, shape (forms, variables)
+        Loadings of the predictors on independent standard normal variables: of this vector alone,
+        and of variables that it shares with other vectors.
+    slopes : ndarray, shape (scalars, forms)
+        Multiples of the predictor in each scalar of a row. The first has ``-u^2 / 2`` as well.
+    noise : ndarray, shape (forms, noises)
+        Loadings of the first scalar on the noise variables, which are independent of the others.
+    rows : ndarray, shape (rows,)
+        Positions of the rows; none of a vector that rows do not depend on.
+    squares : ndarray, shape (squares, blocks)
+        Sums of squares to which the last forms, one for each square, belong.
+    statistics : ndarray, shape (entries, variables)
+        Loadings of the statistics that perturbations add to, on the own variables, the common
+        and the noise variables.
+    """
+
+    own: Float[np.ndarray, "forms own"]
+    common: Float[np.ndarray, "forms common"]
+    slopes: Float[np.ndarray, "scalars forms"]
+    noise: Float[np.ndarray, "forms noises"]
+    rows: Int[np.ndarray, " rows"]
+    squares: Float[np.ndarray, "squares blocks"]
+    statistics: Float[np.ndarray, "entries all"]
+
+    def astype(self, kind: type) -> VectorForms:
+        """Loadings in another precision."""
+        names = ("own", "common", "slopes", "noise", "squares", "statistics")
+        return replace(self, **{name: getattr(self, name).astype(kind) for name in names})
+
+    def covariance_times(self, columns: Columns) -> Columns:
+        """Half the squared covariances of the predictors times columns."""
+        loadings = np.concatenate([self.own, self.common], axis=1)
+        return squares_times(loadings, loadings, columns)
+
+    def deviations(
+        self, noise: Float[np.ndarray, "noises noises"]
+    ) -> Float[np.ndarray, "scalars rows"]:
+        """Standard deviations of the scalars of the rows."""
+        n = len(self.rows)
+        variance = (self.own[:n] ** 2).sum(axis=1) + (self.common[:n] ** 2).sum(axis=1)
+        found = self.slopes[:, :n] ** 2 * variance
+        found[0] += 0.5 * variance**2 + ((self.noise[:n] @ noise) * self.noise[:n]).sum(axis=1)
+        return np.asarray(np.sqrt(found))
+
+    def restricted(self, kept: Bool[np.ndarray, " rows"]) -> VectorForms:
+        """Forms of some of the rows, and all squares."""
+        forms = np.append(kept, np.ones(len(self.squares), dtype=bool))
+        return replace(
+            self,
+            own=self.own[forms],
+            common=self.common[forms],
+            slopes=self.slopes[:, forms],
+            noise=self.noise[forms],
+            rows=self.rows[kept],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Forms:
+    """Forms of the vectors of one part of a model: its experts, or its gate.
+
+    Attributes
+    ----------
+    vectors : tuple of VectorForms
+        Those with rows come first.
+    noise : ndarray, shape (noises, noises)
+        Covariance of the noise variables.
+    """
+
+    vectors: tuple[VectorForms, ...]
+    noise: Float[np.ndarray, "noises noises"]
+
+    def astype(self, kind: type) -> Forms:
+        """Loadings in another precision."""
+        vectors = tuple(vector.astype(kind) for vector in self.vectors)
+        return Forms(vectors=vectors, noise=self.noise.astype(kind))
+
+    @property
+    def with_rows(self) -> tuple[VectorForms, ...]:
+        """Vectors that rows have forms of."""
+        return tuple(vector for vector in self.vectors if len(vector.statistics))
+
+    def restricted(self, kept: Sequence[Bool[np.ndarray, " rows"]]) -> Forms:
+        """Forms of some of the rows, others of each vector."""
+        n = len(kept)
+        own = [v.restricted(rows) for v, rows in zip(self.vectors[:n], kept, strict=True)]
+        return replace(self, vectors=(*own, *self.vectors[n:]))
+
+    @property
+    def n_blocks(self) -> int:
+        """Number of sums of squares."""
+        return int(self.vectors[0].squares.shape[1])
+
+    @property
+    def n_common(self) -> int:
+        """Number of variables that vectors share."""
+        return int(self.vectors[0].common.shape[1])
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables: of each vector, common, of the noise."""
+        own = sum(vector.own.shape[1] for vector in self.vectors)
+        return int(own) + self.n_common + len(self.noise)
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "variables variables"]:
+        """Covariance of all variables, the identity but for the noise."""
+        found = np.eye(self.n_variables)
+        first = len(found) - len(self.noise)
+        found[first:, first:] = self.noise
+        return found
+
+    def squares_times(self, columns: Sequence[Columns]) -> list[Columns]:
+        """Covariance of the forms ``-u^2 / 2`` of all vectors times columns, one array for each."""
+        found = [v.covariance_times(c) for v, c in zip(self.vectors, columns, strict=True)]
+        if self.n_common:
+            for k, one in enumerate(self.vectors):
+                for j, other in enumerate(self.vectors):
+                    if j != k:
+                        found[k] += squares_times(one.common, other.common, columns[j])
+        return found
+
+    def loaded(
+        self, first: Sequence[Columns], linear: Sequence[Columns]
+    ) -> Float[np.ndarray, "variables columns"]:
+        """Sum over forms of loadings times columns, of the first scalars and of predictors."""
+        pairs = list(zip(self.vectors, linear, strict=True))
+        own = [vector.own.T @ c for vector, c in pairs]
+        common = sum(vector.common.T @ c for vector, c in pairs)
+        noise = sum(v.noise.T @ c for v, c in zip(self.vectors, first, strict=True))
+        return np.concatenate([*own, common, noise])
+
+    def predicted(
+        self, variables: Float[np.ndarray, "variables columns"]
+    ) -> tuple[list[Columns], list[Columns]]:
+        """Predictors of all forms at values of the variables, and the effects of the noise."""
+        sizes = np.cumsum([vector.own.shape[1] for vector in self.vectors] + [self.n_common])
+        *own, common, noise = np.split(variables, sizes)
+        predictors = [v.own @ z + v.common @ common for v, z in zip(self.vectors, own, strict=True)]
+        return predictors, [vector.noise @ noise for vector in self.vectors]
+
+    def statistics(self) -> Float[np.ndarray, "vectors entries variables"]:
+        """Loadings of the statistics of every vector with rows, on all variables."""
+        with_rows = self.with_rows
+        n_own, n_shared = with_rows[0].own.shape[1], self.n_common + len(self.noise)
+        found = np.zeros((len(with_rows), len(with_rows[0].statistics), self.n_variables))
+        for k, vector in enumerate(with_rows):
+            found[k, :, k * n_own : (k + 1) * n_own] = vector.statistics[:, :n_own]
+            found[k, :, self.n_variables - n_shared :] = vector.statistics[:, n_own:]
+        return found
+
+
+def squares_times(
+    left: Float[np.ndarray, "left variables"],
+    right: Float[np.ndarray, "right variables"],
+    columns: Float[np.ndarray, "right columns"],
+) -> Float[np.ndarray, "left columns"]:
+    """Half the squared covariances of predictors, given by their loadings, times columns.
+
+    Examples
+    --------
+    >>> one = np.array([[1.0, 0.0], [0.6, 0.8]])
+    >>> squares_times(one, one, np.eye(2))
+    array([[0.5 , 0.18],
+           [0.18, 0.5 ]])
+    """
+    found = np.zeros((len(left), columns.shape[1]), dtype=columns.dtype)
+    together = max(ENTRIES_AT_ONCE // max(len(right), 1), 1)
+    for start in range(0, len(left) if left.shape[1] else 0, together):
+        rows = slice(start, start + together)
+        spread = left[rows] @ right.T
+        spread *= spread
+        found[rows] = spread @ columns
+    found *= 0.5
+    return found

@@ -1,0 +1,372 @@
+r"""Second derivatives and covariances of the scalars of rows, and equations in their space.
+
+``F' = B D B' V`` couples parameters through the scalars of the rows only, ``B`` their features and
+``D`` the second derivatives of the ELBO in them. Where coefficients are Gaussian given the noise,
+the covariance of the scalars is
+
+.. math:: B' V B = L \Gamma L' + Q,
+
+``L`` the loadings of the scalars on variables as few as the coefficients, and ``Q`` Hadamard
+squares of covariances of predictors. No product of two columns is made. By Woodbury's identity
+
+.. math:: (D^{-1} - B' V B)^{-1} = P + P L (\Gamma^{-1} - L' P L)^{-1} L' P, \qquad
+          P = (D^{-1} - Q)^{-1},
+
+and ``P`` takes a few steps of conjugate gradients, as ``Q`` is small: second moments of
+coefficients depend on the memberships little.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.linalg import block_diag
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.linear.quadratic_forms import Columns, Forms
+from bayesvb.sensitivity.curvature import derivatives_of_rows
+from bayesvb.sensitivity.operator import Model
+from bayesvb.variational.row_derivatives import RowDerivatives
+from bayesvb.variational.shared_response import FLATTEST
+
+ACCURATE = 1e-6
+"""Last gain of the quadratic form of a variable that conjugate gradients may make.
+
+The variance of a variable under the posterior is one. With 50 columns and five components each
+step divides gains by about 400, and covariances are within 5e-7 standard deviations.
+"""
+
+MOST_STEPS = 50
+"""Steps of conjugate gradients; four are usual."""
+
+NEGLIGIBLE = 1e-10
+"""Second derivative, in standard deviations of the scalars, below which a row is not in a vector's
+forms: rows that certainly belong to other components, a third of them in the benchmark."""
+
+COLUMNS_AT_ONCE = 128
+"""Variables that are solved for together; there are about eight arrays of their scalars."""
+
+
+MOST_DENSE = 5_000
+"""Statistics that answer up to which ``I - F'`` is factorised, which takes the cube of them."""
+
+LONGER = 2
+"""Scalars of all rows, relative to statistics, up to which their space takes less time.
+
+With 50 columns, five components and 1,000 rows they are level and it takes half the time; beyond,
+its time grows with the square of the rows.
+"""
+
+
+class NoMaximum(np.linalg.LinAlgError):
+    """The ELBO is not concave at the fit."""
+
+
+@dataclass(frozen=True)
+class Scalars:
+    """Values of the scalars of all rows and of the prior.
+
+    Attributes
+    ----------
+    rows : ndarray, shape (rows, scalars, columns)
+        Those that have a square come first, and may be alone.
+    squares, precisions : ndarray, shape (blocks, columns)
+        Of sums of squares of coefficients, and of their prior precisions.
+    """
+
+    rows: Float[np.ndarray, "rows scalars columns"]
+    squares: Float[np.ndarray, "blocks columns"]
+    precisions: Float[np.ndarray, "blocks columns"]
+
+    def astype(self, kind: type) -> Scalars:
+        """Values in another precision."""
+        each = (self.rows, self.squares, self.precisions)
+        return Scalars(*(values.astype(kind, copy=False) for values in each))
+
+
+@dataclass(frozen=True)
+class RowSpace:
+    """Second derivatives ``D`` and the covariance ``L Gamma L' + Q`` of the scalars of a fit.
+
+    Attributes
+    ----------
+    parts : tuple of Forms
+        Of the experts and of the gate.
+    hessian : ndarray, shape (rows, scalars, scalars)
+        By case weight.
+    scale : ndarray, shape (blocks,)
+        Standard deviations of minus half the prior precisions.
+    """
+
+    parts: tuple[Forms, ...]
+    hessian: Float[np.ndarray, "rows scalars scalars"]
+    scale: Float[np.ndarray, " blocks"]
+
+    @classmethod
+    def from_rows(cls, model: Model, posterior: Any, block: Block) -> RowSpace | None:
+        """Row space of these rows; None where covariances have no closed form."""
+        forms = model.row_forms(posterior, block)
+        if forms is None:
+            return None
+        known: RowDerivatives = derivatives_of_rows(model, posterior, block)
+        hessian = known.hessian if block.weight is None else known.hessian * block.weight
+        order = scalar_order(forms[0])
+        whole = cls(forms[0], np.ascontiguousarray(hessian[np.ix_(order, order)].T), forms[1])
+        return whole.restricted()
+
+    def astype(self, kind: type) -> RowSpace:
+        """Derivatives and loadings in another precision."""
+        parts = tuple(part.astype(kind) for part in self.parts)
+        return RowSpace(parts, self.hessian.astype(kind), self.scale.astype(kind))
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(self.hessian)
+
+    @cached_property
+    def slots(self) -> list[Int[np.ndarray, "kinds vectors"]]:
+        """Positions of the scalars of each part, by kind and vector."""
+        return scalar_slots(self.parts)
+
+    @property
+    def n_quadratic(self) -> int:
+        """Scalars of a row that have a square."""
+        return sum(slots.shape[1] for slots in self.slots)
+
+    @cached_property
+    def blocks(self) -> list[slice]:
+        """Sums of squares of each part."""
+        return _slices([part.n_blocks for part in self.parts])
+
+    @cached_property
+    def places(self) -> list[slice]:
+        """Variables of each part, then those of the prior precisions."""
+        return _slices([*(part.n_variables for part in self.parts), len(self.scale)])
+
+    @property
+    def n_variables(self) -> int:
+        """Number of variables."""
+        return int(self.places[-1].stop)
+
+    def restricted(self) -> RowSpace:
+        """Without the forms of rows whose second derivatives are negligible."""
+        deviations = np.ones(self.hessian.shape[:2])
+        for part, slots in zip(self.parts, self.slots, strict=True):
+            for k, vector in enumerate(part.with_rows):
+                deviations[:, slots[:, k]] = vector.deviations(part.noise).T
+        bend = np.abs(self.hessian) * deviations[:, :, None] * deviations[:, None, :]
+        kept = bend.max(axis=2) > NEGLIGIBLE
+        parts = [
+            part.restricted([kept[:, own].any(axis=1) for own in slots.T])
+            for part, slots in zip(self.parts, self.slots, strict=True)
+        ]
+        return RowSpace(tuple(parts), self.hessian, self.scale)
+
+    def zeros(self, n_scalars: int, n_columns: int) -> Scalars:
+        """Scalars that are zero."""
+        kind = self.hessian.dtype
+        squares, precisions = np.zeros((2, len(self.scale), n_columns), dtype=kind)
+        rows = np.zeros((self.n_rows, n_scalars, n_columns), dtype=kind)
+        return Scalars(rows, squares, precisions)
+
+    def _firsts(self, values: Scalars, number: int) -> list[Columns]:
+        """First scalars of every vector of a part: those of its rows, then of its squares."""
+        part, squares = self.parts[number], values.squares[self.blocks[number]]
+        slots = [*self.slots[number][0], *[0] * (len(part.vectors) - len(part.with_rows))]
+        return [
+            np.concatenate([values.rows[vector.rows, slot], vector.squares @ squares])
+            for vector, slot in zip(part.vectors, slots, strict=True)
+        ]
+
+    def _collect(self, found: Scalars, number: int, firsts: Sequence[Columns]) -> None:
+        """Fill in the first scalars of a part, the transpose of ``_firsts``."""
+        part, squares = self.parts[number], found.squares[self.blocks[number]]
+        for vector, own in zip(part.vectors, firsts, strict=True):
+            squares += vector.squares.T @ own[len(vector.rows) :]
+        for vector, own, slot in zip(part.with_rows, firsts, self.slots[number][0], strict=False):
+            found.rows[vector.rows, slot] = own[: len(vector.rows)]
+
+    def loaded(self, values: Scalars) -> Float[np.ndarray, "variables columns"]:
+        """``L'`` times each column."""
+        found = []
+        for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
+            firsts = self._firsts(values, number)
+            linear = [v.slopes[0][:, None] * c for v, c in zip(part.vectors, firsts, strict=True)]
+            for kind in range(1, len(slots)):
+                for vector, own, slot in zip(part.with_rows, linear, slots[kind], strict=True):
+                    n = len(vector.rows)
+                    own[:n] += vector.slopes[kind, :n, None] * values.rows[vector.rows, slot]
+            found.append(part.loaded(firsts, linear))
+        return np.concatenate([*found, self.scale[:, None] * values.precisions])
+
+    def loadings(self, variables: Float[np.ndarray, "variables columns"]) -> Scalars:
+        """``L`` times each column."""
+        found = self.zeros(self.hessian.shape[1], variables.shape[1])
+        for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
+            predictors, noises = part.predicted(variables[self.places[number]])
+            each = zip(part.vectors, predictors, noises, strict=True)
+            self._collect(found, number, [v.slopes[0][:, None] * u + e for v, u, e in each])
+            for kind in range(1, len(slots)):
+                for vector, own, slot in zip(part.with_rows, predictors, slots[kind], strict=True):
+                    n = len(vector.rows)
+                    found.rows[vector.rows, slot] = vector.slopes[kind, :n, None] * own[:n]
+        found.precisions[:] = self.scale[:, None] * variables[self.places[-1]]
+        return found
+
+    def bent(self, values: Scalars) -> Scalars:
+        """``D`` times each column.
+
+        The prior has the product of a sum of squares and minus half its precision.
+        """
+        squares, precisions = -2.0 * values.precisions, -2.0 * values.squares
+        return Scalars(self.hessian @ values.rows, squares, precisions)
+
+    def squares_times(self, columns: Columns) -> Columns:
+        """``Q`` times each column, of scalars that have a square, on one axis."""
+        values, found = self.quadratic(columns), np.zeros_like(columns)
+        into = self.quadratic(found)
+        for number, part in enumerate(self.parts):
+            self._collect(into, number, part.squares_times(self._firsts(values, number)))
+        return found
+
+    def quadratic(self, columns: Columns) -> Scalars:
+        """Scalars that have a square, from one axis: of all rows, then sums of squares."""
+        n, (_, n_columns) = self.n_rows * self.n_quadratic, columns.shape
+        rows = columns[:n].reshape(self.n_rows, self.n_quadratic, n_columns)
+        return Scalars(rows, columns[n:], np.zeros_like(columns[n:]))
+
+    def bent_quadratic(self, values: Scalars) -> Columns:
+        """``D`` times each column, of the scalars that have a square, on one axis."""
+        n_given, n_columns = values.rows.shape[1:]
+        rows = self.hessian[:, : self.n_quadratic, :n_given] @ values.rows
+        return np.concatenate([rows.reshape(-1, n_columns), -2.0 * values.precisions])
+
+    def moved(self, values: Scalars, columns: Columns) -> Scalars:
+        """Add columns of the scalars that have a square."""
+        more, rows = self.quadratic(columns), values.rows.copy()
+        rows[:, : self.n_quadratic] += more.rows
+        return Scalars(rows, values.squares + more.squares, values.precisions)
+
+    def solve(self, values: Scalars, accurate: float, *, relative: bool = False) -> Columns:
+        """Solve ``(I - D Q) x = D v`` for each column ``v``; ``P v`` is ``D (v + Q x)``.
+
+        Conjugate gradients in the inner product ``u' Q v``, in which ``I - D Q`` is self-adjoint.
+
+        Parameters
+        ----------
+        values : Scalars
+        accurate : float
+            Last gain of ``v' D Q x`` at which to stop.
+        relative : bool
+            Whether that is a part of the first gain.
+
+        Raises
+        ------
+        NoMaximum
+        """
+        rest = self.bent_quadratic(values)
+        metric, found = self.squares_times(rest), np.zeros_like(rest)
+        step, step_metric, length = rest.copy(), metric, np.einsum("ij,ij->j", rest, metric)
+        last = accurate * (length if relative else np.ones_like(length))
+        for _ in range(MOST_STEPS):
+            image = step - self.bent_quadratic(self.quadratic(step_metric))
+            bend = np.einsum("ij,ij->j", step_metric, image)
+            if (bend < -last).any():
+                break
+            size = np.divide(length, bend, out=np.zeros_like(bend), where=bend > 0.0)
+            found += size * step
+            if (size * length <= last).all():
+                return found
+            rest -= size * image
+            metric, before = self.squares_times(rest), length
+            length = np.einsum("ij,ij->j", rest, metric)
+            ratio = np.divide(length, before, out=np.zeros_like(before), where=before > 0.0)
+            step, step_metric = ratio * step + rest, ratio * step_metric + metric
+        raise NoMaximum("the ELBO is not concave in the second moments of coefficients")
+
+    def information(self) -> Float[np.ndarray, "variables variables"]:
+        """``L' P L``, which rows and prior add to the precision of the variables.
+
+        Solutions are found in single precision, which halves the time. With their residuals, in
+        double precision, their errors count to second order only.
+        """
+        single, size = self.astype(np.float32), self.n_quadratic * self.n_rows + len(self.scale)
+        products, residuals = np.empty((2, size, self.n_variables), dtype=np.float32)
+        found = np.empty((self.n_variables, self.n_variables))
+        for start in range(0, self.n_variables, COLUMNS_AT_ONCE):
+            some = slice(start, start + COLUMNS_AT_ONCE)
+            loadings = self.loadings(np.eye(self.n_variables)[:, some])
+            solution = single.solve(loadings.astype(np.float32), ACCURATE).astype(np.float64)
+            product = self.squares_times(solution)
+            moved = self.moved(loadings, product)
+            found[:, some] = self.loaded(self.bent(moved))
+            products[:, some], residuals[:, some] = product, self.bent_quadratic(moved) - solution
+        found += products.T @ residuals
+        return np.asarray(0.5 * (found + found.T))
+
+    def covariance(
+        self, information: Float[np.ndarray, "variables variables"]
+    ) -> Float[np.ndarray, "variables variables"]:
+        """``(Gamma^-1 - L' P L)^-1``: linear-response covariance of the variables.
+
+        Raises
+        ------
+        NoMaximum
+        """
+        own = [np.linalg.cholesky(part.covariance) for part in self.parts]
+        root = block_diag(*own, np.eye(len(self.scale)))
+        inner = np.eye(len(root)) - root.T @ information @ root
+        try:
+            np.linalg.cholesky(inner - FLATTEST * np.eye(len(root)))
+        except np.linalg.LinAlgError:
+            raise NoMaximum("the ELBO is not concave in the coefficients") from None
+        found = root @ np.linalg.solve(inner, root.T)
+        return np.asarray(0.5 * (found + found.T))
+
+
+def choose_row_space(
+    model: Model, source: AbstractSource, stats: SufficientStats
+) -> RowSpace | None:
+    """Row space of a fit where it takes less time than the space of statistics; else None.
+
+    Products in it take the square of the rows, in the other the rows times the statistics.
+    """
+    n_entries = stats.to_vector().size
+    if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.rows_stand_for_others):
+        return None
+    posterior = model.update(stats)
+    first = model.row_derivatives(posterior, source.take(np.arange(1)))
+    if first is None or source.n_rows * len(first.gradient) > LONGER * n_entries:
+        return None
+    return RowSpace.from_rows(model, posterior, source.take(np.arange(source.n_rows)))
+
+
+def scalar_slots(parts: Sequence[Forms]) -> list[Int[np.ndarray, "kinds vectors"]]:
+    """Positions of the scalars of each part: first scalars of all parts, then the others."""
+    shapes = [(len(part.vectors[0].slopes), len(part.with_rows)) for part in parts]
+    first, later = 0, sum(vectors for _, vectors in shapes)
+    found = []
+    for kinds, vectors in shapes:
+        more = later + np.arange((kinds - 1) * vectors).reshape(kinds - 1, vectors)
+        found.append(np.concatenate([first + np.arange(vectors)[None], more]))
+        first, later = first + vectors, later + more.size
+    return found
+
+
+def scalar_order(parts: Sequence[Forms]) -> Int[np.ndarray, " scalars"]:
+    """Numbers, among the scalars of ``RowDerivatives``, in the order of ``scalar_slots``."""
+    return np.argsort(np.concatenate([slots.ravel() for slots in scalar_slots(parts)]))
+
+
+def _slices(sizes: Sequence[int]) -> list[slice]:
+    """Consecutive slices of these sizes."""
+    return [slice(int(start), int(stop)) for start, stop in pairwise(np.cumsum([0, *sizes]))]

@@ -1,0 +1,143 @@
+"""The space of rows: covariances without statistics, the dense solution, saddle points, choice."""
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy.linalg import block_diag
+
+import bayesvb as bvb
+from bayesvb.sensitivity import row_space, solvers
+from bayesvb.sensitivity.covariance import linear_response
+from bayesvb.sensitivity.operator import expectations_along
+from bayesvb.sensitivity.row_space import NoMaximum, RowSpace, Scalars, scalar_order
+
+CASES = {
+    "softmax": ("y ~ a + b | s", 3, {}),
+    "sticks": ("y ~ a + b | s", 2, {"gate": "stick-breaking"}),
+    "constant weights": ("y ~ a + b", 2, {"gate": "dirichlet"}),
+    "fixed scales": ("y ~ a + b | s", 2, {"priors": bvb.Priors(scales="fixed")}),
+    "learned scales": ("y ~ a + b | s", 3, {"priors": bvb.Priors(scales="learned")}),
+    "classes": ("w ~ a + b | s", 2, {"family": "bernoulli"}),
+    "counts": ("n ~ a | s", 2, {"family": "poisson"}),
+}
+QUICK = ("softmax", "sticks", "constant weights", "classes")
+
+
+@cache
+def fit_of(name):
+    """A fit of few rows with case weights, not at a maximum in all cases."""
+    formula, n_components, options = CASES[name]
+    rng = np.random.default_rng(5)
+    data = pd.DataFrame(rng.normal(size=(30, 3)), columns=["a", "b", "s"])
+    data["y"] = data["a"] - data["b"] * np.sign(data["s"]) + 0.3 * rng.normal(size=30)
+    data["w"], data["n"] = (data["y"] > 0).astype(int), rng.poisson(np.exp(0.5 * data["a"]))
+    weights = np.linspace(0.5, 1.5, 30)
+    model = bvb.DensityRegression(
+        formula, data, n_components=n_components, weights=weights, **options
+    )
+    return model.fit(seed=1, restarts=1, draws=25, covariance="mean-field")
+
+
+def rows_of(fit):
+    """Row space of a fit, and what it is made of."""
+    core, block = fit.core, fit.model.source.take(np.arange(30))
+    posterior = core.update(fit.stats)
+    return RowSpace.from_rows(core, posterior, block), core.row_derivatives(posterior, block)
+
+
+def features(space, known):
+    """``B``: what each scalar adds to the statistics, in the order of the flattened scalars."""
+    rows = np.zeros((30, len(known.gradient), known.n_entries))
+    each = [(one.features, entries) for one in known.scalars for entries in one.entries]
+    for number, scalar in enumerate(scalar_order(space.parts)):
+        values, entries = each[scalar]
+        rows[:, number, entries] = values.T
+    prior = np.eye(known.n_entries)[known.n_entries - known.n_more :]
+    return np.concatenate([rows.reshape(-1, known.n_entries), prior])
+
+
+def flat(scalars):
+    rows = scalars.rows.reshape(-1, scalars.rows.shape[2])
+    return np.concatenate([rows, scalars.squares, scalars.precisions])
+
+
+def dense_parts(space):
+    """``L``, ``Gamma`` and ``Q`` as matrices."""
+    loadings = flat(space.loadings(np.eye(space.n_variables)))
+    gamma = block_diag(*(part.covariance for part in space.parts), np.eye(len(space.scale)))
+    size = 30 * space.n_quadratic + len(space.scale)
+    product = space.quadratic(space.squares_times(np.eye(size)))
+    squares = np.zeros((30, space.hessian.shape[1], size))
+    squares[:, : space.n_quadratic] = product.rows
+    found = flat(Scalars(squares, product.squares, product.precisions))
+    whole, n_blocks = np.zeros((len(found),) * 2), len(space.scale)
+    kept = np.arange(30 * space.hessian.shape[1]).reshape(30, -1)[:, : space.n_quadratic]
+    whole[:, np.append(kept, len(found) - 2 * n_blocks + np.arange(n_blocks))] = found
+    return loadings, gamma, whole
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.quick(name=QUICK)
+def test_covariances_of_scalars_are_those_of_the_statistics(name, monkeypatch):
+    monkeypatch.setattr(row_space, "NEGLIGIBLE", -1.0)
+    fit = fit_of(name)
+    space, known = rows_of(fit)
+    of_rows = features(space, known)
+    loadings, gamma, squares = dense_parts(space)
+    posterior = fit.core.update(fit.stats)
+    metric = expectations_along(fit.core, fit.stats, posterior, of_rows)
+    expected = metric @ of_rows.T
+    found = loadings @ gamma @ loadings.T + squares
+    assert_allclose(found, expected, rtol=0, atol=1e-11 * np.abs(expected).max())
+    coordinates = fit.core.coordinates(posterior)
+    stand_ins = coordinates.stand_ins(space.parts, space.scale) @ gamma @ loadings.T
+    assert_allclose(stand_ins, coordinates.perturbations() @ metric.T, atol=1e-9)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.quick(name=QUICK)
+def test_linear_response_is_that_of_the_dense_solver(name, monkeypatch):
+    monkeypatch.setattr(row_space, "ACCURATE", 1e-10)
+    fit, source = fit_of(name), fit_of(name).model.source
+    coordinates = fit.core.coordinates(fit.core.update(fit.stats))
+    dense, tilts = solvers.choose_solver(fit.core, source, fit.stats), coordinates.perturbations()
+    along = expectations_along(fit.core, fit.stats, fit.core.update(fit.stats), tilts)
+    expected = along @ dense.solve(tilts).T
+    space, _ = rows_of(fit)
+    stand_ins = coordinates.stand_ins(space.parts, space.scale)
+    information = space.information()
+    assert_allclose(information, information.T, rtol=0, atol=0)
+    found = stand_ins @ space.covariance(information) @ stand_ins.T
+    assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("factor", [5.0, 500.0])
+def test_a_saddle_point_has_no_linear_response(factor):
+    space, _ = rows_of(fit_of("softmax"))
+    bent = replace(space, hessian=factor * np.abs(space.hessian))
+    with pytest.raises(NoMaximum):
+        bent.covariance(bent.information())
+
+
+def test_rows_in_no_component_but_one_are_left_out():
+    space, _ = rows_of(fit_of("softmax"))
+    n_rows = [len(vector.rows) for vector in space.parts[0].with_rows]
+    assert min(n_rows) < 30 and space.parts[0].n_blocks > 0
+
+
+def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
+    fit = fit_of("softmax")
+    arguments = fit.core, fit.model.source, fit.stats
+    assert row_space.choose_row_space(*arguments) is None
+    expected = linear_response(*arguments)
+    monkeypatch.setattr(row_space, "MOST_DENSE", 10)
+    monkeypatch.setattr(row_space, "LONGER", 1)
+    assert row_space.choose_row_space(*arguments) is None
+    monkeypatch.setattr(row_space, "LONGER", 100)
+    found = linear_response(*arguments)
+    assert found.n_iter == 1 < expected.n_iter and found.failure is None
+    assert_allclose(found.covariance, expected.covariance, atol=1e-5)
