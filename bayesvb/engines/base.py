@@ -68,6 +68,8 @@ class Budget:
         has only begun.
     memory : int
         Earlier sweeps from which an extrapolation is made; with zero, the last two.
+    floor : float
+        ELBO of other runs: a run that cannot be expected to come near it may end, not converged.
     """
 
     tol: float = 1e-3
@@ -79,6 +81,7 @@ class Budget:
     per_row: float = 0.0
     least: int = 0
     memory: int = 0
+    floor: float = -np.inf
 
     def over(self, total_weight: float) -> Budget:
         """The same with the tolerance for rows with these case weights in all."""

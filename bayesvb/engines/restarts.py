@@ -48,6 +48,9 @@ LEAST_PASSES = 40
 FURTHER_PASSES = 200
 """Passes, about, that those which count go on for."""
 
+RIVAL = 2.0
+"""Nats below the best ELBO from which a run need not converge: no rival of the best."""
+
 FEW_OF = 8
 """Of so many runs the last start from few components with rows, of models that ask for it."""
 
@@ -226,9 +229,9 @@ def search(
     is_ranked = len(initialisations) > 1 or screened is not source
     coarse = rough or (engine.maximises_bound and is_ranked)
     first = _rough(budget, screened.total_weight) if coarse else budget
-    runs, interrupted = _runs(
-        initialisations, _Task(engine, screened, first, streams.branch()), streams, progress
-    )
+    task = _Task(engine, screened, first, streams.branch())
+    compared = coarse and not rough
+    runs, interrupted = _runs(initialisations, task, streams, progress, compared=compared)
     best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
     found = RestartSearch(
         tuple(runs), best, runs[best].ascent, screened, engine, streams, interrupted
@@ -324,28 +327,51 @@ def _runs(
     each: _Task,
     streams: Streams,
     progress: ProgressCallback | None,
+    *,
+    compared: bool,
 ) -> tuple[list[Restart], bool]:
     """The runs in their order, and whether Ctrl-C came: then those that have a bound.
 
-    It goes through where none has.
+    It goes through where none has. If they are ``compared``, runs that cannot come near the best
+    of the first ones end early: the same ones whatever runs at the same time.
     """
 
-    def run(number: int, told: ProgressCallback | None) -> Restart:
+    def run(number: int, floor: float, told: ProgressCallback | None) -> Restart:
         start = initialisations[number].partition(each.source, streams.start(number))
         task = each.watched(told, _branch(streams, number), number)
+        task = replace(task, budget=replace(task.budget, floor=floor))
         return task.run(initialisations[number], start)
 
-    tasks = [partial(run, number) for number in range(len(initialisations))]
-    places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)
-    runs: list[Restart] = []
+    found: dict[int, Restart] = {}
+    numbers = range(len(initialisations))
+    first = _first_runs(initialisations) if compared else list(numbers)
     try:
-        for number, found in enumerate(side_by_side(tasks, places, progress, last=_ended)):
-            runs.append(replace(found, model=initialisations[number].model))
+        for stage in (first, [number for number in numbers if number not in first]):
+            tasks = [partial(run, number, _floor(found.values())) for number in stage]
+            places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)
+            ended = side_by_side(tasks, places, progress, last=_ended)
+            for number, one in zip(stage, ended, strict=True):
+                found[number] = replace(one, model=initialisations[number].model)
     except KeyboardInterrupt:  # after the last of them as well
-        if not runs:
+        if not found:
             raise
-        return runs, True
-    return runs, runs[-1].ascent.interrupted
+        return [found[number] for number in sorted(found)], True
+    runs = [found[number] for number in numbers]
+    return runs, any(map(_ended, runs))
+
+
+def _first_runs(initialisations: Sequence[_Initialisation]) -> list[int]:
+    """Numbers of two different kinds of runs, from few components if that is among them."""
+    few = [at for at, one in enumerate(initialisations) if one.start in FEW_COMPONENTS]
+    return [0, *(few or range(1, len(initialisations)))][:2]
+
+
+def _floor(runs: Iterable[Restart]) -> float:
+    """ELBO from which a further run counts, if it is the ELBO that runs are ranked by."""
+    ranked = [(run.score, run.ascent.bound) for run in runs]
+    if not ranked or any(score != bound for score, bound in ranked):
+        return -np.inf
+    return max(ranked)[1] - RIVAL
 
 
 def _ended(run: Restart) -> bool:

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from bayesvb.engines.traces import number_before
-from bayesvb.results.checks.computation import bounds_of
+from bayesvb.results.checks.computation import bounds_of, n_runs
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.printing import interval_line
@@ -53,7 +53,7 @@ def summary(fit: AbstractFit) -> Summary:
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
-        "n_restarts": len(bounds),
+        "n_restarts": n_runs(fit),
         "n_near": near,
         "combined": len(fit.parts) if combines(fit) else None,
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),

@@ -11,7 +11,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.data.statistics import BoundGap
 from bayesvb.engines import restarts as engine
 from bayesvb.engines.base import Budget, EngineResult
-from bayesvb.engines.cavi import ROUNDING, Cavi, cavi
+from bayesvb.engines.cavi import HOPELESS_PASSES, ROUNDING, Cavi, cavi
 from bayesvb.engines.partitions import STARTS
 from bayesvb.engines.restarts import search
 from bayesvb.errors import ConvergenceWarning
@@ -80,6 +80,33 @@ def test_a_single_start_is_ranked_with_none_and_meets_the_tolerance_itself(regim
     found = searched(model(regimes), 1, tol=0.1)
     assert [budget.tol for budget in budgets] == [0.1]
     assert found.final is found.runs[0].ascent
+
+
+@pytest.mark.parametrize("rough", [False, True])
+def test_runs_that_cannot_reach_the_first_two_end_early(regimes, monkeypatch, rough):
+    floors, bounds = [], []
+
+    def noted(self, model, source, start, budget, streams):
+        found = cavi(model, source, start, tol=0.1, max_iter=6)
+        floors.append(budget.floor)
+        bounds.append(found.bound)
+        return found
+
+    monkeypatch.setattr(Cavi, "run", noted)
+    searched(model(regimes), 4, rough=rough)
+    compared = [-np.inf] * 2 + [max(bounds[:2]) - engine.RIVAL] * 2
+    assert floors[:4] == ([-np.inf] * 4 if rough else compared)
+
+
+def test_an_elbo_out_of_reach_ends_a_run(regimes):
+    fitted = model(regimes, n_components=4)
+    started = searched(fitted, 1, max_iter=1, rough=True).runs[0].ascent
+    ended = cavi(fitted.core, fitted.source, started.stats, tol=0.0, floor=started.bound + 1e9)
+    assert HOPELESS_PASSES <= ended.n_iter <= HOPELESS_PASSES + 2
+    assert not ended.converged
+    known = cavi(fitted.core, fitted.source, started.stats, tol=1e-3)
+    near = cavi(fitted.core, fitted.source, started.stats, tol=1e-3, floor=known.bound - 1.0)
+    assert_array_equal(near.trace, known.trace)
 
 
 def test_the_table_has_a_row_per_restart(regimes_fit):

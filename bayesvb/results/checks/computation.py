@@ -159,10 +159,15 @@ def _regimes(fit: AbstractFit) -> list[Check]:
 
 
 def bounds_of(fit: AbstractFit) -> Float[np.ndarray, " runs"]:
-    """Bounds of restarts that have a maximum, of the larger model where components were pruned."""
-    bounds = fit.restarts.get("score", fit.restarts["elbo"]).to_numpy(dtype=float)
-    bounds = bounds[:-1] if number_before(fit.restarts) else bounds
-    return bounds[bounds > -np.inf]
+    """Bounds of restarts at a maximum, of the larger model where components were pruned."""
+    table = fit.restarts[:-1] if number_before(fit.restarts) else fit.restarts
+    bounds = table.get("score", table["elbo"]).to_numpy(dtype=float)
+    return bounds[(bounds > -np.inf) & (table["converged"] | table["best"]).to_numpy()]
+
+
+def n_runs(fit: AbstractFit) -> int:
+    """Number of restarts, without the run after components were pruned."""
+    return len(fit.restarts) - bool(number_before(fit.restarts))
 
 
 def _restarts(fit: AbstractFit) -> list[Check]:
@@ -173,7 +178,8 @@ def _restarts(fit: AbstractFit) -> list[Check]:
     bounds = bounds_of(fit)
     if fit.core.n_components == 1 or bool(fit.core.starting_models(2)) or "weight" in fit.restarts:
         return []
-    share = unseen_share(bounds)
+    # Runs that ended early, since they could not reach the best ELBO, are one outcome together.
+    share = unseen_share(bounds) * len(bounds) / n_runs(fit)
     best = int((bounds >= bounds.max() - SAME).sum())
     grade: Grade = "ok" if best >= 2 or share <= 1.0 / len(bounds) else "note"
     limits = GRADES["Restarts agree"]
