@@ -46,7 +46,7 @@ HOPELESS_PASSES, HOPELESS_GAINS = 20, 30.0
 """Passes after which a run ends that would not reach the ELBO of others if it gained so many times
 what it is expected to gain. 70 random problems with eight runs: two thirds of the passes, and no
 lower ELBO of the best run; with a factor of 3, a lower one in one problem of eight
-(``bench_early_ends``)."""
+(``bench_starts``)."""
 
 FIRST_LENGTH = 4.0
 """Longest extrapolation at first; grows by this factor when it is used up and accepted."""

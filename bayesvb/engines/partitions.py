@@ -6,6 +6,7 @@ import abc
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -178,6 +179,58 @@ def two_component_start(
     """Two clusters of k-means in the first two components."""
     found = kmeans_start(sample, 2, rng)
     return replace(found, n_components=n_components)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True)
+class FittedPart(AbstractPartition):
+    """Responsibilities under the posterior of a fit; components beyond its own are empty.
+
+    Attributes
+    ----------
+    model : AbstractVariationalModel
+        With at most ``n_components``.
+    posterior : object
+    n_components : int
+    """
+
+    model: Any
+    posterior: Any
+    n_components: int
+
+    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Component with the largest responsibility."""
+        return np.asarray(self.responsibilities(block).argmax(axis=0))
+
+    def responsibilities(self, block: Block) -> Float[np.ndarray, "experts rows"]:
+        """Responsibilities, and zeros."""
+        known = self.model.responsibilities(self.posterior, block)
+        return np.pad(known, [(0, self.n_components - len(known)), (0, 0)])
+
+
+@dataclass(frozen=True)
+class KnownStart:
+    """A start from the fit of a similar model, after which few others may do.
+
+    Attributes
+    ----------
+    name : str
+    partition : AbstractPartition
+    probes : int
+        Other starts that run in any case. The remaining ones follow if one of them ends higher.
+    margin : float
+        Nats by which it has to end higher.
+    """
+
+    name: str
+    partition: AbstractPartition
+    probes: int
+    margin: float
+
+    def divide(
+        self, sample: Block, n_components: int, rng: np.random.Generator
+    ) -> AbstractPartition:
+        """Return the partition, a ``Starter``."""
+        return self.partition
 
 
 Starter = Callable[[Block, int, np.random.Generator], AbstractPartition]

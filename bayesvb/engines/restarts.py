@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -24,6 +24,7 @@ from bayesvb.engines.partitions import (
     SAMPLE_ROWS,
     STARTS,
     AbstractPartition,
+    KnownStart,
     OnePart,
     Starter,
     one_part_start,
@@ -193,6 +194,7 @@ def search(
     budget: Budget,
     streams: Streams,
     rough: bool = False,
+    known: KnownStart | None = None,
     progress: ProgressCallback | None = None,
 ) -> RestartSearch:
     """Best of several runs of an engine.
@@ -219,6 +221,8 @@ def search(
         Of as many restarts.
     rough : bool
         Leave it to the caller which runs count and are to be ``settled``.
+    known : KnownStart, optional
+        A further start. Without a larger score of the first runs there are no others.
     progress : callable, optional
     """
     screened = source
@@ -226,12 +230,15 @@ def search(
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
     initialisations = _initialisations(model, restarts)
+    if known is not None:
+        initialisations.append(_Initialisation(known.name, model, known.divide))
     is_ranked = len(initialisations) > 1 or screened is not source
     coarse = rough or (engine.maximises_bound and is_ranked)
     first = _rough(budget, screened.total_weight) if coarse else budget
     task = _Task(engine, screened, first, streams.branch())
     compared = coarse and not rough
-    runs, interrupted = _runs(initialisations, task, streams, progress, compared=compared)
+    stages = _stages(initialisations, known) if compared else [range(len(initialisations))]
+    runs, interrupted = _runs(initialisations, task, streams, progress, stages, known)
     best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
     found = RestartSearch(
         tuple(runs), best, runs[best].ascent, screened, engine, streams, interrupted
@@ -281,10 +288,13 @@ class _Initialisation:
     divide: Starter
     prior: str = ""
 
-    def partition(self, source: AbstractSource, rng: np.random.Generator) -> AbstractPartition:
-        """Division of the rows, learned of a sample."""
+    def partition(
+        self, source: AbstractSource, streams: Streams, number: int
+    ) -> AbstractPartition:
+        """Division of the rows, learned of a sample; a known one, behind the others, is not."""
         if self.model.n_components == 1:  # k-means takes a tenth of the fit of a mixed model
             return OnePart()
+        rng = streams.start(min(number, streams.restarts - 1))
         sample = source.sample(SAMPLE_ROWS, rng)
         return self.divide(sample, self.model.n_components, rng)
 
@@ -327,26 +337,27 @@ def _runs(
     each: _Task,
     streams: Streams,
     progress: ProgressCallback | None,
-    *,
-    compared: bool,
+    stages: Sequence[Sequence[int]],
+    known: KnownStart | None,
 ) -> tuple[list[Restart], bool]:
     """The runs in their order, and whether Ctrl-C came: then those that have a bound.
 
-    It goes through where none has. If they are ``compared``, runs that cannot come near the best
-    of the first ones end early: the same ones whatever runs at the same time.
+    It goes through where none has. Runs that cannot come near the best of earlier stages end early.
+    There is no last stage after a known start that remains the best. Both are the same whatever
+    runs at the same time.
     """
 
     def run(number: int, floor: float, told: ProgressCallback | None) -> Restart:
-        start = initialisations[number].partition(each.source, streams.start(number))
+        start = initialisations[number].partition(each.source, streams, number)
         task = each.watched(told, _branch(streams, number), number)
         task = replace(task, budget=replace(task.budget, floor=floor))
         return task.run(initialisations[number], start)
 
     found: dict[int, Restart] = {}
-    numbers = range(len(initialisations))
-    first = _first_runs(initialisations) if compared else list(numbers)
     try:
-        for stage in (first, [number for number in numbers if number not in first]):
+        for stage in stages:
+            if known and stage is stages[-1] and not _exceeds(found, known.margin):
+                break
             tasks = [partial(run, number, _floor(found.values())) for number in stage]
             places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)
             ended = side_by_side(tasks, places, progress, last=_ended)
@@ -356,14 +367,25 @@ def _runs(
         if not found:
             raise
         return [found[number] for number in sorted(found)], True
-    runs = [found[number] for number in numbers]
-    return runs, any(map(_ended, runs))
+    return [found[number] for number in sorted(found)], any(map(_ended, found.values()))
 
 
-def _first_runs(initialisations: Sequence[_Initialisation]) -> list[int]:
-    """Numbers of two different kinds of runs, from few components if that is among them."""
-    few = [at for at, one in enumerate(initialisations) if one.start in FEW_COMPONENTS]
-    return [0, *(few or range(1, len(initialisations)))][:2]
+def _stages(
+    initialisations: Sequence[_Initialisation], known: KnownStart | None
+) -> list[list[int]]:
+    """Numbers of the runs by stage; first of the run from few components, if that is among them."""
+    numbers, probes = list(range(len(initialisations))), 1 if known is None else known.probes
+    few = [at for at, one in enumerate(initialisations) if one.start in FEW_COMPONENTS][:1]
+    others = [number for number in numbers if number not in few]
+    if known is None:
+        first = sorted([*others[:1], *(few or others[1:2])])
+        return [first, [number for number in numbers if number not in first]]
+    return [[*few, others.pop()], others[:probes], others[probes:]]
+
+
+def _exceeds(runs: Mapping[int, Restart], margin: float) -> bool:
+    """Whether a run has a larger score than the last one."""
+    return max(run.score for run in runs.values()) > runs[max(runs)].score + margin
 
 
 def _floor(runs: Iterable[Restart]) -> float:

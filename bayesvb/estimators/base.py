@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -24,6 +24,7 @@ from bayesvb.argument_checks import (
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
+from bayesvb.engines.partitions import KnownStart
 from bayesvb.engines.progress import progress_told
 from bayesvb.engines.restarts import search, share_of_rows
 from bayesvb.errors import DataError, warn_renamed, without_controls
@@ -58,6 +59,8 @@ class AbstractEstimator(AbstractPublicModel):
     """
 
     __dataclass_fields__: ClassVar[dict[str, Any]]
+
+    known_start: ClassVar[KnownStart | None] = None
 
     if not TYPE_CHECKING:  # what is not there is an error for type checkers too
 
@@ -230,6 +233,10 @@ class AbstractEstimator(AbstractPublicModel):
             )
         return replace(budget, log=opened(path, float(every), described(self, settings)))
 
+    def starting_near(self, known: KnownStart | None) -> Self:
+        """The same model, of whose next fit one run starts from what is known."""
+        return with_fields(self, known_start=known)
+
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search over as many restarts as there are streams."""
         request = request.of(self.core)
@@ -253,9 +260,10 @@ class AbstractEstimator(AbstractPublicModel):
             budget=request.budget,
             streams=streams,
             rough=request.rough,
+            known=self.known_start,
             progress=FirstPasses(streams.restarts, share, told, later=later),
         )
-        return fitted(self, found, source, request, streams)
+        return fitted(self.starting_near(None), found, source, request, streams)
 
     def _seen_by(self, engine: AbstractEngine) -> AnyModel:
         """The model as the engine fits it; what it says where it does not has our name as well."""

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from threading import Event
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,7 +18,7 @@ from bayesvb.estimators.fitting import INTERRUPTED
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
-from bayesvb.numerics.runtime import processors, single_threaded_blas
+from bayesvb.model_selection.near_start import near_start
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.comparison import doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
@@ -182,7 +179,7 @@ def select(
     restarts : int
         Ascents of each fit.
     n_jobs : int, optional
-        Fits at the same time, as many as processors if left out. It changes nothing else.
+        Processes of each fit, as of ``model.fit``. It changes nothing else.
     **options
         Further arguments of ``model.fit``: ``draws``, ``tol``, ``max_iter``, ``covariance``,
         ``progress``. WAIC is made of the draws: mean-field ones are too narrow, and it is then too
@@ -225,7 +222,8 @@ def select(
         check_count("n_jobs", n_jobs)
     seed = fresh_seed(seed)
     models = {k: rebuilt(model, **{model.size_name: k}) for k in _numbers(model, n_components)}
-    fits = _fits(models, n_jobs or processors(), {"seed": seed, "restarts": restarts, **options})
+    options = {"seed": seed, "restarts": restarts, "n_jobs": n_jobs, **options}
+    fits = _fits(models, options)
     if not fits:
         raise KeyboardInterrupt
     if len(fits) < len(models):
@@ -245,7 +243,7 @@ def select(
     selection = Selection(_table(fits, results, criterion), doubts, fits, criterion, seed)
     if len(fits) < len(models):
         return selection
-    return _with_alternatives(selection, results, {"seed": seed, "restarts": restarts, **options})
+    return _with_alternatives(selection, results, options)
 
 
 def _with_alternatives(
@@ -258,7 +256,8 @@ def _with_alternatives(
 
     def fit_student(number: int) -> Fit | None:
         student = rebuilt(cast(Any, selection.fits[number].model), family="student")
-        return _fits({number: student}, 1, options).get(number)
+        near = near_start(selection.fits[number], number)
+        return _fits({number: student.starting_near(near)}, options).get(number)
 
     students: dict[int, Fit] = {}
     found = ""
@@ -289,56 +288,25 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
     return sorted({int(number) for number in numbers})
 
 
-def _fits(
-    models: Mapping[int, AbstractEstimator], workers: int, options: Mapping[str, object]
-) -> dict[int, Fit]:
+def _fits(models: Mapping[int, AbstractEstimator], options: Mapping[str, Any]) -> dict[int, Fit]:
     """Fits that were finished; all of them unless Ctrl-C came.
 
-    BLAS is held to one thread around all fits, as each would set it back for the others. That a
-    fit was interrupted is not said: it is left out.
+    Each starts from the one before it as well. That a fit was interrupted is not said: it is left
+    out.
     """
-    stop = Event()
-    with (
-        warnings.catch_warnings(),
-        single_threaded_blas(),
-        ThreadPoolExecutor(min(workers, len(models))) as pool,
-    ):
-        warnings.filterwarnings("ignore", f"{INTERRUPTED}; ", ConvergenceWarning)
-        running = {
-            k: pool.submit(copy_context().run, _fit, model, stop, options)
-            for k, model in models.items()
-        }
+    fits: dict[int, Fit] = {}
+    for number, model in models.items():
         try:
-            wait(running.values(), return_when=FIRST_EXCEPTION)
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", f"{INTERRUPTED}; ", ConvergenceWarning)
+                near = near_start(fits[max(fits)], number) if fits else model.known_start
+                fit = model.starting_near(near).fit(**options)
         except KeyboardInterrupt:
-            pass  # what is running sees the event at its next pass
-        finally:
-            stop.set()
-    found = {k: future.result() for k, future in running.items()}
-    return {k: fit for k, fit in found.items() if fit is not None}
-
-
-def _fit(model: AbstractEstimator, stop: Event, options: Mapping[str, Any]) -> Fit | None:
-    """The fit, None if it was interrupted."""
-    told = options.get("progress")
-
-    def progress(restart: int, passes: int, bound: float) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
-        if told is not None:
-            told(restart, passes, bound)
-
-    if stop.is_set():
-        return None
-    try:
-        fit = model.fit(**{**options, "n_jobs": 1, "progress": progress})
-    except KeyboardInterrupt:
-        stop.set()
-        return None
-    if fit.response.failure == INTERRUPTED:
-        stop.set()
-        return None
-    return fit
+            break
+        if fit.response.failure == INTERRUPTED:
+            break
+        fits[number] = fit
+    return fits
 
 
 def _by_response(result: Elpd) -> bool:

@@ -1,6 +1,5 @@
 """How many components a model needs."""
 
-import time
 import warnings
 from dataclasses import replace
 
@@ -14,6 +13,7 @@ from bayesvb.engines.settled_response import SettledResponse, settled_response
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.model_selection.near_start import NAME, near_start
 from bayesvb.results.comparison import ranked, simplest
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
 from bayesvb.results.limits import LIMITS
@@ -217,26 +217,32 @@ def test_an_interrupt_before_anything_is_finished_goes_through():
         bvb.select(model, [1, 2], seed=1, n_jobs=1, progress=progress, **QUICK)
 
 
-@pytest.mark.parametrize("pressed", [True, False])
-def test_what_ends_the_wait_ends_the_fits_too(pressed, monkeypatch):
-    """Ctrl-C while fits run, or an error in one: what has not begun does not begin."""
-    passes = []
+def test_a_fit_starts_from_the_one_with_a_component_less(humps):
+    table = humps.fits[3].restarts
+    assert table["initialisation"].tolist()[-1] == NAME
+    ended = table["elbo"].to_numpy()
+    # Beside the humps a third component is empty: nothing else ends higher.
+    assert ended[-1] == pytest.approx(ended.max(), abs=0.01)
+    assert NAME not in humps.fits[2].restarts["initialisation"].tolist()  # one has no parts
+    assert near_start(humps.fits[2], 4).probes > near_start(humps.fits[3], 4).probes == 1
 
-    def progress(restart, number, bound):
-        passes.append(restart)
-        time.sleep(0.02)  # longer than it takes from the end of the wait to the event
 
-    def ended(running, **options):
-        while not passes:
-            time.sleep(0.001)
-        raise KeyboardInterrupt if pressed else RuntimeError
-
-    monkeypatch.setattr("bayesvb.model_selection.selection.wait", ended)
-    model = bvb.DensityRegression("y ~ 1", two_humps(1), gate="dirichlet")
-    options = {"n_jobs": 1, "progress": progress, "restarts": 2, "draws": 50}
-    with pytest.raises(KeyboardInterrupt if pressed else RuntimeError):
-        bvb.select(model, [2, 3], seed=1, **options)
-    assert set(passes) == {0} and len(passes) < 5
+def test_few_starts_follow_a_fit_that_none_of_them_exceeds():
+    rng = np.random.default_rng(4)
+    data = pd.DataFrame({"x": rng.normal(size=80)})
+    data["y"] = np.where(rng.random(80) < 0.5, 3.0, -3.0) + data["x"] + 0.3 * rng.normal(size=80)
+    model = bvb.DensityRegression("y ~ x", data, n_components=2)
+    fit = model.fit(seed=1, restarts=2, covariance="mean-field")
+    start = near_start(fit, 3)
+    known = start.partition.responsibilities(model.source.whole())
+    assert known.shape == (3, 80) and not known[2].any()
+    more = rebuilt(model, n_components=3).starting_near(start)
+    again = more.fit(seed=1, restarts=8, covariance="mean-field")
+    names = again.restarts["initialisation"].tolist()
+    assert names == ["k-means", "residuals", "random", "two components", NAME]
+    assert again.model.known_start is None  # the next fit is any fit
+    all_starts = rebuilt(model, n_components=3).fit(seed=1, covariance="mean-field")
+    assert again.elbo > all_starts.elbo - 0.05
 
 
 def test_components_of_a_principal_component_analysis_are_counted():

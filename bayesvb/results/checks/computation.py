@@ -162,7 +162,7 @@ def bounds_of(fit: AbstractFit) -> Float[np.ndarray, " runs"]:
     """Bounds of restarts at a maximum, of the larger model where components were pruned."""
     table = fit.restarts[:-1] if number_before(fit.restarts) else fit.restarts
     bounds = table.get("score", table["elbo"]).to_numpy(dtype=float)
-    return bounds[(bounds > -np.inf) & (table["converged"] | table["best"]).to_numpy()]
+    return np.asarray(bounds[(bounds > -np.inf) & (table["converged"] | table["best"])])
 
 
 def n_runs(fit: AbstractFit) -> int:
