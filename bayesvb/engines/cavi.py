@@ -303,10 +303,9 @@ def cavi(
                     page.keep(climb.arrays(trace))
         except KeyboardInterrupt:
             interrupted = True
-    point = climb.point
-    if point.bound != trace[-1]:  # interrupted between the step and its record
-        trace.append(point.bound)
-    found = EngineResult(point.stats, np.array(trace), climb.n_iter, converged, interrupted)
+    if climb.point.bound != trace[-1]:  # interrupted between the step and its record
+        trace.append(climb.point.bound)
+    found = EngineResult(climb.point.stats, np.array(trace), climb.n_iter, converged, interrupted)
     if page is not None:
         if not interrupted:
             page.keep(of_result(found))

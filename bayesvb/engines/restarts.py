@@ -229,15 +229,13 @@ def search(
     if source.n_rows > SCREEN_ROWS:
         sample = source.sample(SCREEN_ROWS // 2, streams.screening())
         screened = InMemorySource.of(sample, workers=source.workers)
-    initialisations = _initialisations(model, restarts)
-    if known is not None:
-        initialisations.append(_Initialisation(known.name, model, known.divide))
+    initialisations = _initialisations(model, restarts, known)
     is_ranked = len(initialisations) > 1 or screened is not source
     coarse = rough or (engine.maximises_bound and is_ranked)
     first = _rough(budget, screened.total_weight) if coarse else budget
     task = _Task(engine, screened, first, streams.branch())
-    compared = coarse and not rough
-    stages = _stages(initialisations, known) if compared else [range(len(initialisations))]
+    is_compared = coarse and not rough
+    stages = _stages(initialisations, known) if is_compared else [range(len(initialisations))]
     runs, interrupted = _runs(initialisations, task, streams, progress, stages, known)
     best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
     found = RestartSearch(
@@ -288,9 +286,7 @@ class _Initialisation:
     divide: Starter
     prior: str = ""
 
-    def partition(
-        self, source: AbstractSource, streams: Streams, number: int
-    ) -> AbstractPartition:
+    def partition(self, source: AbstractSource, streams: Streams, number: int) -> AbstractPartition:
         """Division of the rows, learned of a sample; a known one, behind the others, is not."""
         if self.model.n_components == 1:  # k-means takes a tenth of the fit of a mixed model
             return OnePart()
@@ -300,9 +296,9 @@ class _Initialisation:
 
 
 def _initialisations(
-    model: AbstractVariationalModel[Any, Any], restarts: int
+    model: AbstractVariationalModel[Any, Any], restarts: int, known: KnownStart | None
 ) -> list[_Initialisation]:
-    """Starts of the model's own; else divisions of the rows and priors, in turns."""
+    """Starts of the model's own; else divisions of the rows and priors, in turns; a known one."""
     own = model.starting_models(restarts)
     if own:
         return [_Initialisation(name, one, one_part_start) for name, one in own.items()]
@@ -317,6 +313,8 @@ def _initialisations(
         if from_end >= 0:
             kind, prior = few[from_end], names[number // FEW_OF % len(names)]
         initialisations.append(_Initialisation(kind, priors.get(prior, model), starts[kind], prior))
+    if known is not None:
+        initialisations.append(_Initialisation(known.name, model, known.divide))
     return initialisations
 
 
@@ -356,7 +354,7 @@ def _runs(
     found: dict[int, Restart] = {}
     try:
         for stage in stages:
-            if known and stage is stages[-1] and not _exceeds(found, known.margin):
+            if known and found and stage is stages[-1] and not _exceeds(found, known.margin):
                 break
             tasks = [partial(run, number, _floor(found.values())) for number in stage]
             places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)

@@ -2,9 +2,9 @@
 
 Random problems with 2, 3 and 4 components in turn. ``all``: eight runs, each to its end. ``early``:
 runs that cannot reach the ELBO of the first two end early, as in every fit. ``chain``: one start is
-the fit with a component less, and few others are tried, as in ``bvb.select``. ELBOs are those of the
-best run less that of ``all``; passes are of all runs. Results: docs/benchmarks/starts.csv, one row
-for each fit.
+the fit with a component less, and few others are tried, as in ``bvb.select``. ELBOs are those of
+the best run less that of ``all``; passes are of all runs. Results: docs/benchmarks/starts.csv, one
+row for each fit.
 """
 
 import argparse

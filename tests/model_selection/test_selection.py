@@ -227,24 +227,6 @@ def test_a_fit_starts_from_the_one_with_a_component_less(humps):
     assert near_start(humps.fits[2], 4).probes > near_start(humps.fits[3], 4).probes == 1
 
 
-def test_few_starts_follow_a_fit_that_none_of_them_exceeds():
-    rng = np.random.default_rng(4)
-    data = pd.DataFrame({"x": rng.normal(size=80)})
-    data["y"] = np.where(rng.random(80) < 0.5, 3.0, -3.0) + data["x"] + 0.3 * rng.normal(size=80)
-    model = bvb.DensityRegression("y ~ x", data, n_components=2)
-    fit = model.fit(seed=1, restarts=2, covariance="mean-field")
-    start = near_start(fit, 3)
-    known = start.partition.responsibilities(model.source.whole())
-    assert known.shape == (3, 80) and not known[2].any()
-    more = rebuilt(model, n_components=3).starting_near(start)
-    again = more.fit(seed=1, restarts=8, covariance="mean-field")
-    names = again.restarts["initialisation"].tolist()
-    assert names == ["k-means", "residuals", "random", "two components", NAME]
-    assert again.model.known_start is None  # the next fit is any fit
-    all_starts = rebuilt(model, n_components=3).fit(seed=1, covariance="mean-field")
-    assert again.elbo > all_starts.elbo - 0.05
-
-
 def test_components_of_a_principal_component_analysis_are_counted():
     model = bvb.BayesianPCA("~ .", bvb.datasets.load("iris"))
     found = bvb.select(model, [1, 2], seed=1, **QUICK)
