@@ -12,8 +12,9 @@ from bayesvb.plots.curves import curve, groups
 from bayesvb.plots.diagnostics import calibration, replicates, residual
 from bayesvb.plots.influence import influence
 from bayesvb.plots.overview import overview
+from bayesvb.plots.survival import survival
 
 __all__ = [
     "benchmark", "calibration", "curve", "effects", "groups", "influence", "overview", "quantiles",
-    "replicates", "residual", "ridges", "weights",
+    "replicates", "residual", "ridges", "survival", "weights",
 ]  # fmt: skip

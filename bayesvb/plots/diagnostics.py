@@ -52,7 +52,7 @@ def replicates(
     Raises
     ------
     DataError
-        If classes are explained.
+        If classes are explained, or the response is censored.
 
     References
     ----------
@@ -64,6 +64,12 @@ def replicates(
         raise DataError(
             "replicated classes have no distribution function",
             hint="fit.calibration() and bvb.plots.calibration(fit) are for classes",
+        )
+    if fit.model.design.is_censored:
+        raise DataError(
+            "replicated responses are not censored, and those of the data are",
+            hint="bvb.plots.survival(fit) is for right-censored responses, "
+            "bvb.plots.calibration(fit) for all",
         )
     observed = fit.model.observed()
     name = _chosen(response, tuple(observed))

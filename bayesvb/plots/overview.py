@@ -17,6 +17,8 @@ from bayesvb.errors import DataError
 from bayesvb.plots.conditional import quantiles, weights
 from bayesvb.plots.curve_rows import curve_rows
 from bayesvb.plots.diagnostics import calibration, replicates, residual
+from bayesvb.plots.survival import survival
+from bayesvb.results.survival_curves import is_right_censored
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -89,7 +91,10 @@ def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
     seen: list[Panel] = [] if first is None else [partial(quantiles, fit, first, response=name)]
     if first is not None and _has_weights(fit):
         seen.append(partial(weights, fit, first))
-    return [*seen, partial(calibration, fit), partial(residual, fit), partial(replicates, fit)]
+    seen += [partial(calibration, fit), partial(residual, fit)]
+    if not design.is_censored:
+        return [*seen, partial(replicates, fit)]
+    return [*seen, partial(survival, fit)] if is_right_censored(fit) else seen
 
 
 def _has_weights(fit: AbstractFit) -> bool:

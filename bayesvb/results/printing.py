@@ -25,7 +25,7 @@ from bayesvb.results.exact_draws import log_evidence
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
-from bayesvb.results.response_notes import response_notes
+from bayesvb.results.response_notes import interval_note, response_notes
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
 from bayesvb.results.summary import coefficient_table, empty_components, empty_words, smooth_dof
 
@@ -109,7 +109,8 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     dated = [f"{name} in {unit}" for name, unit in model.design.dates.items()]
     dates = [f"Dates:     {', '.join(dated)}"] if dated else []
     notes = response_notes(model.design, model.response)
-    noticed = [f"Response:  {note}" for note in notes]
+    known = interval_note(model.design) if model.formula.response else None
+    noticed = [f"Response:  {note}" for note in (known, *notes) if note]
     described = [f"Formula:   {formula_text(model)}{filled}", f"Data:      {rows}"]
     return [*described, *noticed, *dates, *_level_lines(model)]
 

@@ -11,6 +11,7 @@ from bayesvb.distributions.response import Response
 from bayesvb.errors import DesignWarning, warn
 from bayesvb.evaluation.response_support import response_support
 from bayesvb.formula.design import Design
+from bayesvb.formula.parser import RESPONSE
 
 MOST_ROWS = 100_000
 """Rows that are looked at; of more they are evenly thinned."""
@@ -22,9 +23,10 @@ REMEDIES: Mapping[str, str | None] = {
     "probability of 1 against 0, ConditionalMixtureNetwork('C({name}) ~ ...') that of each class",
     "counts": "family='poisson' gives probabilities of counts; if their spread is larger, "
     "log1p({name}) or sqrt({name}), and intervals rounded outwards",
-    "coarse": "use exact values, or read intervals as rounded outwards, and no densities",
-    "bound": "rows at a bound may be censored, or a case of their own: model whether a row is "
-    "there by ConditionalMixtureNetwork, and the other rows alone",
+    "coarse": "use exact values, or rounded({name}, step) on the left of the formula",
+    "bound": "if these rows are censored, write cens({name}, status) on the left of the formula; "
+    "if they are a case of their own, model whether a row is there by ConditionalMixtureNetwork, "
+    "and the other rows alone",
     "heap": "one of several components may shrink to that value; use exact values, or leave out "
     "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
@@ -62,6 +64,25 @@ def response_notes(design: Design, described: Response) -> list[str]:
             remedy = str(remedies[support.kind]).format(name=short)
             found.append(f"`{short}` {support.words}: {remedy}")
     return found
+
+
+def interval_note(design: Design) -> str | None:
+    """How many rows are seen, censored and in an interval; None where all are seen."""
+    ends, call = design.interval, design.formula.read[RESPONSE].call
+    if ends is None or call is None:
+        return None
+    left, right = np.isinf(ends).T
+    counts = {
+        "seen": int((~design.hidden).sum()),
+        "right censored": int(right.sum()),
+        "left censored": int(left.sum()),
+        "rounded" if call.form.name == "rounded" else "in an interval": int(
+            (design.hidden & ~left & ~right).sum()
+        ),
+    }
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count or what == "seen"]
+    event = " (event 1 is seen)" if call.form.name == "Surv" else ""
+    return f"`{design.response_names[0]}`: {', '.join(parts)}{event}"
 
 
 def warn_of_response(design: Design, described: Response) -> None:

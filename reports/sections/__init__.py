@@ -29,6 +29,7 @@ from . import (
     reproduce,
     scores,
     sensitivity,
+    survival,
     trajectories,
 )
 
@@ -65,6 +66,7 @@ SECTIONS = {
     "components": Section("Components", components.summary),
     "posterior": Section("Posterior", posterior.summary),
     "replicates": Section("Predictive check", replicates.summary),
+    "survival": Section("Survival", survival.summary),
     "calibration": Section("Calibration", calibration.summary),
     "accuracy": Section("Accuracy", accuracy.summary),
     "influence": Section("Influence", influence.summary),

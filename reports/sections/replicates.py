@@ -73,8 +73,11 @@ CENTRAL: Statistics = {"mean": STATISTICS["mean"]}
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """Densities and statistics of replicated data sets, for each response; None for classes."""
-    if fit.model.response.is_categorical:
+    """Densities and statistics of replicated data sets, for each response.
+
+    None for classes, and where rows are censored: replicated ones are not.
+    """
+    if fit.model.response.is_categorical or fit.model.design.is_censored:
         return None
     chosen = sample(fit, ROWS_CHECKED)
     whole = replicated(fit, chosen.at)

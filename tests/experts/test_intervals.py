@@ -13,6 +13,8 @@ from scipy.stats import kstest, norm
 import bayesvb as bvb
 from bayesvb.errors import BayesVBError, DataError, DesignWarning
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.reports.sections import SECTIONS
+from bayesvb.results.survival_curves import survival_curves
 from bayesvb.sensitivity import solvers
 
 WIDE = bvb.Priors(coefficient_sd=100.0, noise_shape=0.01, noise_rate=0.01)
@@ -220,6 +222,26 @@ def test_scores_are_densities_or_probabilities_in_the_units_of_the_data(mixture)
     assert_allclose(found[seen], law.log_density(data["y"].to_numpy())[seen], rtol=1e-9)
     tail = np.log1p(-law.cdf(data["y"].to_numpy()))
     assert_allclose(found[~seen], tail[~seen], rtol=1e-6)
+
+
+def test_the_survival_function_of_the_fit_is_that_of_the_data(mixture):
+    fit = mixture[1]
+    found = survival_curves(fit)
+    assert found.name == "y" and found.inside > 0.9
+    shown = SECTIONS["survival"].summary(fit)
+    assert shown["inside"] > 90.0 and SECTIONS["replicates"].summary(fit) is None
+    with pytest.raises(DataError, match=r"plots\.survival"):
+        bvb.plots.replicates(fit)
+    axes = bvb.plots.survival(fit)
+    assert axes.get_xlabel() == "y"
+    axes.figure.clear()
+
+
+def test_the_first_screen_says_which_rows_are_seen(mixture):
+    data, fit = mixture
+    n = int(data["event"].sum())
+    line = f"Response:  `y`: {n} seen, {len(data) - n} right censored (event 1 is seen)"
+    assert line in str(fit) and line in str(fit.model)
 
 
 @pytest.mark.heavy
