@@ -27,7 +27,8 @@ PASSES = re.compile(r"\d+ pass(es)?\b")
 """How long an ascent takes differs between machines."""
 
 OTHERS = (
-    "reproduce", "pairs", "scores", "exact", "classes", "classification", "audit", "survival", "trajectories"
+    "reproduce", "pairs", "scores", "exact", "classes", "classification", "audit", "survival",
+    "trajectories",
 )  # fmt: skip
 """Sections that the fit of two lines does not have, and one that names the machine."""
 
