@@ -47,11 +47,11 @@ from bayesvb.estimators.groups import (
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
 from bayesvb.estimators.identification import check_identified
 from bayesvb.estimators.learned_scales import LearnedScales
-from bayesvb.estimators.mixture import AbstractGatedMixture
+from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.prior_rows import name_margins, prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
-from bayesvb.estimators.row_scales import regression_block, regression_scales
+from bayesvb.estimators.row_scales import read_by, regression_block, regression_scales
 from bayesvb.estimators.trials import with_trials
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
@@ -188,9 +188,10 @@ class DensityRegression(AbstractGatedMixture):
         check_count("n_components", n_components)
         kind = RowKind(
             partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
-            partial(regression_block, n_components),
+            regression_block,
             most_effects=most_effects(parsed, family, priors, group, n_components),
             prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
+            kept=partial(read_by, n_components),
         )
         found = model_rows(parsed, data, rows, kind)
         response = experts_of(family, priors, found.design).response
@@ -290,13 +291,19 @@ class DensityRegression(AbstractGatedMixture):
     def source_in(self, scales: Scales) -> AbstractSource:
         """Rows in memory in other units."""
         rows = encoded_design(self.design, self.weights)
-        source = in_memory_source(partial(regression_block, self.n_components, scales), rows)
+        source = in_memory_source(partial(regression_block, scales), rows)
+        source = read_by(self.n_components, source)
         return source_of_groups(source, self.design, self.grouping)
+
+    def resized(self, n_components: int) -> AbstractMixture:
+        """The model with another number of components, which changes nothing about its rows."""
+        check_identified(self.response, self.design, n_components, self.gate, self.grouping)
+        return super().resized(n_components)
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""
         given = EncodedRows(rows.matrices, rows.response, offset=rows.offset)
-        return regression_block(self.n_components, self.scales, given)
+        return regression_block(self.scales, given)
 
     def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
         """Columns of the experts' lines, effects of groups left out: these are for new groups too.

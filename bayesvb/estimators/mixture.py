@@ -65,6 +65,10 @@ class AbstractMixture(AbstractGenerative):
 
         return cast(AbstractMixture, rebuilt(self, **{self.size_name: n_components}))
 
+    def resized(self, n_components: int) -> AbstractMixture:
+        """The model with another number of components, which changes nothing about its rows."""
+        return with_fields(self, n_components=n_components)
+
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
         """Share, size and membership probability of every component, and its noise if any."""
         return component_table(self, fit, prob)

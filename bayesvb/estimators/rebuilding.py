@@ -14,7 +14,6 @@ from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows, is_sample
-from bayesvb.results.base import with_fields
 from bayesvb.results.capabilities import HasComponents
 
 if TYPE_CHECKING:
@@ -62,12 +61,6 @@ def built(
     return model if complete is None else model.recalling(complete, missing or {})
 
 
-def _resized(model: AbstractEstimator, n_components: object) -> AbstractEstimator:
-    """The model with another number of components, which changes nothing about its rows."""
-    check_count(model.size_name, n_components, most=model.design.n_rows, what="rows of the sample")
-    return with_fields(model, n_components=int(cast(int, n_components)))
-
-
 def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
     """The model with other options, on the same rows.
 
@@ -78,7 +71,9 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         and not all rows are in memory.
     """
     if is_sample(model) and isinstance(model, HasComponents) and set(changes) == {model.size_name}:
-        return _resized(model, changes[model.size_name])
+        size = changes[model.size_name]
+        check_count(model.size_name, size, most=model.design.n_rows, what="rows of the sample")
+        return cast(AbstractEstimator, model.resized(int(cast(int, size))))
     check_all_rows(model, "the model with other options", "it is made again of those it has")
     return built(
         type(model),

@@ -15,6 +15,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS, TRIALS
 from bayesvb.data.scaling import Scaling
+from bayesvb.data.sources import InMemorySource
 from bayesvb.data.standardised_blocks import Scales, gapped_block, variables_block
 from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.errors import DataError
@@ -73,16 +74,13 @@ def regression_scales(
 
 def _check_values(rows: AbstractDesignRows, family: Experts) -> None:
     """Refuse responses that a family cannot have, in whichever row."""
-    described, found = family.response, rows.moments[RESPONSE]
-    names = rows.design.response_names
-    ends = np.stack([found.lowest, found.highest])
-    described.check(
-        ends, names, has_offset=rows.design.offset is not None and not family.reads_offset
-    )
+    described, names = family.response, rows.design.response_names
+    has_offset = rows.design.offset is not None and not family.reads_offset
+    described.check(rows.response_ends, names, has_offset=has_offset)
     if INTERVAL in rows.design.matrices:
         _check_intervals(rows)
     if described.kind == "successes" and TRIALS not in rows.design.matrices:
-        _check_one_trial(names[0], float(ends.max()))
+        _check_one_trial(names[0], float(rows.response_ends.max()))
     if described.is_discrete:
         for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
@@ -177,22 +175,31 @@ def sample_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
     return Scaling.of_columns(rows.moments[RESPONSE], active=active)
 
 
-def regression_block(n_components: int, scales: Scales, rows: EncodedRows) -> Block:
-    """Rows in these scales; a single component has no gate, and reads no columns of one.
-
-    Parts with a level of its own have no column of it.
-    """
-    matrices = rows.matrices
-    if n_components == 1:
-        unread = {name for name, part in PARTS.items() if part.of_weights}
-        matrices = {part: matrix for part, matrix in matrices.items() if part not in unread}
-    block = scales.block(matrices, rows.response, rows.weight, rows.offset)
+def regression_block(scales: Scales, rows: EncodedRows) -> Block:
+    """Rows in these scales; parts with a level of its own have no column of it."""
+    block = scales.block(rows.matrices, rows.response, rows.weight, rows.offset)
     designs = {
         name: np.delete(columns, cast(int, scales.parts[name].intercept), axis=0)
         for name, columns in block.designs.items()
         if name in PARTS and PARTS[name].has_level
     }
     return replace(block, designs={**block.designs, **designs})
+
+
+def read_by(n_components: int, source: InMemorySource) -> InMemorySource:
+    """Rows in memory, without the columns of weights if there is a single component.
+
+    Rows that are read in blocks keep these columns: they cannot be made again for a model of more
+    components.
+    """
+    if n_components > 1:
+        return source
+    unread = {name for name, part in PARTS.items() if part.of_weights}
+    blocks = (
+        replace(block, designs={k: v for k, v in block.designs.items() if k not in unread})
+        for block in source.blocks
+    )
+    return replace(source, blocks=tuple(blocks))
 
 
 def network_block(scales: Scales, rows: EncodedRows) -> Block:

@@ -45,6 +45,9 @@ class HasComponents(Protocol):
     def with_components(self, n_components: int) -> Any:
         """The model with another number of components, on the same rows."""
 
+    def resized(self, n_components: int) -> Any:
+        """The same where rows are a sample, which a new model could not be made of."""
+
 
 @runtime_checkable
 class HasGivenScales(Protocol):

@@ -245,11 +245,12 @@ def sums_at_sites(model, sites, weights):
 
 
 def first_sums(model):
-    """Statistics of all rows, each of them equally of both components."""
+    """Statistics of all rows, each of them equally of all components."""
     source = model.all_rows or model.source
     assert source.in_memory
     block = source.whole()
-    return model.core.partition_stats(block, np.full((2, block.n_rows), 0.5)).to_vector()
+    size = model.n_components
+    return model.core.partition_stats(block, np.full((size, block.n_rows), 1.0 / size)).to_vector()
 
 
 SITE_CASES = [
@@ -258,6 +259,7 @@ SITE_CASES = [
     for term in TERMS
     if term not in BY_QUANTILES and term != "a dot"
 ]
+SITE_CASES += [("bernoulli", "factor"), ("poisson", "interaction"), ("poisson", "case weights")]
 
 
 @pytest.mark.parametrize("family, term", SITE_CASES)
@@ -285,3 +287,13 @@ def test_a_family_refuses_the_same_values_from_every_source(value, tmp_path, mon
         for data in (wrong, pieces(wrong), as_parquet(wrong, tmp_path)):
             with pytest.raises(DataError, match=f"`y` holds {value:g}, and must be a whole number"):
                 bvb.DensityRegression("y ~ x", data, **options)
+
+
+def test_a_model_of_one_component_grows_where_its_rows_are_read_in_blocks():
+    rows = pieces(table())
+    grown = bvb.DensityRegression("y ~ x | z", rows, n_components=1).with_components(2)
+    expected = bvb.DensityRegression("y ~ x | z", rows, n_components=2)
+    assert_same_fit(grown.fit(**FEW), expected.fit(**FEW))
+    lone = bvb.DensityRegression("b ~ x", rows, n_components=1, family="bernoulli")
+    with pytest.raises(DataError, match="not identified"):
+        lone.with_components(2)

@@ -30,7 +30,7 @@ from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.design import Design
 from bayesvb.formula.dot import every_column
 from bayesvb.formula.encoder import Encoder, fit_encoder
-from bayesvb.formula.parser import Formula
+from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.passes.design_rows import (
     TARGET,
     AbstractDesignReader,
@@ -188,8 +188,19 @@ class RowsOfSite(AbstractSampledRows):
     @cached_property
     def moments(self) -> Moments:
         """Moments of all columns, over all sites once they have pooled them."""
-        here = self.encoding.moments(0, self.rows.sample)
+        here = self._own_moments
         return here if self.pooled is None else _of_all_sites(here, self.pooled.moments)
+
+    @cached_property
+    def _own_moments(self) -> Moments:
+        """Moments of all columns over the rows of this site."""
+        return self.encoding.moments(0, self.rows.sample)
+
+    @property
+    def response_ends(self) -> Float[np.ndarray, "2 responses"]:
+        """Extremes of this site: sites pool none, which would be values of single rows."""
+        own = self._own_moments[RESPONSE]
+        return np.stack([own.lowest, own.highest])
 
     def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
         """Blocks of the rows of this site; None if there are no others."""

@@ -17,6 +17,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import weights_and_frame
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.data.parts import GATING
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.remote_rows import (
     RemoteFit,
@@ -413,8 +414,25 @@ def _ordered(model: AbstractEstimator, core: Any, stats: Any) -> tuple[Any, Any,
     if not isinstance(model, AbstractGatedMixture):
         ordered: tuple[Any, Any, tuple[int, ...]] = model.ordered(core, stats)
         return ordered
-    order = tuple(np.argsort(-stats.experts.weight, kind="stable").tolist())
+    sizes = getattr(stats.experts, "weight", None)
+    if sizes is None:  # sums of linear predictors hold no responsibilities
+        sizes = _weights_of_average_row(model, core, stats)
+    order = tuple(np.argsort(-sizes, kind="stable").tolist())
     return *core.permuted(order, stats), order
+
+
+def _weights_of_average_row(
+    model: AbstractGatedMixture, core: Any, stats: Any
+) -> Float[np.ndarray, " components"]:
+    """Expected weights at the average of the standardised covariates, the same at every site."""
+    if core.n_components == 1:
+        return np.ones(1)
+    scaling, nobody = model.scales.parts[GATING], _nobody(model.source)
+    average = np.zeros_like(nobody.designs[GATING])
+    if scaling.intercept is not None:
+        average[scaling.intercept] = 1.0
+    row = replace(nobody, designs={**nobody.designs, GATING: average})
+    return np.asarray(core.mean_weights(core.update(stats), row)[:, 0])
 
 
 def _nobody(source: AbstractSource) -> Block:

@@ -83,6 +83,12 @@ class AbstractDesignRows(abc.ABC):
         """Standardised blocks of all rows; None if all of them are in memory."""
 
     @property
+    def response_ends(self) -> Float[np.ndarray, "2 responses"]:
+        """Lowest and highest value of each response among the rows that can be read."""
+        found = self.moments[RESPONSE]
+        return np.stack([found.lowest, found.highest])
+
+    @property
     def responses(self) -> AllResponses:
         """What a family derives its scaling from."""
         return AllResponses(self.moments[TARGET], self.read_responses)
