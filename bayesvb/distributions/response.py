@@ -98,6 +98,8 @@ class Response:
         """Name of a target of response ``{y}`` where it differs from that of a density."""
         if target == "density" and self.is_discrete:
             return "P({y} = {v})"
+        if target == "odds":
+            return "odds of {y} = 1" if self.is_binary else "odds of {y} in one trial"
         if target == "link":
             odds = "log odds of {y} = 1" if self.is_binary else "log odds of {y} in one trial"
             return odds if self.link == "logit" else "log mean of {y}"
@@ -122,6 +124,21 @@ class Response:
         with np.errstate(divide="ignore"):
             rest = np.log1p(-mean) if self.link == "logit" else 0.0
             return np.asarray(np.log(mean) - rest)
+
+    def to_odds(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+        """Odds of probabilities.
+
+        Raises
+        ------
+        DataError
+            If the mean is no probability.
+        """
+        if not self.is_probability:
+            raise DataError(
+                "target='odds': the mean of this family is no probability",
+                hint="target='mean' with comparison='ratio' compares means by their ratio",
+            )
+        return np.asarray(np.exp(self.to_link(mean)))
 
     def check(
         self,

@@ -96,6 +96,8 @@ class Estimand:
             mixture = TransformedMixture(mixture, change)
         if self.target == "link":
             return self.described.to_link(mixture.mean())[None]
+        if self.target == "odds":
+            return self.described.to_odds(mixture.mean())[None]
         if self.option is None:
             values = np.asarray(getattr(mixture, self.target)())[None]
             if np.isinf(values).any():
@@ -121,6 +123,7 @@ TARGETS = {
     "mean": Target((), "mean of {y}"),
     "sd": Target((), "standard deviation of {y}"),
     "link": Target((), "link of the mean of {y}"),
+    "odds": Target((), "odds of {y}"),
     "quantile": Target(("q",), "quantile of {y} at q = {v}"),
     "probability": Target(("above", "below"), "P({y} {sign} {v})"),
     "density": Target(("at",), "density of {y} at {v}"),

@@ -65,7 +65,7 @@ def predictions(
     average_by : str, list of str or True, optional
         Average over all rows that are alike in these columns; over all rows for True. The rows of
         a fit count by their case weights.
-    target : {"mean", "sd", "link", "quantile", "probability", "density", "weights"}, optional
+    target : {"mean", "sd", "link", "odds", "quantile", "probability", "density", "weights"}
         The property; the mean of a number and the probabilities of classes if left out.
         ``"weights"``, those of the components, has one row per component; a ``"probability"`` of
         classes has one row per level. In the units of the formula's response, of ``log(y)`` if
@@ -149,7 +149,8 @@ def comparisons(
         As in ``predictions``.
     comparison : {"difference", "ratio", "lift"}
         ``b - a``, ``b / a`` or ``(b - a) / a``, for predictions ``a`` at the earlier and ``b`` at
-        the later value.
+        the later value. A ratio of means is a risk ratio or a rate ratio, and of
+        ``target="odds"`` an odds ratio.
 
     Raises
     ------

@@ -125,6 +125,10 @@ def test_effects_are_of_means_or_of_their_logarithm(fit):
     assert float(of_link.summary["estimate"].iloc[0]) == pytest.approx(found["mean"], abs=1e-9)
     assert found["rate_ratio"] == pytest.approx(np.exp(found["mean"]))
     assert "Rate ratio" in str(fit)
+    ratio = bvb.effects.comparisons(fit, "x", average_by=True, comparison="ratio")
+    assert_allclose(np.log(ratio.draws), of_link.draws)
+    with pytest.raises(DataError, match="no probability(.|\n)*comparison='ratio'"):
+        bvb.effects.comparisons(fit, "x", target="odds")
 
 
 def test_a_saved_fit_is_the_same(fit, data, tmp_path):
