@@ -58,7 +58,10 @@ class Membership(SufficientStats):
 
 
 def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> pd.DataFrame:
-    """Share, size, membership probability and noise of every component; see ``Fit.components``."""
+    """Share, size, membership probability, noise and further numbers of every component.
+
+    See ``Fit.components``.
+    """
     import pandas as pd
 
     from bayesvb.data.former_columns import FormerColumns
@@ -66,7 +69,8 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
     low, high = tails(prob)
     named = fit.named
     columns: dict[str, object] = {}
-    for name in ("share", "sigma"):
+    own = [name for name, dims in named.dims.items() if dims == ["component"]]
+    for name in dict.fromkeys(("share", "sigma", *(name for name in own if name in named.parts))):
         values = named.values.get(name)
         if values is None or values.ndim > 2:
             continue

@@ -14,7 +14,7 @@ from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.data.standardised_blocks import Scales
-from bayesvb.errors import FormulaError
+from bayesvb.errors import FormulaError, PriorError
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
@@ -195,6 +195,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         noise_shape=float(priors.noise_shape),
         noise_rate=float(priors.noise_rate),
         dof=priors.dof,
+        dispersion=priors.dispersion,
         standardised=priors.standardize,
         further_terms={name: len(terms) for name, terms in further_terms(design).items()},
         response_columns=tuple(RESPONSE_COLUMNS.keys() & design.matrices.keys()),
@@ -204,6 +205,11 @@ def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressio
         n_effects, n_groups = len(groups.effects), len(groups.labels)
         prior = replace(prior, n_effects=n_effects, n_groups=n_groups)
     experts = EXPERTS[family](prior)
+    if priors.dispersion is not None and not experts.reads_dispersion:
+        raise PriorError(
+            f"dispersion={priors.dispersion:g}, and family={family!r} has no dispersion",
+            hint="leave dispersion out, or choose family='negbinomial'",
+        )
     check_parts(design.formula, family, experts.parts)
     check_response_columns(design.formula, family, experts.response_columns)
     check_levels(design)

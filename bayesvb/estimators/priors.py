@@ -74,6 +74,10 @@ class Priors:
         to the data as they are.
     dof : float or None
         Degrees of freedom of ``family="student"``; None to learn them. Other families have none.
+    dispersion : float or None
+        Dispersion ``rho`` of ``family="negbinomial"``, whose counts have the variance
+        ``mu + mu^2 / rho``; None to learn it, with a log-normal prior: median 5, 95% between 0.1
+        and 250. Other families have none.
     scales : {"between", "learned", "fixed"}
         Which coefficients share a prior standard deviation that is estimated from the data.
         ``"between"``: with one component covariates and factors have the fixed prior above, as in
@@ -133,6 +137,7 @@ class Priors:
     equal_prior_weights: bool = True
     standardize: bool = True
     dof: float | None = None
+    dispersion: float | None = None
     scales: str = "between"
     common_sd: float = 1.0
     scale_shape: float = 0.5
@@ -146,7 +151,7 @@ class Priors:
             value = getattr(self, name)
             if str(value) not in known:
                 raise PriorError(f"{name}={value!r} must be {' or '.join(map(repr, known))}")
-        check_numbers(self, optional=("dof",))
+        check_numbers(self, optional=("dof", "dispersion"))
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.linear_interval import IntervalLinearExperts
 from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
+from bayesvb.experts.negbinomial import NegativeBinomialExperts
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
@@ -87,6 +88,7 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, An
     "bernoulli": BernoulliExperts.from_prior,
     "binomial": BinomialExperts.from_prior,
     "poisson": PoissonExperts.from_prior,
+    "negbinomial": NegativeBinomialExperts.from_prior,
     "gamma": GammaExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

@@ -110,7 +110,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
     A family is a subclass with ``expected_at`` and its distributions.
     """
 
-    dispersion: ClassVar[LogGrid]
+    dispersion: LogGrid
     """Prior of the positive parameter, and its nodes."""
 
     dispersion_name: ClassVar[str]

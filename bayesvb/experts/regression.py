@@ -43,6 +43,8 @@ class RegressionPrior:
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``.
     dof : float or None
         Degrees of freedom of heavy tails; None if they are to be learned.
+    dispersion : float or None
+        Dispersion of counts; None if it is to be learned.
     standardised : bool
         Whether the response has the scale of ``response_scaling``, or that of the data.
     further_terms : mapping of str to int
@@ -62,6 +64,7 @@ class RegressionPrior:
     noise_shape: float
     noise_rate: float
     dof: float | None = None
+    dispersion: float | None = None
     standardised: bool = True
     further_terms: Mapping[str, int] = field(default_factory=dict)
     n_effects: int = 0
@@ -143,6 +146,9 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
 
     response_columns: ClassVar[tuple[str, ...]] = ()
     """Kinds of further columns of the response that the experts read, each a design of a block."""
+
+    reads_dispersion: ClassVar[bool] = False
+    """Whether there is a dispersion that the prior may fix."""
 
     reads_offset: ClassVar[bool] = False
     """Whether an offset is added to the linear predictor, and not subtracted from the response."""

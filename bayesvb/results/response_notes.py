@@ -21,8 +21,8 @@ LONGEST_NAME = 60
 REMEDIES: Mapping[str, str | None] = {
     "two values": "if they are classes, family='bernoulli' with n_components=1 gives the "
     "probability of 1 against 0, ConditionalMixtureNetwork('C({name}) ~ ...') that of each class",
-    "counts": "family='poisson' gives probabilities of counts; if their spread is larger, "
-    "log1p({name}) or sqrt({name}), and intervals rounded outwards",
+    "counts": "family='negbinomial' gives probabilities of counts, and so does family='poisson' "
+    "where their variance is their mean",
     "coarse": "use exact values, or rounded({name}, step) on the left of the formula",
     "bound": "if these rows are censored, write cens({name}, status) on the left of the formula; "
     "if they are a case of their own, model whether a row is there by ConditionalMixtureNetwork, "

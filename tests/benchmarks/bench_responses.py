@@ -1,12 +1,14 @@
 """Coverage of intervals of an effect, and time, of families of discrete responses.
 
-One component, `y ~ x + z`, effects of x of 1, 2 and 3 standard errors, 100 and 400 rows. Coverage
-of 90% intervals by linear response and of 90% Wald intervals by maximum likelihood; then CPU time
-of a fit of 10,000 rows and of statsmodels' GLM.
+One component, `y ~ x + z`, effects of x of 1, 2 and 3 standard errors, 100 and 400 rows; then two
+components with constant weights, 400 rows, both slopes of x. Coverage of 90% intervals by linear
+response and of 90% Wald intervals by maximum likelihood; then CPU time of a fit of 10,000 and
+100,000 rows and of statsmodels' GLM (of its `NegativeBinomial`, which learns the dispersion).
 
-    python tests/benchmarks/bench_responses.py [sets] [first seed]
+    python tests/benchmarks/bench_responses.py [sets] [first seed] [family ...]
 
 writes docs/benchmarks/responses.csv: coverage, its standard error, mean estimate / truth; seconds.
+Rows of families that are not named stay as they are.
 """
 
 import sys
@@ -23,22 +25,40 @@ import bayesvb as bvb
 
 PROB, Z = 0.9, 1.6448536
 INTERCEPT = 0.3
+TRIALS, DISPERSION = 10, 2.0
 OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "responses.csv"
+
+TWO = np.array([[1.0, 0.4], [-1.5, -0.6]]), np.array([[1.5, 0.4], [0.0, -0.6]])
+"""Intercept and slope of two components: on the scale of log odds, and of log means."""
 
 
 def log_odds(u, rng):
     return (rng.random(len(u)) < expit(u)).astype(float)
 
 
+def successes(u, rng):
+    return rng.binomial(TRIALS, expit(u)).astype(float)
+
+
 def log_means(u, rng):
     return rng.poisson(np.exp(u)).astype(float)
 
 
+def overdispersed(u, rng):
+    return log_means(u + np.log(rng.gamma(DISPERSION, 1.0 / DISPERSION, len(u))), rng)
+
+
+SPREAD, RATE = expit(INTERCEPT) * expit(-INTERCEPT), np.exp(INTERCEPT)
+
 FAMILIES = {
-    "bernoulli": (log_odds, sm.families.Binomial(), expit(INTERCEPT) * expit(-INTERCEPT)),
-    "poisson": (log_means, sm.families.Poisson(), np.exp(INTERCEPT)),
+    "bernoulli": (log_odds, sm.families.Binomial(), SPREAD),
+    "binomial": (successes, sm.families.Binomial(), TRIALS * SPREAD),
+    "poisson": (log_means, sm.families.Poisson(), RATE),
+    "negbinomial": (overdispersed, None, RATE / (1.0 + RATE / DISPERSION)),
 }
 """Family -> responses given the predictor, that of statsmodels, information per row."""
+
+LEFT = {"binomial": f"y | trials({TRIALS})"}
 
 
 def data_of(family, n, effect, seed):
@@ -50,14 +70,21 @@ def data_of(family, n, effect, seed):
     return pd.DataFrame({"y": y, "x": x, "z": z}), slope
 
 
-def fit_of(family, data):
-    model = bvb.DensityRegression("y ~ x + z", data, n_components=1, family=family)
+def fit_of(family, data, right="x + z", **options):
+    formula = f"{LEFT.get(family, 'y')} ~ {right}"
+    options = {"n_components": 1, **options}
+    model = bvb.DensityRegression(formula, data, family=family, **options)
     return model.fit(seed=1, draws=1000, n_jobs=1)
 
 
 def glm_of(family, data):
     columns = sm.add_constant(data[["x", "z"]])
-    return sm.GLM(data["y"], columns, FAMILIES[family][1]).fit()
+    if family == "negbinomial":
+        return sm.NegativeBinomial(data["y"], columns).fit(disp=0)
+    y = data["y"]
+    if family == "binomial":
+        y = np.stack([y, TRIALS - y], axis=1)
+    return sm.GLM(y, columns, FAMILIES[family][1]).fit()
 
 
 def coverage(family, n, effect, seeds):
@@ -70,20 +97,35 @@ def coverage(family, n, effect, seeds):
         glm = glm_of(family, data)
         wald = abs(glm.params["x"] - slope) < Z * glm.bse["x"]
         rows.append((found["lower"] < slope < found["upper"], wald, found["mean"] / slope))
-    each = np.array(rows, dtype=float)
-    covered, wald, ratio = each.mean(axis=0)
-    return {
-        "sets": len(each),
-        "coverage": covered,
-        "wald": wald,
-        "se": np.sqrt(covered * (1.0 - covered) / len(each)),
-        "estimate / truth": ratio,
-    }
+    covered, wald, ratio = np.array(rows, dtype=float).mean(axis=0)
+    return {**summary(covered, len(rows)), "wald": wald, "estimate / truth": ratio}
 
 
-def seconds(family):
+def summary(covered, number):
+    error = np.sqrt(covered * (1.0 - covered) / number)
+    return {"sets": number, "coverage": covered, "se": error}
+
+
+def coverage_of_two(family, seeds, n=400):
+    """Both slopes, the components in the order of their slopes."""
+    draw, lines = FAMILIES[family][0], TWO[family != "binomial"]
+    rows = []
+    for seed in seeds:
+        rng = np.random.default_rng([seed, n])
+        x, kind = rng.normal(size=n), (rng.random(n) < 0.4).astype(int)
+        y = draw(lines[kind, 0] + lines[kind, 1] * x, rng)
+        data = pd.DataFrame({"y": y, "x": x})
+        fit = fit_of(family, data, "x | 1", n_components=2)
+        found = fit.summary(PROB).loc["mean"].xs("x", level="term").sort_values("mean")
+        truth = np.sort(lines[:, 1])
+        rows.append((found["lower"] < truth) & (truth < found["upper"]))
+    covered = float(np.mean(rows))
+    return summary(covered, len(rows))
+
+
+def seconds(family, n):
     """CPU time of the second of two fits, and of two of statsmodels."""
-    data, _ = data_of(family, 10_000, 3.0, 0)
+    data, _ = data_of(family, n, 3.0, 0)
     found = {}
     for name, function in (("seconds", fit_of), ("glm seconds", glm_of)):
         function(family, data)
@@ -93,20 +135,28 @@ def seconds(family):
     return found
 
 
+def cases(family, seeds):
+    for n in (100, 400):
+        for effect in (1.0, 2.0, 3.0):
+            case = {"family": family, "components": 1, "rows": n, "effect in se": effect}
+            yield {**case, **coverage(family, n, effect, seeds)}
+    if family in ("binomial", "negbinomial"):
+        yield {"family": family, "components": 2, "rows": 400, **coverage_of_two(family, seeds)}
+    for n in (10_000, 100_000):
+        yield {"family": family, "components": 1, "rows": n, **seconds(family, n)}
+
+
 def main():
-    sets, first = ([int(a) for a in sys.argv[1:]] + [400, 1][len(sys.argv) - 1 :])[:2]
+    sets, first = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
     warnings.simplefilter("ignore")
-    rows = []
-    for family in FAMILIES:
-        spent = seconds(family)
-        for n in (100, 400):
-            for effect in (1.0, 2.0, 3.0):
-                case = {"family": family, "rows": n, "effect in se": effect}
-                rows.append({**case, **coverage(family, n, effect, range(first, first + sets))})
-                print(rows[-1], flush=True)
-        rows.append({"family": family, "rows": 10_000, **spent})
-        print(rows[-1], flush=True)
-    pd.DataFrame(rows).round(3).to_csv(OUT, index=False)
+    known = pd.read_csv(OUT) if OUT.exists() else pd.DataFrame({"family": []})
+    for family in sys.argv[3:] or FAMILIES:
+        rows = []
+        for row in cases(family, range(first, first + sets)):
+            rows.append(row)
+            print(row, flush=True)
+        known = pd.concat([known[known["family"] != family], pd.DataFrame(rows)])
+        known.round(3).to_csv(OUT, index=False)
 
 
 if __name__ == "__main__":

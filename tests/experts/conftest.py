@@ -9,18 +9,29 @@ DOF = 8.0
 
 @pytest.fixture
 def exact_moments(rng):
-    """Means and standard deviations of the coefficients of a fit, by importance sampling."""
+    """Means and standard deviations of coefficients, then of the log of further parameters.
+
+    By importance sampling from a wide Student t around the draws of the fit.
+    """
 
     def moments(fit, n_draws=40_000):
-        block, experts, q = fit.model.source.whole(), fit.model.core.experts, fit.q.experts
-        n_terms = q.mean.shape[-1]
-        root = 1.2 * np.linalg.cholesky(q.covariance[0])
-        z = rng.normal(size=(n_draws, n_terms))
+        block, experts = fit.model.source.whole(), fit.model.core.experts
+        known = {name: values for name, values in fit.draws.items() if values.size}
+        known.pop("gate", None)
+        coefficients = known.pop("coefficients")[:, 0, 0]
+        n_terms = coefficients.shape[1]
+        centre = np.column_stack([coefficients, *(np.log(v[:, 0]) for v in known.values())])
+        root = 1.2 * np.linalg.cholesky(np.cov(centre.T))
+        z = rng.normal(size=(n_draws, centre.shape[1]))
         scale = np.sqrt(DOF / rng.chisquare(DOF, n_draws))
-        values = q.mean[0] + scale[:, None] * (z @ root.T)
-        draws = {"coefficients": values[:, None, None]}
-        log_q = -0.5 * (DOF + n_terms) * np.log1p((z**2).sum(axis=1) * scale**2 / DOF)
+        values = centre.mean(axis=0) + scale[:, None] * (z @ root.T)
+        further = values[:, n_terms:]
+        pairs = zip(known, further.T, strict=True)
+        draws = {name: np.exp(logs)[:, None] for name, logs in pairs}
+        draws["coefficients"] = values[:, None, None, :n_terms]
+        log_q = -0.5 * (DOF + z.shape[1]) * np.log1p((z**2).sum(axis=1) * scale**2 / DOF)
         log_p = experts.log_lik(draws, block).sum(axis=(1, 2)) + experts.log_density(None, draws)
+        log_p += further.sum(axis=1)  # densities of the logs
         weight = np.exp(log_p - log_q - (log_p - log_q).max())
         weight /= weight.sum()
         mean = weight @ values

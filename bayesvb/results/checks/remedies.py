@@ -101,14 +101,13 @@ class Remedies:
     def fanned(self) -> str:
         """The spread changes with what is predicted."""
         log = self.log()
-        return (
-            f"The spread changes with the predicted mean: fit {log and f'{log} or '}{self._more()}."
-        )
+        other = f"{log and f'{log} or '}{self._wider()}"
+        return f"The spread changes with the predicted mean: fit {other}."
 
     def skewed(self) -> str:
         """The noise is skewed."""
         log = self.log()
-        return f"The noise is skewed: fit {log and f'{log} or '}{self._more()}."
+        return f"The noise is skewed: fit {log and f'{log} or '}{self._wider()}."
 
     def bounded(self, end: float, *, largest: bool) -> str:
         """Predictions reach beyond all responses: at the lower end a logarithm may help."""
@@ -124,17 +123,19 @@ class Remedies:
         """The tails of the noise are heavier, or lighter, than predicted."""
         if kurtosis < 0.0:
             return f"The noise has two humps or short tails: fit {self._more()}."
-        student = "" if getattr(self.fit.model, "family", "") == "student" else (
-            '`family="student"`, or '
-        )  # fmt: skip
-        return f"The noise has heavy tails: fit {student}{self._more()}."
+        described = self.fit.model.response
+        at_hand = described.is_discrete or getattr(self.fit.model, "family", "") == "student"
+        student = "" if at_hand else '`family="student"`, or '
+        return f"The noise has heavy tails: fit {student}{self._wider()}."
 
     def shape(self) -> str:
         """The noise has another distribution."""
-        return f"The noise has another shape: fit {self._more()}."
+        return f"The noise has another shape: fit {self._wider()}."
 
     def width(self, sd: float) -> str:
         """Predictions for rows left out are too narrow or too wide."""
+        if sd > 1.0 and self._is_poisson:
+            return f"Counts vary more than predicted: fit {self._wider()}."
         if sd > 1.0:
             return (
                 "Predictions are too narrow for rows left out: use fewer components or fewer terms."
@@ -143,12 +144,23 @@ class Remedies:
 
     def log(self) -> str:
         """Logarithm of the response as code; empty where it has none, or is taken already."""
+        if self.fit.model.response.is_discrete:
+            return ""
         observed = self.fit.model.observed()
         name = next(iter(observed)) if self.response is None else self.response
         is_column = name in self.fit.model.design.frame
         if not (observed[name] > 0.0).all() or (not is_column and LOGGED.search(name)):
             return ""
         return code(f"log({written(name) if is_column else name})")
+
+    @property
+    def _is_poisson(self) -> bool:
+        """Whether counts have a spread that their mean fixes, and another family frees it."""
+        return getattr(self.fit.model, "family", "") == "poisson"
+
+    def _wider(self) -> str:
+        """The family with a dispersion, of counts that have none; else more components."""
+        return '`family="negbinomial"`' if self._is_poisson else self._more()
 
     def _more(self) -> str:
         """More components, by the name of the argument."""
