@@ -172,6 +172,9 @@ def predictor_regression(names, case, table):
     predictor = (names.sample("coefficients", law)[:, 0] @ design(table, ["z"])).T
     if case.family in ("bernoulli", "binomial"):  # of one trial
         law = dist.Bernoulli(logits=predictor)
+    elif case.family == "negbinomial":
+        law = dist.LogNormal(1.6, 2.0).expand([2]).to_event(1)
+        law = dist.NegativeBinomial2(np_.exp(predictor), names.sample("dispersion", law))
     elif case.family == "poisson":
         law = dist.Poisson(np_.exp(predictor))
     else:

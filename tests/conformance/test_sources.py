@@ -124,8 +124,8 @@ FAMILIES = {
     "student": {"family": "student"},
     "own unit": {"family": "own unit"},
     "by medians": {"family": "by medians"},
-    "bernoulli": {"family": "bernoulli"},
-    "poisson": {"family": "poisson"},
+    "binomial": {"family": "binomial"},
+    "negbinomial": {"family": "negbinomial"},
 }
 
 
@@ -160,11 +160,9 @@ def every_case():
 def made(data, family, gate, term):
     formula, options = TERMS[term]
     arguments = {**options, **FAMILIES[family], "gate": gate, "n_components": 2}
-    if family in ("bernoulli", "poisson", "gamma"):
-        formula = formula.replace("y ~", "b ~").replace("- b", "- y")
-    if family == "bernoulli":  # of which several components are identified by other columns only
-        apart = gate != "dirichlet" and term in ("smooth by factor", "gating", "unscaled")
-        arguments["n_components"] = 2 if apart else 1
+    if family in ("binomial", "negbinomial", "gamma"):
+        left = "b | trials(b + 2)" if family == "binomial" else "b"
+        formula = formula.replace("y ~", f"{left} ~").replace("- b", "- y")
     return bvb.DensityRegression(formula, data, **arguments)
 
 
