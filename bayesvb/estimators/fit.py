@@ -121,7 +121,7 @@ class Fit(AbstractFit):
 
     @property
     def khat(self) -> float:
-        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if it is exact."""
+        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if nearly exact."""
         from bayesvb.results.importance import pareto_k
 
         return pareto_k(self)

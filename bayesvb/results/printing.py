@@ -150,11 +150,14 @@ def fit_text(fit: AbstractFit) -> str:
         *_chain_lines(fit, table),
         *_fit_lines(fit),
     ]
-    if fit.model.order_rule:
+    lone = fit.model.size == 1 and "share" in table.index.get_level_values("part")
+    if fit.model.order_rule and not lone:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
             lines += ["", _part(fit, _without(table, part, empty), part, title)]
+    if lone and "sigma" in table.index.get_level_values("part"):
+        lines += ["", _coefficients(table, "sigma", f"sigma ({fit.named.texts['sigma'].meaning})")]
     if empty:
         lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
     lines += ["", accuracy_line(fit), interval_line(fit), *_robust_line(fit, table, empty)]
@@ -285,7 +288,7 @@ def _made_with(fit: AbstractFit) -> str:
 def khat_text(khat: float) -> str:
     """Pareto k of the approximation in words."""
     if math.isnan(khat):
-        return "exact"
+        return "exact to 0.05 sd"
     verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "poor: parameters only roughly"
     return f"{khat:.2f} ({verdict})"
 
@@ -401,6 +404,8 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     rows = table.loc[[part]].reset_index().drop(columns="part")
     # No component or term of what all share, no sign, no interval of what is fixed.
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
+    if set(table.index.get_level_values("component")) <= {1, ""}:
+        rows = rows.drop(columns="component", errors="ignore")
     shown = rows.iloc[: LIMITS.printed_rows].rename(
         columns={
             "mean": "Estimate",

@@ -100,7 +100,7 @@ def _notes(computation: Summary) -> list[str]:
         if computation["identified"]:
             notes.append("k-hat was not computed: there are too many rows.")
     elif k is not None and math.isnan(k):
-        notes.append("The approximation is the exact posterior.")
+        notes.append("Posterior means are exact to 0.05 standard deviations.")
     elif k is not None:
         error = khat_error(k, computation["khat_draws"])
         notes.append(f"k-hat {numeral(k, 2)} (Monte Carlo error {numeral(error, 2)}).")

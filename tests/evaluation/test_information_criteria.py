@@ -293,6 +293,13 @@ def test_khat_of_an_exact_posterior_is_nan(constant, rng):
     assert np.isnan(khat(log_joint - (log_joint - constant)))
 
 
+def test_khat_of_a_ratio_that_hardly_varies_is_nan_whatever_its_tail(rng):
+    ratios = rng.standard_normal(DRAWS) ** 3  # of which the exponential has no moments
+    assert khat(ratios) > 0.7
+    assert khat(0.05 * ratios) > 0.2
+    assert np.isnan(khat(0.005 * ratios))
+
+
 @pytest.mark.parametrize("index", [0.3, 0.6, 1.2])
 def test_khat_finds_the_tail_index(index):
     values = [

@@ -177,7 +177,7 @@ def test_long_tables_are_cut_and_say_so(rng):
 
 @pytest.mark.parametrize(
     ("khat", "words"),
-    [(np.nan, "exact"), (0.2, "0.20 (good)"), (0.6, "0.60 (usable)"),
+    [(np.nan, "exact to 0.05 sd"), (0.2, "0.20 (good)"), (0.6, "0.60 (usable)"),
      (0.9, "0.90 (poor: parameters only roughly)")],
 )  # fmt: skip
 def test_k_hat_in_words(khat, words):
@@ -294,3 +294,11 @@ def test_control_characters_of_names_and_levels_reach_no_terminal():
     texts = [text for one in shown for text in (str(one), repr(one), one._repr_html_())]
     for text in (*texts, fit.report_text(), fit.table()):
         assert text.count("\n") > 0 and not set(text) & set("\x1b\x07\u202e")
+
+
+def test_one_component_is_printed_as_a_regression():
+    data = bvb.datasets.load("faithful")
+    model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+    text = str(model.fit(seed=1, draws=50))
+    assert "component" not in text.lower().replace("each component's", "") and "share" not in text
+    assert "\nmean\n" in text and "\nsigma (standard deviation" in text
