@@ -73,12 +73,14 @@ class AndersonMemory:
         if len(self._points) < FEWEST_PAIRS:
             return None
         images = np.array(self._images)
+        # Entries differ by the number of rows: sums of squares of the largest would decide alone.
         weight = (np.abs(self._points[-1]) + SMALL_ENTRY) ** -0.5
         residuals = weight * (images - np.array(self._points))
         changes = np.diff(residuals, axis=0)
         # Residuals shrink by orders of magnitude: without scaling, the last ones were rounding.
         length = np.linalg.norm(changes, axis=1) + np.finfo(float).tiny
         scaled = (changes / length[:, None]).T
+        # Least squares by singular values: changes near convergence are nearly parallel.
         solved = np.linalg.lstsq(scaled, residuals[-1], rcond=SMALLEST_SINGULAR)[0]
         ahead: Vector = images[-1] - (solved / length) @ np.diff(images, axis=0)
         return ahead

@@ -203,5 +203,6 @@ def next_count(count: int, seconds: float) -> int:
     >>> next_count(10, 0.05), next_count(10, 1.0), next_count(80, 0.001)
     (20, 5, 100)
     """
+    # At most halved or doubled: a piece that waited for another process says little.
     factor = min(max(PAUSE / max(seconds, 1e-9), 0.5), 2.0)
     return max(min(int(count * factor), PIECE), 1)

@@ -83,6 +83,7 @@ def extrapolated_density(
         before, after = (
             np.asarray(quick.log_predictive(quick.update(own), left_out)) for own in (early, late)
         )
+        # What one doubling of the passes changed, for each doubling that is not made.
         found[rows] = after + DOUBLINGS * (after - before)
     return found
 
@@ -149,6 +150,7 @@ def assigned(source: AbstractSource) -> Int[np.ndarray, " rows"]:
     Of groups, which have many responses, by chance alone.
     """
     chance = np.random.default_rng(FOLDS).random(source.n_rows)
+    # Sorted by response and dealt in turn: folds of the same distribution vary least.
     order = np.lexsort((chance, source.map_rows(_first_response)))
     fold = np.empty(source.n_rows, dtype=int)
     fold[order] = np.arange(source.n_rows) % min(FOLDS, source.n_rows)

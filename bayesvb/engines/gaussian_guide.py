@@ -134,6 +134,7 @@ class GuideFit:
                 jax.random.fold_in(key, number), (self.particles, len(values[0]))
             )
             found, slope = jax.value_and_grad(loss)(values, noise, given)
+            # One vector at which the density overflows must not end the fit.
             slope = jax.tree.map(lambda s: jnp.where(jnp.isfinite(s), s, 0.0), slope)
             values, first, second = self._believed(values, slope, first, second, number)
             return (values, first, second), constant * len(values[0]) - found
@@ -166,6 +167,7 @@ class GuideFit:
         )
         share = jnp.cos(0.5 * jnp.pi * number / self.steps) if self.decaying else 1.0
         rate = self.learning_rate * share / (1.0 - one ** (number + 1.0))
+        # Averages begin at zero; dividing by their total weight takes this bias out.
         whole = 1.0 - two ** (number + 1.0)
         sizes = (rate, rate, rate / np.sqrt(max(len(values[0]), 1)))
         moved = tuple(

@@ -159,6 +159,7 @@ class KnownInformation:
         found = model.coordinates(posterior)
         if found is None or own.failure is not None:
             raise np.linalg.LinAlgError(own.failure or model.without_response)
+        # Precisions subtract (Louis 1982): complete information less the observed one.
         missing = np.linalg.inv(own.covariance) - np.linalg.inv(response.covariance)
         return cls(found, missing)
 
@@ -190,6 +191,7 @@ def response_beside(
         return found
     coordinates = beside.coordinates(beside.update(stats))
     assert coordinates is not None
+    # Of independent rows precisions add up, covariances do not.
     precision = np.linalg.inv(found.covariance) - share * known.seen_from(coordinates)
     values, axes = np.linalg.eigh(0.5 * (precision + precision.T))
     if not values[0] > 0.0:

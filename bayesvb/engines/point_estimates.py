@@ -152,6 +152,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Statistics of the next point, from those of a pass at this one."""
+        # Statistics stay those of one copy, so that starts, tolerances and files do not differ.
         return (1.0 / COPIES) * self.limit.global_step(posterior, COPIES * stats)
 
     def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
@@ -283,6 +284,7 @@ def standardised(
     draws = rng.standard_normal((n, n_coordinates))
     if n <= n_coordinates + 1:
         return draws
+    # Moments are made exact, which takes the Monte Carlo error from means and covariances.
     draws -= draws.mean(axis=0)
     root = np.linalg.cholesky(draws.T @ draws / (n - 1.0))
     return np.asarray(np.linalg.solve(root, draws.T).T)

@@ -202,6 +202,7 @@ def stepped(
     centre = stats.to_vector()
     best, highest = stats, _bound(model, source, stats)
     for sign in (1.0, -1.0):
+        # To second order the ELBO rises both ways along a direction of negative curvature.
         size = 1.0
         for _ in range(DOUBLINGS):
             ahead = stats.with_vector(centre + sign * size * direction)

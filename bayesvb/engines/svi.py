@@ -242,9 +242,12 @@ class Svi(AbstractEngine):
         number, stats = at.number + 1, at.stats
         posterior = model.update(stats)
         sweep = rows.map_reduce(partial(model.e_step, posterior))
+        # N / |B| makes the minibatch an unbiased estimate of the sums of all rows (eq. 24).
         target = model.global_step(posterior, (source.n_rows / rows.n_rows) * sweep.stats)
         length = self.step_length(number)
+        # A whole step is taken without arithmetic, so that it equals a sweep bit by bit.
         stats = target if length == 1.0 else (1.0 - length) * stats + length * target
+        # A running mean, of which one record is kept; it begins anew until half the steps are made.
         share = 1.0 / max(number - before, 1)
         mean = stats if share == 1.0 else (1.0 - share) * at.mean + share * stats
         of_rows, place = at.of_rows + sweep.bound, at.place + 1

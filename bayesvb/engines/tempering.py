@@ -108,8 +108,10 @@ class Ladders:
         near = Walkers.at(self.space, starts[:NEAR])
         slopes = near.row_slopes + near.prior_slopes
         usable = np.isfinite(slopes).all(axis=1)
+        # Masses from starts and slopes: the first transitions then already have the scale.
         root = inverse_mass_root(near.vectors[usable], slopes[usable])
         chosen = rng.choice(len(starts), n_chains, replace=len(starts) < n_chains)
+        # At a given acceptance steps scale as d^(-1/4) (Beskos et al. 2013, Bernoulli 19(5A)).
         first = np.log(0.6 * self.space.size**-0.25)
         state = _State(
             Walkers.at(self.space, starts[chosen]),
@@ -120,6 +122,7 @@ class Ladders:
             places, gradients = [], []
             for number in range(n_steps):
                 state = self._advance(state, rng, adapt=True)
+                # The first quarter still remembers where chains started.
                 if number >= n_steps // 4:
                     places.append(state.walkers.vectors[self.cold])
                     gradients.append(state.walkers.gradient(powers)[self.cold])
@@ -147,6 +150,7 @@ class Ladders:
         upper = (np.arange(self.n_ladders)[:, None] * size + pairs).ravel()
         powers = np.tile(self.powers, self.n_ladders)
         gain = walkers.log_lik[upper + 1] - walkers.log_lik[upper]
+        # Metropolis ratio of an exchange: priors cancel, likelihoods differ by their powers.
         ratio = (powers[upper] - powers[upper + 1]) * gain
         chosen = upper[np.log(rng.random(len(ratio))) < ratio]
         order = np.arange(len(powers))

@@ -42,12 +42,14 @@ def learned_dof(total: Numbers, tail: Numbers) -> Float[np.ndarray, "..."]:
     if not ((total >= 0.0).all() and np.isfinite(tail).all()):
         raise np.linalg.LinAlgError("tails are of no rows")
     low, high = (np.full(total.shape, np.log(end)) for end in DOF_RANGE)
+    # In log nu the step is scale free, and the bracket of five decades takes few halvings.
     at = np.full(total.shape, np.log(FIRST_DOF))
     below = _slope(np.exp(low), total, tail)[0] <= 0.0
     above = ~below & (_slope(np.exp(high), total, tail)[0] >= 0.0)
     for _ in range(MOST_STEPS):
         slope, bend = _slope(np.exp(at), total, tail)
         low, high = np.where(slope > 0.0, at, low), np.where(slope > 0.0, high, at)
+        # A bend of zero makes a step that is infinite or nan; the bracket takes over below.
         with np.errstate(divide="ignore", invalid="ignore"):
             ahead = at - slope / bend
         inside = (ahead >= low) & (ahead <= high)

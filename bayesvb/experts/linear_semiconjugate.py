@@ -131,6 +131,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
 
         Each turn is an exact coordinate maximisation, so any number of them raises the bound.
         """
+        # From the noise of before, not of the prior: turns then gain from where the run is.
         known = self.prior.noise if posterior is None else posterior.noise
         precision = np.broadcast_to(known.mean, stats.yy.shape)
         noise = NoiseGivenCoefficients.of(self.prior.coefficients, self.prior.noise, stats)
@@ -161,6 +162,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         """``a = a_0 + N_k / 2``, ``b = b_0 + sum r E(y - x' B)^2 / 2``."""
         mean, xx = coefficients.mean, unpack(stats.xx)
         residual = stats.yy - 2.0 * (mean * stats.xy).sum(axis=-1) + (mean @ xx * mean).sum(axis=-1)
+        # tr(C X'RX) by entries: E (y - x' B)^2 is the squared residual at the mean plus x' C x.
         spread = (coefficients.covariance * xx[:, None]).sum(axis=(-2, -1))
         rate = self.prior.noise.rate + 0.5 * (residual + spread)
         shape = self.prior.noise.shape + 0.5 * stats.weight[:, None]

@@ -127,6 +127,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LogitStats:
         """Statistics of one step of iteratively reweighted least squares from the responses."""
+        # Without variance: a start has no posterior yet, and e(t, 0) is the log density itself.
         start = self.first_predictor(block)[None]
         expected = self.expected(block, start, np.zeros_like(start))
         local = local_posterior(expected, start, block, self.design(block))

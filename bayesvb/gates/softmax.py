@@ -59,6 +59,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         self,
     ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]]:
         """``w`` and the gain of every row."""
+        # w = a^2 + p (1 - 2 a), twice dT / ds; at the best tilt a = p it is p (1 - p).
         curvature = self.tilt - 2.0 * self.share
         curvature *= self.tilt
         curvature += self.share
@@ -105,6 +106,7 @@ class SoftmaxGate(AbstractSoftmaxGate):
         """
         _, share, _ = tilted_bound(logit, variance)
         spread = softmax_spread(share)
+        # The implicit function theorem for a = p(t, s, a): one system of K equations a row.
         system = np.moveaxis(spread * variance, -1, 0) + np.eye(len(share))
         by_logit = np.moveaxis(np.linalg.solve(system, np.moveaxis(spread, -1, 0)), 0, -1)
         by_variance = by_logit * (0.5 - share)

@@ -68,6 +68,7 @@ class SlopeStats(SufficientStats):
         steep = prior.operator.plus(self.steepness)
         slope = self.gradient - prior.pull(posterior.mean - prior.mean)
         mean = posterior.mean + steep.solve(slope[..., None, :])[..., 0, :]
+        # Damping by the gain: undamped, rows of high leverage make the precision oscillate.
         share = (2.0 / (2.0 + self.gain))[:, None]
         held_back = posterior.operator.packed() - prior.operator.packed() - self.curvature
         return centred_sums(prior, mean, self.curvature + (1.0 - share) * held_back)

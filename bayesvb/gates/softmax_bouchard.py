@@ -82,12 +82,14 @@ def _best_shift(
         square = distance * distance
         xi_square = np.maximum(square + variance, np.finfo(float).tiny)
         _, omega = jaakkola(np.sqrt(xi_square))
+        # dB / d alpha, B as in ``product_bound``; B is convex, so its sign tells the side.
         slope = -surplus - (omega * distance).sum(axis=0)
         # sech^2(xi / 2) / 4 = 1 / 4 - (omega xi)^2
         falling = (0.25 - omega * omega * xi_square) * square + omega * variance
         bend = (falling / xi_square).sum(axis=0)
         below, above = np.where(slope <= 0.0, shift, below), np.where(slope > 0.0, shift, above)
         ahead = shift - slope / np.maximum(bend, np.finfo(float).tiny)
+        # Where the bend is next to nothing a step would leave the bracket: halve it instead.
         inside = (ahead >= below) & (ahead <= above)
         ahead = np.where(inside, ahead, 0.5 * (below + above))
         settled = np.abs(ahead - shift) <= SETTLED * (1.0 + np.abs(shift))

@@ -35,6 +35,7 @@ class JensenLocalPosterior(AbstractLocalPosterior):
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
         """Derivatives ``r - w`` and ``w``, the bound ``2 w (1 - w)`` on the curvature, the gain."""
         design, share = self.design, self.block.weighted(self.share)
+        # 2 diag(p (1 - p)) dominates diag(p) - p p' (Gershgorin; Boehning 1992).
         spread = share * (1.0 - self.share)
         return SlopeStats(
             gradient=design.cross(responsibilities - share),

@@ -50,6 +50,7 @@ class StickLocalPosterior(AbstractLocalPosterior):
         """What ``x x'`` and ``x`` of every row are multiplied with in the statistics."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
         reach = _from_own(stops)
+        # R instead of 1: a row has no augmentation variable at a stick that it cannot reach.
         curvature = self.omega * reach
         reach *= -0.5
         reach += stops[:-1]
@@ -155,6 +156,7 @@ class StickBreakingGate(AbstractLogitGate):
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:
         """Gate whose prior weights are equal where all covariates are zero, if they are to be."""
+        # sigma(-log(K - k)) = 1 / (K - k + 1) of what is left at stick k: K equal weights.
         left = np.log(np.arange(n_components - 1, 0, -1.0)) * prior.even
         return cls(prior.law(prior.coefficients.mean - left[:, None] * prior.intercept))
 
@@ -193,8 +195,10 @@ class StickBreakingGate(AbstractLogitGate):
         design: AbstractDesign,
     ) -> StickLocalPosterior:
         """The same for moments of the logits that are at hand; the variances are overwritten."""
+        # xi^2 = E u^2, at which the quadratic bound is highest (Jaakkola, Jordan 2000, eq. 11).
         variance += logit * logit
         passing, omega = jaakkola(np.sqrt(variance, out=variance))
+        # log(1 + e^u) = u / 2 + log(2 cosh(u / 2)), and only the second term needs a bound.
         passing += 0.5 * logit
         terms = _less_up_to_own(passing)
         terms[:-1] += logit

@@ -63,6 +63,7 @@ def tilted_bound(
     >>> bound.round(4), share.ravel()
     (array([0.9431]), array([0.5, 0.5]))
     """
+    # Chosen row by row: what a row adds must not depend on which rows share its block.
     hard = variance.max(axis=0, initial=0.0) > LARGE_VARIANCE
     if not hard.any():
         tilt = _newton(logit, variance)
@@ -90,6 +91,7 @@ def _newton(
     ``a - d (a - c p)``, which sums to one as ``a`` does. Everything happens in two buffers.
     """
     exponent = logit - logit.max(axis=0)
+    # The softmax of the means: the solution without variance, and steps from it sum to one.
     tilt = np.exp(exponent)
     tilt /= tilt.sum(axis=0)
     share = 0.5 * variance
@@ -103,6 +105,7 @@ def _newton(
         np.multiply(share, variance, out=scale)
         scale += 1.0
         np.divide(1.0, scale, out=scale)
+        # Rank-one part of the Jacobian I + (diag(p) - p p') diag(s), by Sherman and Morrison.
         share *= _column_dots(scale, tilt) / _column_dots(scale, share)
         share -= tilt
         share *= scale
@@ -125,18 +128,23 @@ def _by_normaliser(
     ``l_j = log(a_j s_j)`` solves ``l + exp(l) = t_j + s_j / 2 + log s_j - c``, which is convex, and
     ``sum a_j = 1`` fixes ``c``: Newton's steps for all ``l_j`` and ``c`` at once.
     """
+    # log(s) is to be finite; a tilt enters the bound multiplied by its variance only.
     variance = np.maximum(variance, np.finfo(float).eps)
     least, most = _bracket(logit, variance)
     target = logit + 0.5 * variance + np.log(variance) - least
     normaliser = least.copy()
+    # Both are above the root of l + exp(l), which is convex: from there steps only fall.
     log_pull = np.minimum(target, np.log(np.maximum(target, 1.0)))
     for _ in range(MOST_STEPS):
         pull = np.exp(log_pull)
         slope = 1.0 / (1.0 + pull)
         miss = (log_pull + pull - target) * slope
         pull /= variance
+        # The sum after the step for l, to first order; it stays positive for its logarithm.
         corrected = np.minimum(miss, 0.9)
         total = pull.sum(axis=0) - _column_dots(pull, corrected)
+        # Newton's step for log(sum a): far off, tilts are exponential in c and the sum is not
+        # nearly linear.
         rise = total * np.log(total) / _column_dots(pull, slope)
         rise = np.clip(rise, least - normaliser, most - normaliser)
         normaliser += rise

@@ -77,6 +77,7 @@ def _series(
 
     The derivatives are polynomials in ``q = sigma (1 - sigma)``, odd ones times ``1 - 2 sigma``.
     """
+    # Of the absolute value, so that nothing overflows and neither tail cancels.
     tail = np.exp(-np.abs(mean))
     value = np.log1p(tail)
     value += np.maximum(mean, 0.0)
@@ -99,6 +100,7 @@ def _summed(
     """Sum over the terms of the series, without the factor that they have in common."""
     total = np.zeros_like(q)
     for m in range(MOST_TERMS, -1, -1):
+        # Horner's rule from the highest power of s / 2; each power has its factorial by steps.
         if order + 2 * m > 1:
             *others, first = POLYNOMIALS[order + 2 * m]
             term = np.full_like(q, first)

@@ -37,8 +37,10 @@ def numbered_normals(
     True
     """
     with np.errstate(over="ignore"):
+        # Mixed once before places are added: neighbouring keys would share shifted sequences.
         start = _mixed(keys.astype(np.uint64) * STEP + STEP)
         bits = _mixed(start[..., None] + (places.astype(np.uint64) + np.uint64(1)) * STEP)
+    # 53 bits at the middle of their cells: never 0 or 1, whose quantiles are infinite.
     return np.asarray(ndtri(((bits >> np.uint64(11)).astype(float) + 0.5) * 2.0**-53))
 
 

@@ -29,6 +29,7 @@ def log_sum_exp(
 
     Both are wanted together for responsibilities, and share the one pass of ``exp``.
     """
+    # The largest term becomes exp(0) = 1, so that nothing overflows and the sum is not zero.
     top = terms.max(axis=0)
     shares = terms - top
     np.exp(shares, out=shares)
@@ -51,6 +52,7 @@ def log_total(terms: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray
         found: Float[np.ndarray, "*_"] = special(terms).logsumexp(terms, axis=axis)
         return found
     top = terms.max(axis=axis, keepdims=True)
+    # Minus infinity less itself would be nan: an event without probability has log zero.
     top = np.where(np.isfinite(top), top, 0.0)
     shares = terms - top
     np.exp(shares, out=shares)
@@ -99,6 +101,7 @@ def jaakkola(
     total = np.negative(xi)
     np.exp(total, out=total)
     total += 1.0
+    # tanh(xi / 2) / 2 = sigma(xi) - 1 / 2, from the exponential that the logarithm needs too.
     omega = 1.0 / total
     omega -= 0.5
     omega /= xi

@@ -123,6 +123,7 @@ class LogitCoordinates(AbstractCoordinates):
         """
         linear, n_terms = self.linear_perturbations(), self.law.mean.shape[1]
         n_effects = self.posterior.mean.shape[1] - n_terms
+        # Effects of groups are not perturbed: given what is shared they follow by their update.
         linear = np.pad(linear, [(0, 0), (0, 0), (0, n_effects)])
         no_curvature = np.zeros((len(linear), *self.posterior.second_moments().shape))
         return perturbation_rows(no_curvature, linear)
