@@ -71,6 +71,11 @@ class ContinuousLaw(abc.ABC):
     def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
         """Distribution function."""
 
+    def log_mass(self, lower: Numbers, upper: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """Log probability of a value between the two."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(self.cdf(upper, u, further) - self.cdf(lower, u, further)))
+
     @abc.abstractmethod
     def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
         """Mean and mean square."""
@@ -156,6 +161,14 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
     ) -> Float[np.ndarray, "experts rows"]:
         """Log density of one value per row under each component."""
         terms = [np.log(w) + self.law.log_density(y, u, phi) for w, u, phi in self._nodes()]
+        return np.asarray(log_total(np.stack(terms), axis=0))
+
+    def component_log_mass(
+        self, lower: Float[np.ndarray, " rows"], upper: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log probability of an interval per row under each component."""
+        nodes = self._nodes()
+        terms = [np.log(w) + self.law.log_mass(lower, upper, u, phi) for w, u, phi in nodes]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:

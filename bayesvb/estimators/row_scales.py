@@ -79,6 +79,8 @@ def _check_values(rows: AbstractDesignRows, family: Experts) -> None:
     described.check(rows.response_ends, names, has_offset=has_offset)
     if INTERVAL in rows.design.matrices:
         _check_intervals(rows)
+        if described.kind == "positive":
+            _check_right_censored(rows)
     if described.kind == "successes" and TRIALS not in rows.design.matrices:
         _check_one_trial(names[0], float(rows.response_ends.max()))
     if described.is_discrete:
@@ -96,6 +98,17 @@ def _check_intervals(rows: AbstractDesignRows) -> None:
                 hint="is the status the other way round? cens(y, status) takes 1 or true for right "
                 "censored, Surv(time, event) takes 1 or true for seen",
             )
+
+
+def _check_right_censored(rows: AbstractDesignRows) -> None:
+    """Raise for intervals with two ends and for left-censored rows of a positive response."""
+    found = rows.moments[INTERVAL]
+    if found.lowest[0] or found.highest[0] or found.highest[1] > 0.0:
+        raise DataError(
+            "this family takes rows that are seen or right censored, and some are left censored "
+            "or known up to an interval",
+            hint="family='gaussian' takes them: log(y) with the status in cens(log(y), status)",
+        )
 
 
 def _check_one_trial(name: str, most: float) -> None:

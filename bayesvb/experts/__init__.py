@@ -25,6 +25,7 @@ from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
 from bayesvb.experts.student_interval import IntervalStudentExperts
+from bayesvb.experts.weibull import WeibullExperts
 
 GAUSSIAN_EXPERTS: dict[str, Any] = {
     "full": FullGaussianExperts,
@@ -90,5 +91,6 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, An
     "poisson": PoissonExperts.from_prior,
     "negbinomial": NegativeBinomialExperts.from_prior,
     "gamma": GammaExperts.from_prior,
+    "weibull": WeibullExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

@@ -38,6 +38,12 @@ from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, con
 Nodes = Float[np.ndarray, "nodes 1 1"]
 """Values of a positive parameter, before the axes of experts and rows."""
 
+FIRST_PRECISION = 0.25
+"""Precision per row of the log of the positive parameter where runs start: a standard deviation of
+0.2 of 100 rows."""
+
+DrawnRows = Float[np.ndarray, "experts draws rows"]
+
 __all__ = ["AbstractDispersedExperts", "DispersedPosterior"]
 
 
@@ -174,7 +180,8 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
     ) -> DispersedStats:
         """Sums of one step of iteratively reweighted least squares at the prior's median.
 
-        Residuals are not known yet, so that nothing is learned of the positive parameter.
+        Residuals are not known yet: the positive parameter starts near that median, as under the
+        whole prior expected log densities are dominated by extreme values.
         """
         start = self.first_predictor(block)[None]
         value = on_axis(np.exp([self.dispersion.centre]))
@@ -182,7 +189,8 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         local = local_posterior(
             average(expected, np.ones((1, 1))), start, block, self.design(block)
         )
-        nodes = np.zeros((len(responsibilities), self.dispersion.n_nodes))
+        distance = self.dispersion.logs - self.dispersion.centre
+        nodes = -0.5 * FIRST_PRECISION * responsibilities.sum(axis=1)[:, None] * distance**2
         return DispersedStats(local.sufficient_stats(responsibilities), nodes)
 
     def global_step(
@@ -263,6 +271,15 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         """Log density of each row under each drawn expert."""
         values = draws[self.dispersion_name][..., None]
         return self.log_density_of_rows(block, self.drawn_predictor(draws, block), values)
+
+    def drawn_arrays(
+        self, draws: Draws, weights: Float[np.ndarray, "draws experts _"], block: Block
+    ) -> tuple[DrawnRows, DrawnRows, DrawnRows]:
+        """Weights, predictors and positive parameters of each draw and row, experts first."""
+        predictor = np.moveaxis(self.drawn_predictor(draws, block), 1, 0)
+        further = np.moveaxis(draws[self.dispersion_name], 1, 0)[..., None]
+        each = np.broadcast_to(np.moveaxis(weights, 1, 0), predictor.shape)
+        return each, predictor, np.broadcast_to(further, predictor.shape)
 
     def responses(
         self,

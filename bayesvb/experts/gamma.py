@@ -123,7 +123,4 @@ class GammaExperts(AbstractDispersedExperts):
         scaling: Scaling,
     ) -> DrawnGammaMixture:
         """Mixture of gamma distributions given each draw."""
-        predictor = np.moveaxis(self.drawn_predictor(draws, block), 1, 0)
-        further = np.moveaxis(draws[self.dispersion_name], 1, 0)[..., None]
-        each = np.broadcast_to(np.moveaxis(weights, 1, 0), predictor.shape)
-        return DrawnGammaMixture(each, predictor, np.broadcast_to(further, predictor.shape))
+        return DrawnGammaMixture(*self.drawn_arrays(draws, weights, block))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -52,7 +52,7 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
     probability of an interval has no unit, and both are added.
     """
 
-    response_columns = (INTERVAL,)
+    response_columns: ClassVar[tuple[str, ...]] = (INTERVAL,)
     posterior_by_group = False
     is_conjugate = False
     knows_unit = True

@@ -160,8 +160,10 @@ def density_regression(names, case, table):
 def positive_law(names, family, predictor):
     """Laws of positive numbers whose shape is log-normal."""
     dist, np_ = names.dist, names.jnp
-    law = dist.LogNormal(1.0, 2.0)
+    law = dist.LogNormal(1.0, 2.0) if family == "gamma" else dist.LogNormal(0.0, 1.0)
     shape = names.sample("shape", law.expand([2]).to_event(1))
+    if family == "weibull":
+        return dist.Weibull(np_.exp(predictor), shape)
     return dist.Gamma(shape, shape / np_.exp(predictor))
 
 

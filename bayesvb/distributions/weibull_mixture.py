@@ -1,0 +1,82 @@
+"""Mixtures of Weibull distributions: predictive ones, and those given draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import gammaln
+
+from bayesvb.distributions.gamma_mixture import PositiveLaw
+from bayesvb.distributions.predictor_mixture import (
+    LARGEST_PREDICTOR,
+    AbstractDrawnPredictorMixture,
+    AbstractPredictorMixture,
+    Numbers,
+)
+
+__all__ = ["WEIBULL", "DrawnWeibullMixture", "WeibullMixture", "cumulative_hazard"]
+
+
+def cumulative_hazard(y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    """``(y exp(-u))^c`` of positive numbers, finite."""
+    return np.asarray(np.exp(np.minimum(further * (np.log(y) - u), LARGEST_PREDICTOR)))
+
+
+@final
+class WeibullLaw(PositiveLaw):
+    """``P(Y > y) = exp(-(y exp(-u))^c)``: scale ``exp(u)``, shape ``c``."""
+
+    def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """``log c - c u + (c - 1) log y - (y exp(-u))^c``."""
+        known = np.where(y > 0.0, y, 1.0)
+        found = np.log(further) - further * u + (further - 1.0) * np.log(known)
+        found = found - cumulative_hazard(known, u, further)
+        return np.where(y > 0.0, found, -np.inf)
+
+    def log_survival(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """Minus the cumulative hazard."""
+        known = np.where(y > 0.0, y, 1.0)
+        return np.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
+
+    def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """One minus the probability of survival."""
+        return np.asarray(-np.expm1(self.log_survival(y, u, further)))
+
+    def log_mass(self, lower: Numbers, upper: Numbers, u: Numbers, further: Numbers) -> Numbers:
+        """Log probability of a value between the two; no difference where there is no end."""
+        first, last = (self.log_survival(y, u, further) for y in (lower, upper))
+        with np.errstate(divide="ignore"):
+            return np.asarray(first + np.log(-np.expm1(last - first)))
+
+    def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
+        """``exp(u) Gamma(1 + 1 / c)`` and ``exp(2 u) Gamma(1 + 2 / c)``."""
+        first, second = (
+            np.exp(np.minimum(n * u + gammaln(1.0 + n / further), 2.0 * LARGEST_PREDICTOR))
+            for n in (1.0, 2.0)
+        )
+        return first, second
+
+    def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
+        """Powers of exponential draws; the smallest positive double where they would be 0."""
+        found = np.exp(np.minimum(u, LARGEST_PREDICTOR)) * rng.weibull(further)
+        return np.asarray(np.maximum(found, np.finfo(float).tiny))
+
+
+WEIBULL = WeibullLaw()
+
+
+@dataclass(frozen=True)
+class WeibullMixture(AbstractPredictorMixture):
+    """Predictive distribution of positive numbers with Weibull components."""
+
+    law = WEIBULL
+    values = "positive numbers"
+
+
+@dataclass(frozen=True)
+class DrawnWeibullMixture(AbstractDrawnPredictorMixture):
+    """Mixtures of Weibull distributions for every draw and row."""
+
+    law = WEIBULL
