@@ -61,7 +61,7 @@ class IntervalStudentLocalPosterior(AbstractLocalPosterior):
 
 
 @dataclass(frozen=True)
-class IntervalStudentExperts(  # type: ignore[misc]
+class IntervalStudentExperts(
     AbstractIntervalExperts[StudentPosterior, StudentStats], StudentExperts
 ):
     r"""``y ~ t_nu(x' B_k, 1 / sqrt(tau_k))``, where rows say only ``l < y <= h``.
