@@ -1,4 +1,4 @@
-"""Draw geyser.png, the picture of README: python docs/images/make.py."""
+"""Draw geyser.png, the picture of README, and mcycle.png: python docs/images/make.py."""
 
 from pathlib import Path
 
@@ -61,6 +61,28 @@ def style(axes):
     axes.tick_params(color=LINE, labelcolor=GREY)
 
 
+def draw_crash(axes):
+    """Observed accelerations with central 50% and 90% of their distribution."""
+    data = bvb.datasets.load("mcycle")
+    model = bvb.DensityRegression("accel ~ s(times) | sigma(s(times))", data, n_components=1)
+    times = np.linspace(data["times"].min(), data["times"].max(), 250)
+    q = [0.05, 0.25, 0.5, 0.75, 0.95]
+    band = model.fit(seed=1).predict({"times": times}, "quantile", q=q).to_numpy().T
+    for low, shade in ((0, 0.18), (1, 0.3)):
+        axes.fill_between(times, band[low], band[4 - low], color=BLUE, alpha=shade, linewidth=0)
+    axes.plot(times, band[2], color=BLUE, linewidth=1.6)
+    axes.scatter(data["times"], data["accel"], s=15, color=INK, alpha=0.75, linewidth=0)
+    axes.set_xlabel("time after the impact (ms)", color=INK)
+    axes.set_ylabel("acceleration (g)", color=INK)
+
+
+def save(figure, path):
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Software": None})
+    with Image.open(path) as drawn:
+        drawn.convert("RGB").quantize(128).save(path, optimize=True)
+
+
 def main():
     plt.rcParams["font.size"] = 11
     data, fitted = fit()
@@ -69,13 +91,13 @@ def main():
     )
     draw_distribution(left, data, fitted)
     draw_densities(right, fitted)
-    for axes in (left, right):
-        style(axes)
+    crash, axes = plt.subplots(figsize=(7, 3.8), dpi=130, facecolor=PAPER)
+    draw_crash(axes)
+    for one in (left, right, axes):
+        style(one)
     left.set_ylim(0.5, 6.0)
-    figure.tight_layout()
-    figure.savefig(OUTPUT, metadata={"Software": None})
-    with Image.open(OUTPUT) as drawn:
-        drawn.convert("RGB").quantize(128).save(OUTPUT, optimize=True)
+    save(figure, OUTPUT)
+    save(crash, OUTPUT.with_name("mcycle.png"))
 
 
 if __name__ == "__main__":
