@@ -89,6 +89,8 @@ class DensityRegression(AbstractGatedMixture):
         ``"y ~ x1 + x2 | gating(x1)"``: terms of the experts, then terms of the weights. Without a
         second part the weights have the terms of the experts. ``offset(z)`` in the first part is
         a known summand of the response, or of the linear predictor of a discrete response.
+        ``"y ~ x1 | sigma(x1)"``: terms of the log standard deviation of Gaussian and Student
+        components; the weights are then constant unless ``gating(...)`` is written.
     data : table
         pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a
         Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
@@ -345,8 +347,9 @@ class DensityRegression(AbstractGatedMixture):
         ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax
         gate as log odds against component 1), levels of groups in both those where the covariates
         of their slopes are zero; ``sigma`` the noise standard deviations, ``share`` the weights
-        averaged over (evenly thinned) rows, ``scale_mean`` and ``scale_gating`` the
-        learned standard deviations of the coefficients of each term, on the standardised scale.
+        averaged over (evenly thinned) rows; ``scale_mean``, ``scale_sigma`` and ``scale_gating``
+        the learned standard deviations of the coefficients of a term, on the standardised scale.
+        ``beta_sigma`` are the coefficients of the log standard deviation in the part ``sigma``.
         Where coefficients scatter around common ones, these are ``beta_common``, and the standard
         deviations ``scale_between`` and, of penalised terms, ``scale_common``. Effects of at most
         500 groups that have no columns are ``beta_groups``.

@@ -40,7 +40,8 @@ def most_effects(
     """Group effects of a part that may all be columns; None if all have to be.
 
     They may stay apart from the columns if the experts of the family take the structure of their
-    prior. One Gaussian regression is then integrated over its prior scales: all may be columns.
+    prior. One Gaussian regression with one variance is then integrated over its prior scales: all
+    may be columns.
     """
     in_noise = priors.coefficient_units == "noise"
     probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, n_effects=1, n_groups=2)
@@ -48,7 +49,8 @@ def most_effects(
         return None
     if EXPERTS[family](probe).draws_complete:
         return None
-    return np.inf if n_components == 1 and family == "gaussian" else MOST_COLUMNS
+    integrated = n_components == 1 and family == "gaussian" and SIGMA not in formula.parts
+    return np.inf if integrated else MOST_COLUMNS
 
 
 def with_possible_groups(design: Design, n_components: int, gate: str) -> Design:

@@ -30,7 +30,7 @@ WRONG = {
     "bend": (lambda d: d.x + 0.6 * d.x**2 + d.noise, "y ~ x + z", "Mean by x", "`s(x)`"),
     "product": (lambda d: d.x + 0.8 * d.x * d.z + d.noise, "y ~ x + z", "Interactions", "`x:z`"),
     "spread": (lambda d: d.x + np.exp(0.7 * d.z) * d.noise, "y ~ x + z", "Spread by z",
-               "gating(z)"),
+               "sigma(z)"),
     "log scale": (lambda d: np.exp(0.5 * d.x + 0.5 * d.noise), "y ~ x + z", "Skewness",
                   "`log(y)`."),
     "two regressions": (lambda d: np.where(d.noise > 0.2, 3.0 * d.x, -2.0 - d.x) + 0.3 * d.z,

@@ -86,7 +86,7 @@ WRONG = {
     "bend": (lambda d: d.x + 0.4 * d.x**2 + d.noise, "Mean by x", "`s(x)`"),
     "wave": (lambda d: d.x + np.sin(2.5 * d.x) + d.noise, "Mean by x", "`s(x)`"),
     "product": (lambda d: d.x + 0.5 * d.x * d.z + d.noise, "Interactions", "`x:z`"),
-    "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "n_components=3"),
+    "growing spread": (lambda d: np.exp(0.6 * d.z) * d.noise, "Spread by z", "`sigma(z)`"),
     "skewed noise": (lambda d: 4.0 + d.x + np.exp(0.7 * d.noise), "Skewness", "log(y)"),
     "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
     "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Tails", "n_components=3"),
@@ -128,14 +128,14 @@ def test_a_curve_that_is_there_is_to_bend_more(rows, term, words):
     assert words in Remedies(fit).mean("x", distinct=300).replace("Give", "give")
 
 
-def test_groups_are_to_enter_the_weights_as_groups_and_not_as_numbers(rows):
+def test_groups_are_to_enter_other_parts_as_groups_and_not_as_numbers(rows):
     frame = rows.assign(y=rows["noise"], school=np.arange(300) % 10)
     fit = bvb.DensityRegression("y ~ x + (1 | school)", frame, n_components=1).fit(
         seed=1, restarts=1, draws=25
     )
     remedy = Remedies(fit).spread("school")
-    assert "`gating((1 | school))`" in remedy
-    bvb.DensityRegression("y ~ x + (1 | school) | gating((1 | school))", frame, n_components=3)
+    assert "add the part `sigma((1 | school))`" in remedy
+    bvb.DensityRegression("y ~ x + (1 | school) | sigma((1 | school))", frame, n_components=1)
 
 
 def test_a_column_whose_name_is_part_of_another_is_not_taken_for_it(rows):

@@ -25,7 +25,7 @@ def test_names_that_are_none_stand_in_backquotes(rows):
     product = told.product("Solar.R", "x")
     assert product == "Add the interaction `` `Solar.R`:x `` to the formula."
     assert "`` s(`Solar.R`) ``" in told.mean("Solar.R", distinct=60)
-    assert "gating(`Solar.R`)" in told.spread("Solar.R")
+    assert "sigma(`Solar.R`)" in told.spread("Solar.R")
     for text in ("`Solar.R`:x", "s(`Solar.R`)"):
         bvb.DensityRegression(f"y ~ {text}", rows, n_components=1)
     assert "<code>`Solar.R`:x</code>" in as_html(product)

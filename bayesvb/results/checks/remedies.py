@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.parts import GATING, MEAN, SIGMA
 from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.limits import LIMITS
@@ -70,7 +70,17 @@ class Remedies:
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
             term = code(self._term(name))
             return f"Let the weights change with it: add {term} to `gating(...)`."
+        if self._has_spread and not self._reads(SIGMA, name):
+            how = "add the part" if SIGMA not in self.fit.model.formula.parts else "extend the part"
+            return f"Let the spread change with it: {how} {code(f'sigma({self._term(name)})')}."
         return f"Let the spread change with it: fit {self._more()}{self._gate(name)}."
+
+    @property
+    def _has_spread(self) -> bool:
+        """Whether the family has the part sigma, of one response."""
+        model = self.fit.model
+        parts = getattr(getattr(model, "experts", None), "parts", ())
+        return SIGMA in parts and len(model.observed()) == 1
 
     def product(self, one: str, other: str) -> str:
         """The mean misses a product of two covariates: of groups, a slope or their combinations."""
