@@ -480,6 +480,9 @@ class DensityRegression(AbstractGatedMixture):
         """Titles of the coefficient tables, and of what all components share."""
         named = [p for p in self.experts.parameters(fit.draws, self._units) if p.text is not None]
         shared = {p.part: f"{p.part} ({p.summary_words})" for p in named if not p.of_components}
+        if self.n_components == 1:  # no table of components has its noise
+            own = (p for p in named if p.of_components and not p.signed)
+            shared |= {p.part: f"{p.part} ({_of_one(p.text.meaning)})" for p in own if p.text}
         lines = {p.part: f"{p.part} ({p.text.meaning})" for p in named if p.signed and p.text}
         lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.core.coefficient_meaning()})"}
         scales = {} if self._scales is None else self._scales.headings()
@@ -501,3 +504,8 @@ class DensityRegression(AbstractGatedMixture):
 def capitalised(words: str) -> str:
     """The words as the beginning of a line."""
     return words[:1].upper() + words[1:]
+
+
+def _of_one(meaning: str) -> str:
+    """What a parameter of each component is where there is one component."""
+    return meaning.replace("each component's", "the").replace(" of each component", "")

@@ -150,14 +150,12 @@ def fit_text(fit: AbstractFit) -> str:
         *_chain_lines(fit, table),
         *_fit_lines(fit),
     ]
-    lone = fit.model.size == 1 and "share" in table.index.get_level_values("part")
-    if fit.model.order_rule and not lone:
+    shares = "share" in table.index.get_level_values("part")
+    if fit.model.order_rule and not (shares and fit.model.size == 1):
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
             lines += ["", _part(fit, _without(table, part, empty), part, title)]
-    if lone and "sigma" in table.index.get_level_values("part"):
-        lines += ["", _coefficients(table, "sigma", f"sigma ({fit.named.texts['sigma'].meaning})")]
     if empty:
         lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
     lines += ["", accuracy_line(fit), interval_line(fit), *_robust_line(fit, table, empty)]
@@ -413,6 +411,7 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
             "p_positive": "P(>0)",
             "odds_ratio": "Odds ratio",
             "rate_ratio": "Rate ratio",
+            "mean_ratio": "Mean ratio",
             "sd_ratio": "SD ratio",
             "r_hat": "Rhat",
             "ess_bulk": "Bulk_ESS",
