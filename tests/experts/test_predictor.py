@@ -11,6 +11,7 @@ from bayesvb.data.response_columns import TRIALS
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts import EXPERTS
+from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts
 from bayesvb.experts.predictor import AbstractPredictorExperts
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.normal import Normal
@@ -22,6 +23,10 @@ PRIOR = RegressionPrior(1, 3, 2.0, True, 1.0, 1.0)
 
 FAMILIES = [
     name for name, make in EXPERTS.items() if isinstance(make(PRIOR), AbstractPredictorExperts)
+]
+
+DISPERSED = [
+    name for name, make in EXPERTS.items() if isinstance(make(PRIOR), AbstractDispersedExperts)
 ]
 
 
@@ -42,6 +47,8 @@ def problem(family, seed, *, components=1, steepness=2.0):
     designs = {"mean": x, "gating": x[:2], TRIALS: rng.integers(1, 12, (1, n_rows)).astype(float)}
     block = Block(designs, np.zeros((1, n_rows)), weight, offset)
     draws = {"coefficients": slopes}
+    if isinstance(experts, AbstractDispersedExperts):
+        draws[experts.dispersion_name] = np.exp(rng.uniform(-1.0, 3.0, size=(1, 1)))
     y = experts.responses(draws, np.zeros((1, n_rows), dtype=int), block, rng)[0]
     block = replace(block, response=y)
     prior = Normal.from_precision(np.zeros(len(x[:2])), np.eye(len(x[:2])))
@@ -71,6 +78,7 @@ def following(model, block, stats):
 @pytest.mark.parametrize(
     "seeds", [range(8), pytest.param(range(8, 208), marks=pytest.mark.heavy)], ids=["few", "many"]
 )
+@pytest.mark.parametrize("family", FAMILIES + DISPERSED)
 def test_steps_that_are_short_enough_raise_the_elbo(family, seeds):
     """The safeguarded step: halved until the ELBO does not fall, it always gets there."""
     halved = steps = 0
