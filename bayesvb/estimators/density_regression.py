@@ -56,7 +56,11 @@ from bayesvb.estimators.trials import with_trials
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.intervals import AbstractIntervalExperts
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
+from bayesvb.experts.regression import (
+    AbstractRegressionExperts,
+    RegressionPrior,
+    RegressionUnits,
+)
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.formula.passes.design_rows import encoded_design
@@ -185,7 +189,7 @@ class DensityRegression(AbstractGatedMixture):
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
-        priors = priors or Priors()
+        priors = priors or default_priors(family, n_components)
         rows = RowOptions(weights, weight_type, missing, context, group)
         check_count("n_components", n_components)
         kind = RowKind(
@@ -499,6 +503,15 @@ class DensityRegression(AbstractGatedMixture):
         if self.n_components == 1:
             return "Density regression, 1 component"
         return f"Density regression, {self.n_components} components, {self.gate} gate"
+
+
+def default_priors(family: str, n_components: int) -> Priors:
+    """Priors where none are given; see ``several_sd`` of the experts for several components."""
+    probe = RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)
+    several_sd = EXPERTS[family](probe).several_sd
+    if n_components == 1 or several_sd is None:
+        return Priors()
+    return Priors(coefficient_sd=several_sd)
 
 
 def capitalised(words: str) -> str:

@@ -52,7 +52,9 @@ class Priors:
     ----------
     coefficient_sd : float
         Prior standard deviation of an expert's coefficient, in units of that expert's noise:
-        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficient_units``.
+        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficient_units``. Families
+        without a noise have it in units of the linear predictor, and of several components 2.5 if
+        no priors are given.
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
     gating_sd : float

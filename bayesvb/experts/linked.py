@@ -40,6 +40,9 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     reads_offset = True
     scale_units = "units of the linear predictor"
 
+    several_sd = 2.5
+    # With 10, as of one component, the mean exp(u) of a component without rows is exp(50).
+
     scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
 
     link_text: ClassVar[ParameterText]

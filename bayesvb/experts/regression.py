@@ -147,6 +147,12 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     response_columns: ClassVar[tuple[str, ...]] = ()
     """Kinds of further columns of the response that the experts read, each a design of a block."""
 
+    several_sd: ClassVar[float | None] = None
+    """Default prior standard deviation of coefficients with several components; None as with one.
+
+    A component without rows has coefficients from the prior, and they enter the predictive mean.
+    """
+
     reads_dispersion: ClassVar[bool] = False
     """Whether there is a dispersion that the prior may fix."""
 

@@ -145,6 +145,14 @@ def test_values_that_are_no_counts_are_named(data, value):
         bvb.DensityRegression("y ~ x", data, n_components=1)
 
 
+def test_a_component_without_rows_hardly_changes_the_mean(data):
+    """Its coefficients are those of the prior: with a standard deviation of 10 it is exp(50)."""
+    fit = model_of(data, "y ~ x | gating(z)", n_components=2).fit(seed=1, restarts=1, draws=50)
+    assert fit.model.priors.coefficient_sd == 2.5
+    assert fit.predict().max() < 3.0 * data["y"].max()
+    assert model_of(data, n_components=1).priors.coefficient_sd == 10.0
+
+
 @pytest.mark.heavy
 def test_two_kinds_of_rows_are_recovered(rng):
     n = 600
