@@ -16,7 +16,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
-from bayesvb.sensitivity.operator import AbstractSensitivity
+from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, AbstractSensitivity
 from bayesvb.sensitivity.solvers import choose_solver, full_step
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -28,6 +28,9 @@ ROWS_AT_ONCE = 512
 
 ENTRIES_AT_ONCE = 1 << 19
 """Statistics of these rows, at most: arrays of 4 MiB, as longer ones leave the cache."""
+
+APPLIED_AT_ONCE = 1 << 21
+"""The same where solving for several costs little more than for one: arrays of 16 MiB."""
 
 SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""
@@ -105,7 +108,9 @@ class Deletion:
 
     def parts(self, at: Int[np.ndarray, " chosen"]) -> Iterator[Int[np.ndarray, " some"]]:
         """Positions of rows, as many at a time as may have posteriors in memory together."""
-        together = min(ROWS_AT_ONCE, max(ENTRIES_AT_ONCE // self.derivative.n_entries, 1))
+        applied = isinstance(self.derivative, AbstractAppliedSensitivity)
+        entries = APPLIED_AT_ONCE if applied else ENTRIES_AT_ONCE
+        together = min(ROWS_AT_ONCE, max(entries // self.derivative.n_entries, 1))
         for start in range(0, len(at), together):
             yield at[start : start + together]
 

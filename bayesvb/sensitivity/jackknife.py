@@ -15,8 +15,7 @@ from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import LinearResponse, coordinates_of, linear_response
 from bayesvb.sensitivity.deletion import MANY_ROWS, SHARES, Deletion
-from bayesvb.sensitivity.krylov import KrylovSensitivity
-from bayesvb.sensitivity.operator import STEP, changes_along
+from bayesvb.sensitivity.operator import STEP, AbstractAppliedSensitivity, changes_along
 from bayesvb.sensitivity.solvers import expectation_changes
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -101,7 +100,7 @@ class Jackknife:
         with effects of many groups most do not, products of the indicators of two groups. It is
         the slopes that are answered, of which there are fewer.
         """
-        if isinstance(self.deletion.derivative, KrylovSensitivity):
+        if isinstance(self.deletion.derivative, AbstractAppliedSensitivity):
             with single_threaded_blas(), np.errstate(all="ignore"):
                 solved = (self.deletion.solve(part) for part in parts)
                 return np.concatenate([self._linear(change) for change in solved])
@@ -128,7 +127,7 @@ class Jackknife:
         self, change: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups coordinates"]:
         """Linear changes of the centre with changes of the statistics."""
-        if isinstance(self.deletion.derivative, KrylovSensitivity):
+        if isinstance(self.deletion.derivative, AbstractAppliedSensitivity):
             # The matrix of all slopes is as large as the one that the solver does not make.
             moved = self.coordinates.centre_slopes(self.deletion.derivative.metric_of(change))
             if moved is not None:

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-from bayesvb.errors import DataError
-from bayesvb.sensitivity.operator import AbstractSensitivity
+from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, no_maximum
 
 TOLERANCE = 1e-3
 """Length of the residual relative to the right-hand side, in the metric of the posterior.
@@ -72,7 +71,7 @@ class Deflation:
 
 
 @dataclass(frozen=True)
-class KrylovSensitivity(AbstractSensitivity):
+class KrylovSensitivity(AbstractAppliedSensitivity):
     r"""``F' = f'' V`` applied, never made: ``I - F'`` is self-adjoint for ``u' V v``.
 
     Of ``(I - F') x = b`` it is the indirect part ``x - b`` that is solved for, whose right-hand
@@ -151,7 +150,4 @@ class KrylovSensitivity(AbstractSensitivity):
             metric, before = self.metric_of(rest), length
             length = np.vecdot(rest, metric)
             ratio = np.divide(length, before, out=np.zeros_like(before), where=left)
-        raise DataError(
-            "the fit is not at a maximum of its bound: the answer of other rows is not defined",
-            hint="fit with a smaller tol, or with fewer components",
-        )
+        raise no_maximum()

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.errors import DataError
 from bayesvb.variational.model import AbstractVariationalModel
 
 STEP = 1e-5
@@ -56,6 +57,28 @@ class AbstractSensitivity(abc.ABC):
     @abc.abstractmethod
     def whole(self) -> Float[np.ndarray, "entries entries"]:
         """As a matrix."""
+
+
+class AbstractAppliedSensitivity(AbstractSensitivity):
+    """Derivative that is applied, never made: the statistics are too many for a matrix in all.
+
+    Attributes
+    ----------
+    metric_of : callable
+        ``V`` times each of some directions.
+    """
+
+    metric_of: Callable[
+        [Float[np.ndarray, "vectors entries"]], Float[np.ndarray, "vectors entries"]
+    ]
+
+
+def no_maximum() -> DataError:
+    """Error of solvers that need a concave ELBO."""
+    return DataError(
+        "the fit is not at a maximum of its ELBO: the indirect effect of other rows is not defined",
+        hint="fit with a smaller tol, or with fewer components",
+    )
 
 
 def expectations_along(

@@ -86,6 +86,11 @@ class Scalars:
     squares: Float[np.ndarray, "blocks columns"]
     precisions: Float[np.ndarray, "blocks columns"]
 
+    def flat(self) -> Float[np.ndarray, "all columns"]:
+        """All values on one axis."""
+        rows = self.rows.reshape(-1, self.rows.shape[2])
+        return np.concatenate([rows, self.squares, self.precisions])
+
     def astype(self, kind: type) -> Scalars:
         """Values in another precision."""
         each = (self.rows, self.squares, self.precisions)
@@ -244,6 +249,14 @@ class RowSpace:
         rows = columns[:n].reshape(self.n_rows, self.n_quadratic, n_columns)
         return Scalars(rows, columns[n:], np.zeros_like(columns[n:]))
 
+    def scalars(self, columns: Columns) -> Scalars:
+        """All scalars, from one axis."""
+        n_rows, n_scalars, _ = self.hessian.shape
+        rows, squares, precisions = np.split(
+            columns, [n_rows * n_scalars, n_rows * n_scalars + len(self.scale)]
+        )
+        return Scalars(rows.reshape(n_rows, n_scalars, -1), squares, precisions)
+
     def bent_quadratic(self, values: Scalars) -> Columns:
         """``D`` times each column, of the scalars that have a square, on one axis."""
         n_given, n_columns = values.rows.shape[1:]
@@ -293,11 +306,18 @@ class RowSpace:
             step, step_metric = ratio * step + rest, ratio * step_metric + metric
         raise NoMaximum("the ELBO is not concave in the second moments of coefficients")
 
-    def information(self) -> Float[np.ndarray, "variables variables"]:
+    def information(
+        self, images: Float[np.ndarray, "scalars variables"] | None = None
+    ) -> Float[np.ndarray, "variables variables"]:
         """``L' P L``, which rows and prior add to the precision of the variables.
 
         Solutions are found in single precision, which halves the time. With their residuals, in
         double precision, their errors count to second order only.
+
+        Parameters
+        ----------
+        images : ndarray, shape (scalars, variables), optional
+            Filled with ``P L``.
         """
         single, size = self.astype(np.float32), self.n_quadratic * self.n_rows + len(self.scale)
         products, residuals = np.empty((2, size, self.n_variables), dtype=np.float32)
@@ -308,7 +328,10 @@ class RowSpace:
             solution = single.solve(loadings.astype(np.float32), ACCURATE).astype(np.float64)
             product = self.squares_times(solution)
             moved = self.moved(loadings, product)
-            found[:, some] = self.loaded(self.bent(moved))
+            bent = self.bent(moved)
+            found[:, some] = self.loaded(bent)
+            if images is not None:
+                images[:, some] = bent.flat()
             products[:, some], residuals[:, some] = product, self.bent_quadratic(moved) - solution
         found += products.T @ residuals
         return np.asarray(0.5 * (found + found.T))
@@ -322,15 +345,28 @@ class RowSpace:
         ------
         NoMaximum
         """
-        own = [np.linalg.cholesky(part.covariance) for part in self.parts]
-        root = block_diag(*own, np.eye(len(self.scale)))
-        inner = np.eye(len(root)) - root.T @ information @ root
+        _, inner = self._standardised(information)
         try:
-            np.linalg.cholesky(inner - FLATTEST * np.eye(len(root)))
+            np.linalg.cholesky(inner - FLATTEST * np.eye(len(inner)))
         except np.linalg.LinAlgError:
             raise NoMaximum("the ELBO is not concave in the coefficients") from None
+        return self.inverse(information)
+
+    def inverse(
+        self, information: Float[np.ndarray, "variables variables"]
+    ) -> Float[np.ndarray, "variables variables"]:
+        """``covariance``, at a saddle point of the ELBO too."""
+        root, inner = self._standardised(information)
         found = root @ np.linalg.solve(inner, root.T)
         return np.asarray(0.5 * (found + found.T))
+
+    def _standardised(
+        self, information: Float[np.ndarray, "variables variables"]
+    ) -> tuple[Float[np.ndarray, "variables _"], Float[np.ndarray, "_ _"]]:
+        """Root of ``Gamma``, and the precision of variables that it standardises."""
+        own = [np.linalg.cholesky(part.covariance) for part in self.parts]
+        root = block_diag(*own, np.eye(len(self.scale)))
+        return root, np.eye(len(root)) - root.T @ information @ root
 
 
 def choose_row_space(
@@ -340,14 +376,23 @@ def choose_row_space(
 
     Products in it take the square of the rows, in the other the rows times the statistics.
     """
-    n_entries = stats.to_vector().size
-    if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.rows_stand_for_others):
-        return None
     posterior = model.update(stats)
-    first = model.row_derivatives(posterior, source.take(np.arange(1)))
-    if first is None or source.n_rows * len(first.gradient) > LONGER * n_entries:
+    n_scalars = count_scalars(model, source, posterior)
+    n_entries = stats.to_vector().size
+    if n_entries <= MOST_DENSE or n_scalars is None or n_scalars > LONGER * n_entries:
         return None
     return RowSpace.from_rows(model, posterior, source.take(np.arange(source.n_rows)))
+
+
+def count_scalars(model: Model, source: AbstractSource, posterior: Any) -> int | None:
+    """Number of scalars of all rows; None where their covariances have no closed form."""
+    if not (source.rows_at_hand and model.rows_stand_for_others):
+        return None
+    one = source.take(np.arange(1))
+    known = model.row_derivatives(posterior, one)
+    if known is None or model.row_forms(posterior, one) is None:
+        return None
+    return source.n_rows * len(known.gradient)
 
 
 def scalar_slots(parts: Sequence[Forms]) -> list[Int[np.ndarray, "kinds vectors"]]:

@@ -12,7 +12,7 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.results.leave_one_out import Fitted, group_sums, leave_one_out
-from bayesvb.sensitivity import low_rank, solvers
+from bayesvb.sensitivity import low_rank, row_space, solvers
 from bayesvb.sensitivity.krylov import KrylovSensitivity
 from bayesvb.sensitivity.low_rank import LowRankSensitivity
 from bayesvb.sensitivity.solvers import DenseSensitivity, n_answering
@@ -113,7 +113,7 @@ def test_what_it_costs_is_the_number_of_directions():
     assert size <= low.directions.size < 0.2 * low.n_entries
 
 
-SOLVERS = ("low_rank", "krylov")
+SOLVERS = ("low_rank", "krylov", "rows")
 
 
 def solver_of(name, fit, monkeypatch):
@@ -121,6 +121,12 @@ def solver_of(name, fit, monkeypatch):
     if name == "krylov":
         found = solvers.krylov_sensitivity(fit.core, fit.model.source, fit.stats)
         return replace(found, tolerance=1e-11)
+    if name == "rows":
+        monkeypatch.setattr(row_space, "MOST_DENSE", 10)
+        monkeypatch.setattr(solvers, "MOST_DENSE", 10)
+        monkeypatch.setattr(row_space, "ACCURATE", 1e-12)
+        found = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats)
+        return replace(found, accurate=1e-20)
     monkeypatch.setattr(low_rank, "SHARE", 100.0 if name == "low_rank" else 0.0)
     monkeypatch.setattr(solvers, "SHARE", 100.0 if name == "low_rank" else 0.0)
     return solvers.choose_solver(fit.core, fit.model.source, fit.stats)
