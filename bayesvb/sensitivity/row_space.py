@@ -376,23 +376,22 @@ def choose_row_space(
 
     Products in it take the square of the rows, in the other the rows times the statistics.
     """
-    posterior = model.update(stats)
-    n_scalars = count_scalars(model, source, posterior)
+    if count_scalars(model, source, stats) is None:
+        return None
+    return RowSpace.from_rows(model, model.update(stats), source.take(np.arange(source.n_rows)))
+
+
+def count_scalars(model: Model, source: AbstractSource, stats: SufficientStats) -> int | None:
+    """Number of scalars of all rows; None where there is no row space, or it takes longer."""
     n_entries = stats.to_vector().size
-    if n_entries <= MOST_DENSE or n_scalars is None or n_scalars > LONGER * n_entries:
+    if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.rows_stand_for_others):
         return None
-    return RowSpace.from_rows(model, posterior, source.take(np.arange(source.n_rows)))
-
-
-def count_scalars(model: Model, source: AbstractSource, posterior: Any) -> int | None:
-    """Number of scalars of all rows; None where their covariances have no closed form."""
-    if not (source.rows_at_hand and model.rows_stand_for_others):
-        return None
-    one = source.take(np.arange(1))
+    posterior, one = model.update(stats), source.take(np.arange(1))
     known = model.row_derivatives(posterior, one)
     if known is None or model.row_forms(posterior, one) is None:
         return None
-    return source.n_rows * len(known.gradient)
+    n_scalars = source.n_rows * len(known.gradient)
+    return n_scalars if n_scalars <= LONGER * n_entries else None
 
 
 def scalar_slots(parts: Sequence[Forms]) -> list[Int[np.ndarray, "kinds vectors"]]:

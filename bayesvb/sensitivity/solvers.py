@@ -170,14 +170,8 @@ def choose_solver(
 def row_sensitivity(
     model: Model, source: AbstractSource, stats: SufficientStats
 ) -> RowSensitivity | None:
-    """The solver in the space of rows; None where another takes less time.
-
-    Up to ``MOST_DENSE`` scalars a matrix of them is factorised.
-    """
-    posterior = model.update(stats)
-    if (count_scalars(model, source, posterior) or 0) <= MOST_DENSE:
-        return None
-    space = choose_row_space(model, source, stats)
+    """The solver in the space of rows; None where another takes less time."""
+    space, posterior = choose_row_space(model, source, stats), model.update(stats)
     if space is None:
         return None
     known = derivatives_of_rows(model, posterior, source.take(np.arange(source.n_rows)))
@@ -226,6 +220,9 @@ def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) ->
     first = model.row_derivatives(posterior, source.take(np.arange(1)))
     if first is None:
         return None
+    n_scalars = count_scalars(model, source, stats)
+    if n_scalars is not None:
+        return n_scalars
     n_kept = int(_answering(model, posterior, source, first.n_entries).sum())
     few = _few(model, posterior, source, n_kept, first)
     return n_kept if few is None else sum(one.size for one in few[1])
@@ -251,9 +248,9 @@ def _few(
 
 
 def is_affordable(model: Model, source: AbstractSource, stats: SufficientStats) -> bool:
-    """Whether the derivative of a pass has at most ``MOST_NUMBERS`` numbers."""
+    """Whether the derivative of a pass has at most ``MOST_NUMBERS`` numbers, or is never made."""
     n_entries = stats.to_vector().size
-    if n_entries**2 <= MOST_NUMBERS:
+    if n_entries**2 <= MOST_NUMBERS or count_scalars(model, source, stats) is not None:
         return True
     return (n_answering(model, source, stats) or n_entries) * n_entries <= MOST_NUMBERS
 

@@ -1,23 +1,11 @@
-"""Time and memory of linear response with many columns.
+"""Time and memory of linear response, leave-one-out and influence with many columns.
 
 Gaussian experts with a softmax gate, all columns in both; ``python bench_sensitivity.py 50 5 1000``
 measures 50 columns, five components and 1,000 rows. CPU time in seconds of one thread, and the peak
-of allocated memory in MB, of ``linear_response`` alone:
+of allocated memory in MB. Linear response is solved for in the space of statistics and in that of
+rows, in one run:
 
-======= ========== ====== ================= ==========================
-columns components   rows before, s and MB  bounded effects, s and MB
-======= ========== ====== ================= ==========================
-     10          2  1,000      0.10     12          0.06     12
-     10          5  1,000      0.30     58          0.15     54
-     10          5 10,000      1.04     60          0.84     56
-     50          3  1,000      7.62    361          2.37    226
-     50          5  1,000     22.89  1,044          7.34    479
-======= ========== ====== ================= ==========================
-
-Before, directions down to a norm of 1e-3 were followed whatever their effect on a variance, each
-product made derivatives of the rows again, and products of three axes went over all features once
-for each direction. The machine was shared; with two components and 50 columns the fit is at no
-maximum, and 200 columns are beyond the limit of memory.
+TABLE
 """
 
 from __future__ import annotations
@@ -25,11 +13,17 @@ from __future__ import annotations
 import sys
 import time
 import tracemalloc
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 import bayesvb as bvb
+from bayesvb.results import leave_one_out as leave_one_out_of
+from bayesvb.results.influence import changes_without_rows, leverages
+from bayesvb.results.leave_one_out import Fitted, leave_one_out
+from bayesvb.sensitivity import row_space
 from bayesvb.sensitivity.covariance import linear_response
 
 CASES = [(p, k, n) for n in (1_000, 10_000) for p in (10, 50, 100, 200) for k in (2, 5)]
@@ -47,21 +41,34 @@ def regressions(n_columns: int, n_components: int, n_rows: int) -> pd.DataFrame:
 
 
 def measure(n_columns: int, n_components: int, n_rows: int) -> str:
-    """One line: sizes, seconds of the fit of one restart and of linear response, and its peak."""
+    """One line: sizes, seconds of the fit of one restart, seconds and peaks of what follows it."""
     data = regressions(n_columns, n_components, n_rows)
     formula = "y ~ " + " + ".join(data.columns[:-1])
     model = bvb.DensityRegression(formula, data, n_components=n_components)
     start = time.process_time()
     fit = model.fit(seed=1, restarts=1, draws=25, covariance="mean-field", n_jobs=1)
-    fitted = time.process_time()
+    found = [f"fit {time.process_time() - start:6.1f} s"]
+    for name, longer in (("statistics", 0.0), ("rows", np.inf)):
+        row_space.LONGER = longer
+        response, cost = timed(lambda: linear_response(fit.core, model.source, fit.stats))
+        found.append(f"{name} {cost} {response.failure or ''}")
+    one = Fitted.of(fit)
+    leave_one_out_of.processors = lambda: 1
+    _, cost = timed(lambda: leave_one_out(one, np.arange(n_rows), row_passes=0.0))
+    found.append(f"leave-one-out {cost}")
+    _, cost = timed(lambda: (changes_without_rows(one.jackknife), leverages(one.jackknife)))
+    found.append(f"influence {cost}")
+    return f"{n_columns:7d} {n_components:2d} {n_rows:6d}  " + "  ".join(found)
+
+
+def timed(function: Callable[[], Any]) -> tuple[Any, str]:
+    """Result of a function, and its CPU seconds and peak of memory."""
+    start = time.process_time()
     tracemalloc.start()
-    response = linear_response(fit.core, model.source, fit.stats)
-    seconds, peak = time.process_time() - fitted, tracemalloc.get_traced_memory()[1] / 1e6
+    found = function()
+    seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    return (
-        f"{n_columns:7d} {n_components:2d} {n_rows:6d}  fit {fitted - start:6.1f} s  "
-        f"response {seconds:6.2f} s {peak:5.0f} MB  {response.failure or ''}"
-    )
+    return found, f"{seconds:6.2f} s {peak:5.0f} MB"
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from bayesvb.results.leave_one_out import Fitted, group_sums, leave_one_out
 from bayesvb.sensitivity import low_rank, row_space, solvers
 from bayesvb.sensitivity.krylov import KrylovSensitivity
 from bayesvb.sensitivity.low_rank import LowRankSensitivity
+from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.solvers import DenseSensitivity, n_answering
 
 FORMULAS = {
@@ -123,7 +124,6 @@ def solver_of(name, fit, monkeypatch):
         return replace(found, tolerance=1e-11)
     if name == "rows":
         monkeypatch.setattr(row_space, "MOST_DENSE", 10)
-        monkeypatch.setattr(solvers, "MOST_DENSE", 10)
         monkeypatch.setattr(row_space, "ACCURATE", 1e-12)
         found = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats)
         return replace(found, accurate=1e-20)
@@ -158,19 +158,23 @@ def test_conjugate_gradients_refuse_a_saddle_point(monkeypatch):
         bent.solve(np.eye(bent.n_entries)[:3])
 
 
-def test_very_many_statistics_are_solved_by_conjugate_gradients(monkeypatch):
+@pytest.mark.parametrize("kind", [KrylovSensitivity, RowSensitivity])
+def test_very_many_statistics_are_solved_by_conjugate_gradients(kind, monkeypatch):
     fit = fit_of("softmax")
     expected = leave_one_out(Fitted.of(fit), np.arange(30), row_passes=0.0)
     for module in (low_rank, solvers):
         monkeypatch.setattr(module, "SHARE", 0.0)
     monkeypatch.setattr(solvers, "MOST_DENSE", 10)
+    if kind is RowSensitivity:
+        monkeypatch.setattr(row_space, "MOST_DENSE", 10)
     one = Fitted.of(fit)
     found = leave_one_out(one, np.arange(30), row_passes=0.0)
-    assert isinstance(one.deletion.derivative, KrylovSensitivity)
+    assert isinstance(one.deletion.derivative, kind)
     assert_allclose(found.log_density, expected.log_density, atol=1e-4)
     changes = one.jackknife.changes(-group_sums(one.deletion, np.arange(30)))
     plain = Fitted.of(fit)
     monkeypatch.setattr(solvers, "MOST_DENSE", 10_000)
+    monkeypatch.setattr(row_space, "MOST_DENSE", 10_000)
     assert_allclose(
         changes, plain.jackknife.changes(-group_sums(plain.deletion, np.arange(30))), atol=1e-3
     )
