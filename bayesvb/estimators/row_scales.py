@@ -208,11 +208,11 @@ def read_by(n_components: int, source: InMemorySource) -> InMemorySource:
     if n_components > 1:
         return source
     unread = {name for name, part in PARTS.items() if part.of_weights}
-    blocks = (
-        replace(block, designs={k: v for k, v in block.designs.items() if k not in unread})
-        for block in source.blocks
-    )
-    return replace(source, blocks=tuple(blocks))
+
+    def read(block: Block) -> Block:
+        return replace(block, designs={k: v for k, v in block.designs.items() if k not in unread})
+
+    return source.each(read)
 
 
 def network_block(scales: Scales, rows: EncodedRows) -> Block:
