@@ -53,7 +53,6 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     by_row,
     products,
-    unpack,
 )
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LOG_2PI
@@ -410,10 +409,10 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         change: LinearStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]] | None:
-        """In closed form, where all rows share all coefficients."""
-        if not self.prior.operator.is_dense:
+        """In closed form, where draws hold all coefficients."""
+        if not self.draws_complete:
             return None
-        sums = change.weight, unpack(change.xx), change.xy, change.yy
+        sums = change.weight, self.prior.operator.like(change.xx), change.xy, change.yy
         moments, squares = posterior.expectations_along(*sums, precision)
         return LinearStats(*moments), squares
 

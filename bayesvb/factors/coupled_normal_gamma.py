@@ -24,7 +24,7 @@ from bayesvb.factors.coefficient_basis import JointBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
-from bayesvb.linear.precisions import DensePrecision
+from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
@@ -390,7 +390,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
     def expectations_along(
         self,
         weight: Float[np.ndarray, "many experts"],
-        xx: Float[np.ndarray, "many experts terms terms"],
+        xx: AbstractPrecision,
         xy: Float[np.ndarray, "many experts 1 terms"],
         yy: Float[np.ndarray, "many experts 1"],
         precision: Float[np.ndarray, "many entries"] | None = None,
@@ -404,7 +404,9 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         if precision is None:
             precision = np.zeros((len(weight), self.mean.shape[-1] + len(self.common)))
         terms, common = np.split(precision, [self.mean.shape[-1]], axis=1)
-        change = _Change.of(self, weight, xx, xy[..., 0, :], yy[..., 0], terms, common)
+        change = _Change.of(
+            self, weight, xx.shared.matrix, xy[..., 0, :], yy[..., 0], terms, common
+        )
         tau, mean = self.expected_precision[..., 0], self.mean[..., 0, :]
         of_log = polygamma(1, self.shape) * (0.5 * weight) - change.rate / self.rate[..., 0]
         scaled = change.tau[..., None] * mean + tau[:, None] * change.mean

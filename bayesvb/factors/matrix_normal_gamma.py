@@ -24,7 +24,6 @@ from bayesvb.numerics.linalg import (
     effective_dof,
     lower_pairs,
     pack,
-    quadratic_weights,
     times_each,
 )
 from bayesvb.numerics.special import LOG_2PI
@@ -182,7 +181,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
     def expectations_along(
         self,
         weight: Float[np.ndarray, "many experts"],
-        xx: Float[np.ndarray, "many experts terms terms"],
+        xx: AbstractPrecision,
         xy: Float[np.ndarray, "many experts responses terms"],
         yy: Float[np.ndarray, "many experts responses"],
         precision: Float[np.ndarray, "many terms"] | None = None,
@@ -192,21 +191,21 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         Directional derivatives of ``posterior``, exact, in many directions at once; ``precision``
         is added to the precisions of coefficients. With them those of ``summed_squares``.
         """
-        if precision is not None:
-            xx = xx + precision[:, None, :, None] * np.eye(xx.shape[-1])
+        xx = xx if precision is None else xx.plus_diagonal(precision)
         tau, n_responses = self.expected_precision, self.rate.shape[-1]
-        across = self.mean @ xx
-        shift = (xy - across) @ self.covariance
+        across = xx.times(self.mean)
+        shift = self.operator.solve(xy - across)
         residual = yy - 2.0 * np.vecdot(self.mean, xy) + np.vecdot(across, self.mean)
         rate, shape = 0.5 * residual / self.rate, 0.5 * weight
         of_tau = tau * (shape / self.shape)[..., None] - tau * rate
         of_log = n_responses * polygamma(1, self.shape) * shape - rate.sum(axis=-1)
         moved = tau[..., None] * shift
         scaled = of_tau[..., None] * self.mean + moved
-        second = np.swapaxes(scaled, -1, -2) @ self.mean + np.swapaxes(self.mean, -1, -2) @ moved
-        second -= n_responses * (self.covariance @ xx @ self.covariance)
-        squares = np.diagonal(second, axis1=-2, axis2=-1).sum(axis=1)
-        return (0.5 * of_log, -0.5 * quadratic_weights(second), scaled, -0.5 * of_tau), squares
+        mean = np.broadcast_to(self.mean, scaled.shape)
+        both = np.concatenate([scaled, mean], axis=-2), np.concatenate([mean, moved], axis=-2)
+        second = self.operator.moments_along(*both, xx)
+        squares = self.operator.packed_squares(second).sum(axis=1)
+        return (0.5 * of_log, -0.5 * second, scaled, -0.5 * of_tau), squares
 
     def forms(
         self,

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
-from bayesvb.numerics.linalg import inverse_and_log_det, quadratic_weights, times, times_each
+from bayesvb.numerics.linalg import inverse_and_log_det, times_each
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -148,18 +148,17 @@ class Normal:
     def expectations_along(
         self,
         linear: Float[np.ndarray, "many *batch terms"],
-        precision: Float[np.ndarray, "many *batch terms terms"],
-    ) -> tuple[Float[np.ndarray, "many *batch pairs"], Float[np.ndarray, "many *batch terms"]]:
+        precision: Float[np.ndarray, "many *batch terms terms"] | AbstractPrecision,
+    ) -> tuple[Float[np.ndarray, "many *batch packed"], Float[np.ndarray, "many *batch terms"]]:
         """Changes of ``-E[x x'] / 2``, packed, and of ``E[x]`` with natural parameters.
 
         Directional derivatives, exact, in many directions at once.
         """
-        shift = times_each(self.covariance, linear - times(precision, self.mean))
-        half = shift[..., :, None] * self.mean[..., None, :]
-        second = half + np.swapaxes(half, -1, -2)
-        if precision.any():
-            second -= self.covariance @ precision @ self.covariance
-        return -0.5 * quadratic_weights(second), shift
+        change, mean = as_precision(precision), self.mean[..., None, :]
+        shift = self.operator.solve(linear[..., None, :] - change.times(mean))
+        mean = np.broadcast_to(mean, shift.shape)
+        both = np.concatenate([shift, mean], axis=-2), np.concatenate([mean, shift], axis=-2)
+        return -0.5 * self.operator.moments_along(*both, change), shift[..., 0, :]
 
     def forms(
         self, columns: Float[np.ndarray, "terms rows"], blocks: Float[np.ndarray, "blocks terms"]

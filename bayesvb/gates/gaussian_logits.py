@@ -26,7 +26,6 @@ from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.linalg import (
     lower_pairs,
-    unpack,
 )
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.special import softmax_spread
@@ -133,11 +132,13 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         change: Any,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> LogitStats | None:
-        """In closed form, where all rows share all coefficients."""
-        if not self.prior.operator.is_dense:
+        """In closed form, where draws hold all coefficients."""
+        if not self.draws_complete:
             return None
-        moved = change if precision is None else change.with_squares(precision)
-        return LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
+        curvature = self.prior.operator.like(change.curvature)
+        if precision is not None:
+            curvature = curvature.plus_diagonal(precision)
+        return LogitStats(*posterior.expectations_along(change.linear, curvature))
 
     def kl(self, posterior: LogitLaw) -> float:
         """``KL(posterior || prior)``."""

@@ -20,6 +20,7 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     lower_pairs,
     pack,
+    packed_diagonal,
     quadratic_weights,
     trace_of_product,
     unpack,
@@ -273,9 +274,7 @@ class ArrowPrecision(AbstractPrecision):
     def like(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
         """Return packed sums of ``x x'``, ``z z'`` by group and ``z x'`` by group as a matrix."""
         n_shared, n_effects, n_groups = self.n_shared, self.n_effects, self.n_groups
-        ends = np.cumsum([n_shared * (n_shared + 1), n_effects * (n_effects + 1) * n_groups]) // 2
-        border, blocks, cross = np.split(gram, ends, axis=-1)
-        blocks = blocks.reshape(*gram.shape[:-1], -1, n_groups)
+        border, blocks, cross = self._split_packed(gram)
         square = np.moveaxis(unpack(np.moveaxis(blocks, -2, -1)), -3, -1)
         return self._of_parts(
             (
@@ -284,6 +283,19 @@ class ArrowPrecision(AbstractPrecision):
                 square.reshape(*gram.shape[:-1], n_effects, n_effects, n_groups),
             )
         )
+
+    def _split_packed(
+        self, packed: Float[np.ndarray, "*batch packed"]
+    ) -> tuple[
+        Float[np.ndarray, "*batch pairs"],
+        Float[np.ndarray, "*batch effect_pairs groups"],
+        Float[np.ndarray, "*batch crosses"],
+    ]:
+        """Return packed sums of the border, of the blocks, and what is between them."""
+        n_pairs = self.n_effects * (self.n_effects + 1) // 2
+        ends = np.cumsum([self.n_shared * (self.n_shared + 1) // 2, n_pairs * self.n_groups])
+        border, blocks, cross = np.split(packed, ends, axis=-1)
+        return border, blocks.reshape(*packed.shape[:-1], n_pairs, self.n_groups), cross
 
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
         """Return the border's lower triangle, those of the blocks, and what is between them."""
@@ -345,6 +357,48 @@ class ArrowPrecision(AbstractPrecision):
         return np.asarray(
             trace_of_product(self.border, other.marginal.inverse) + own - 2.0 * across
         )
+
+    def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> ArrowPrecision:
+        """Return many batches of matrices with an entry for each term added to their diagonals."""
+        more = self.diagonal(entries)
+        return self._of_parts(a + b for a, b in zip(self._parts, more._parts, strict=True))
+
+    def packed_squares(
+        self, packed: Float[np.ndarray, "*batch packed"]
+    ) -> Float[np.ndarray, "*batch terms"]:
+        """Return diagonal entries of packed matrices, those of effects summed over groups."""
+        border, blocks, _ = self._split_packed(packed)
+        own = blocks[..., packed_diagonal(self.n_effects), :].sum(axis=-1)
+        return np.concatenate([border[..., packed_diagonal(self.n_shared)], own], axis=-1)
+
+    def moments_along(
+        self, left: Vectors, right: Vectors, change: ArrowPrecision
+    ) -> Float[np.ndarray, "*batch packed"]:
+        """Return changes of weights of packed products.
+
+        With ``dF = W (dC - dD F)`` and ``dS = dB - dC' F - F' dC + F' dD F``, ``W = D^-1``, all
+        others are derivatives of products.
+        """
+        n, through, regression = 0.5 * left.shape[-2], self.through, self.regression
+        d_cross, d_blocks = change.cross, change.group_blocks
+        across = np.einsum("...abg,...bpg->...apg", d_blocks, regression)
+        d_regression = np.einsum("...abg,...bpg->...apg", self.within, d_cross - across)
+        half = np.einsum("...apg,...aqg->...pq", regression, 0.5 * across - d_cross)
+        d_marginal = change.border + half + np.swapaxes(half, -1, -2)
+        shared = -self.marginal.inverse @ d_marginal @ self.marginal.inverse
+        d_through = np.einsum("...pq,...aqg->...apg", self.marginal.inverse, d_regression)
+        d_through = d_through + np.einsum("...pq,...aqg->...apg", shared, regression)
+        inner = np.einsum("...abg,...bcg->...acg", self.within, d_blocks)
+        effects = np.einsum("...apg,...bpg->...abg", d_through, regression)
+        effects = effects + np.einsum("...apg,...bpg->...abg", through, d_regression)
+        effects = effects - np.einsum("...acg,...cbg->...abg", inner, self.within)
+        (b, u), (c, v) = self.split(left), self.split(right)
+        border = np.swapaxes(b, -1, -2) @ c + n * shared
+        first, second = lower_pairs(self.n_effects)
+        blocks = (u[..., first, :] * v[..., second, :]).sum(axis=-3)
+        blocks = (blocks + n * effects[..., first, second, :]) * (2.0 - (first == second))[:, None]
+        cross = np.einsum("...nag,...np->...apg", u, c) - n * d_through
+        return self._flat(quadratic_weights(border), blocks, 2.0 * cross)
 
     def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
         """Return weights of packed products."""

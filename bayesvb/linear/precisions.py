@@ -20,6 +20,7 @@ from bayesvb.numerics.linalg import (
     diagonal,
     inverse_and_log_det,
     pack,
+    packed_diagonal,
     quadratic_weights,
     times_each,
     trace_of_product,
@@ -176,6 +177,30 @@ class AbstractPrecision(abc.ABC):
         """Return the trace of this matrix times the inverse of another of the same structure."""
 
     @abc.abstractmethod
+    def plus_diagonal(self: PrecisionT, entries: Float[np.ndarray, "many terms"]) -> PrecisionT:
+        """Return many batches of matrices with an entry for each term added to their diagonals."""
+
+    @abc.abstractmethod
+    def packed_squares(
+        self, packed: Float[np.ndarray, "*batch packed"]
+    ) -> Float[np.ndarray, "*batch terms"]:
+        """Return the sums of diagonal entries of packed matrices over the coefficients of terms."""
+
+    @abc.abstractmethod
+    def moments_along(
+        self: PrecisionT, left: Vectors, right: Vectors, change: PrecisionT
+    ) -> Float[np.ndarray, "*batch packed"]:
+        """Return changes of ``second_moments`` of ``n`` vectors with the matrix.
+
+        Parameters
+        ----------
+        left, right : ndarray, shape (..., 2 n, coefficients)
+            The sum of all ``l_i r_i'`` is the change of the products of the vectors.
+        change : AbstractPrecision
+            Change of the matrix.
+        """
+
+    @abc.abstractmethod
     def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
         """Return weights of packed products: ``sum_i l_i r_i'`` plus ``n V^-1``, ``n`` vectors.
 
@@ -301,6 +326,25 @@ class DensePrecision(AbstractPrecision):
     def trace_with(self, other: DensePrecision) -> Float[np.ndarray, "*batch"]:
         """Return the trace of this matrix times the inverse of another."""
         return trace_of_product(self.matrix, other.inverse)
+
+    def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> DensePrecision:
+        """Return many batches of matrices with these added to their diagonals."""
+        return DensePrecision(self.matrix + entries[:, None, :, None] * np.eye(entries.shape[1]))
+
+    def packed_squares(
+        self, packed: Float[np.ndarray, "*batch packed"]
+    ) -> Float[np.ndarray, "*batch terms"]:
+        """Return diagonal entries of packed matrices."""
+        return packed[..., packed_diagonal(self.n_coefficients)]
+
+    def moments_along(
+        self, left: Vectors, right: Vectors, change: DensePrecision
+    ) -> Float[np.ndarray, "*batch packed"]:
+        """Return changes of weights of packed products."""
+        second = np.swapaxes(left, -1, -2) @ right
+        if change.matrix.any():
+            second -= 0.5 * left.shape[-2] * (self.inverse @ change.matrix @ self.inverse)
+        return quadratic_weights(second)
 
     def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
         """Return weights of packed products."""

@@ -10,6 +10,7 @@ from scipy.stats import gamma, multivariate_normal
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.numerics.linalg import pack, quadratic_weights
 
 PLACES = np.array([1, 2, 3])
@@ -163,7 +164,8 @@ def test_changes_of_expectations_are_differences(problem, rng):
         rng.normal(size=(n, 3, 1)),
         0.01 * rng.normal(size=(n, 7)),
     )
-    moments, squares = problem.posterior.expectations_along(*change)
+    directions = change[0], DensePrecision(change[1]), *change[2:]
+    moments, squares = problem.posterior.expectations_along(*directions)
     for i in range(n):
         ends = []
         for step in (1e-5, -1e-5):

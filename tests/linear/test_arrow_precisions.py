@@ -148,3 +148,28 @@ def test_draws_of_complete_matrices_hold_all_coefficients(problem):
     assert_allclose(complete.times_drawn(vectors), dense.times_drawn(vectors), **SAME)
     shared = vectors[..., : arrow.n_shared]
     assert_allclose(arrow.times_drawn(shared), arrow.shared.times_drawn(shared), **SAME)
+
+
+def test_changes_of_moments_are_those_of_the_dense_matrix(problem):
+    (arrow, _), (dense, _) = problem.both
+    rng, many = problem.rng, 3
+    weights = rng.normal(size=(many, *problem.weights.shape))
+    entries = rng.normal(size=(many, len(problem.entries)))
+    sizes = [1] * arrow.n_shared + [arrow.n_groups] * problem.n_effects
+    changes = (
+        arrow.like(problem.design.gram(weights)).plus_diagonal(entries),
+        dense.like(problem.dense_design.gram(weights)).plus_diagonal(
+            np.repeat(entries, sizes, axis=1)
+        ),
+    )
+    left, right = rng.normal(size=(2, many, 2, 1, dense.n_coefficients))
+    both = np.concatenate([left, right], axis=-2), np.concatenate([right, left], axis=-2)
+    found, expected = (
+        one.moments_along(*both, change)
+        for one, change in zip((arrow, dense), changes, strict=True)
+    )
+    sums = problem.design.gram(problem.weights), problem.dense_design.gram(problem.weights)
+    assert_allclose(np.vecdot(found, sums[0]), np.vecdot(expected, sums[1]), rtol=1e-9, atol=1e-9)
+    squares = dense.packed_squares(expected)
+    summed = np.add.reduceat(squares, np.cumsum([0, *sizes[:-1]]), axis=-1)
+    assert_allclose(arrow.packed_squares(found), summed, rtol=1e-9, atol=1e-9)
