@@ -11,6 +11,7 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.drawn_lines import EFFECT_KEY
+from bayesvb.experts.linear import LinearStats
 from bayesvb.experts.regression import RegressionPrior
 
 GROUPS, TERMS, ROWS = 6, 2, 50
@@ -139,6 +140,29 @@ def test_draws_that_hold_effects_are_those_of_columns(pair):
     expected = np.split(squares, [TERMS, TERMS + GROUPS], axis=1)
     summed = np.concatenate([expected[0], *(one.sum(1, keepdims=True) for one in expected[1:])], 1)
     assert_allclose(complete.drawn_squares(draws), summed)
+
+
+def test_changes_of_expectations_are_those_of_columns():
+    pair, rng = Pair("gaussian"), np.random.default_rng(0)
+    sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
+    complete = pair.grouped.with_complete_draws()
+    q, p = complete.update(sums), pair.posteriors(4)[1]
+    weights, precision = rng.normal(size=(3, 2, ROWS)), rng.normal(size=(3, TERMS + 2))
+    both = []
+    for experts, law, block, sizes in (
+        (complete, q, pair.rows, 1),
+        (pair.dense, p, pair.columns, [1] * TERMS + [GROUPS] * 2),
+    ):
+        design = experts.design(block)
+        each = [design.sums(one, block.response) for one in weights]
+        change = LinearStats(*(np.stack(parts) for parts in zip(*each, strict=True)))
+        own = np.repeat(precision, sizes, axis=1)
+        moved, squares = experts.expectations_along(law, change, own)
+        total = experts.local(law, block).sufficient_stats(pair.share).to_vector()
+        both.append((moved.to_vectors() @ total, squares))
+    assert_allclose(both[0][0], both[1][0], rtol=1e-8)
+    summed = np.add.reduceat(both[1][1], [0, 1, TERMS, TERMS + GROUPS], axis=1)
+    assert_allclose(both[0][1], summed, rtol=1e-8, atol=1e-10)
 
 
 def test_completed_draws_have_the_lines_and_the_density_of_all_coefficients(pair):
