@@ -396,7 +396,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         self, posterior: Regressions, block: Block, blocks: Float[np.ndarray, "blocks entries"]
     ) -> Forms | None:
         """In closed form, for one response, where all rows share all coefficients."""
-        if not self.draws_complete or len(block.response) != 1:
+        if not self.prior.operator.is_dense or len(block.response) != 1:
             return None
         rows = self.design(block).columns, block.response[0], blocks
         if isinstance(posterior, CoupledNormalGamma):

@@ -184,8 +184,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         xx: AbstractPrecision,
         xy: Float[np.ndarray, "many experts responses terms"],
         yy: Float[np.ndarray, "many experts responses"],
-        precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> tuple[Moments, Float[np.ndarray, "many terms"]]:
+        precision: Float[np.ndarray, "many entries"] | None = None,
+    ) -> tuple[Moments, Float[np.ndarray, "many entries"]]:
         """Changes of the expectations of ``statistics_covariance`` with these of the sums.
 
         Directional derivatives of ``posterior``, exact, in many directions at once; ``precision``

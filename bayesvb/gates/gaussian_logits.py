@@ -122,7 +122,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
         self, posterior: LogitLaw, block: Block, blocks: Float[np.ndarray, "blocks terms"]
     ) -> Forms | None:
         """In closed form, where all rows share all coefficients."""
-        if not self.draws_complete:
+        if not self.prior.operator.is_dense:
             return None
         return posterior.forms(self.design(block).columns, blocks)
 
