@@ -431,9 +431,8 @@ class ScaledMixture(Mixture):
             return None
         squares = [self.of_experts.by_block(-0.5 * experts[1])] if first else []
         if len(self.of_gate.start):
-            operator: Any = self.gate.prior.operator
-            own = operator.packed_squares(gate.curvature).sum(axis=-2)
-            squares.append(self.of_gate.by_block(own))
+            of_gate = self.gate.prior.operator.packed_squares(gate.curvature)
+            squares.append(self.of_gate.by_block(of_gate.sum(axis=-2)))
         law = posterior.scales
         own = 0.25 * law.shape / law.rate**2 * change.scales.squares
         return ScaledStats(experts[0], gate, ScaleStats(np.concatenate(squares, axis=1), own))
