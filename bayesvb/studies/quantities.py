@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import PRODUCTS, Block
+from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.sources import AbstractSource
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.results.capabilities import HasDrawnDistributions
@@ -36,7 +37,11 @@ def representative_rows(source: AbstractSource) -> Int[np.ndarray, " chosen"]:
         np.linspace(0, n_rows - 1, min(n_rows, LIMITS.quick_subsample)).round().astype(int)
     )
     designs = source.take(candidates).designs
-    parts = {id(x): x for name, x in designs.items() if not name.endswith(PRODUCTS)}
+    parts = {
+        id(x): x
+        for name, x in designs.items()
+        if not name.endswith(PRODUCTS) and name not in RESPONSE_COLUMNS
+    }
     places = np.concatenate([np.empty((0, len(candidates))), *parts.values()]).T
     chosen = [int(((places - places.mean(axis=0)) ** 2).sum(axis=1).argmin())]
     distance = np.full(len(places), np.inf)

@@ -303,6 +303,14 @@ def test_rounding_is_accounted_for():
 
 
 @pytest.mark.heavy
+@pytest.mark.parametrize("response", ["cens(y, s, u)", "rounded(t, 1)"])
+def test_intervals_are_calibrated_over_simulated_data(response):
+    """Rows of new data are censored by the same limits, and rounded to the same grid."""
+    found = bvb.sbc(model_of(table(60, 10), f"{response} ~ x"), 80, seed=1, n_jobs=1, draws=99)
+    assert not found.uneven
+
+
+@pytest.mark.heavy
 @pytest.mark.parametrize(
     ("formula", "more"),
     [
