@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 
 from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
 from bayesvb.evaluation.reliability import SETS, reliability
+from bayesvb.formula.design import Design
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.class_evaluation import held_out_events
 from bayesvb.results.criteria import answers
@@ -55,11 +56,17 @@ def summary(fit: AbstractFit) -> Summary | None:
         "left_out": _left_out(fit),
         "weighted": fit.model.weights is not None,
         "discrete": fit.model.response.is_discrete,
+        **_in_intervals(fit.model.design),
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
             for name, one in found.items()
         ],
     }
+
+
+def _in_intervals(design: Design) -> Summary:
+    """Whether rows are censored, where some are known up to an interval; nothing elsewhere."""
+    return {} if design.interval is None else {"censored": design.is_censored}
 
 
 def _of_events(fit: AbstractFit, chosen: RowSample) -> Summary:
