@@ -76,6 +76,8 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         left_out: Float[np.ndarray, "experts rows"],
+        ratio: Float[np.ndarray, "experts rows"] | None = None,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
     ) -> None:
         """None: the statistics of other rows follow."""
 

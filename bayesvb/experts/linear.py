@@ -448,11 +448,14 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         left_out: Float[np.ndarray, "experts rows"],
+        ratio: Float[np.ndarray, "experts rows"] | None = None,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
     ) -> list[StudentMixture] | None:
         """Student t distributions after a downdate by each row: exact given the memberships.
 
         Only of one component, or where effects of groups have no columns. Other rows are left out
-        by derivatives of passes, in which memberships follow.
+        by derivatives of passes, in which memberships follow. ``ratio`` and ``noise`` are expected
+        precisions and known variances of rows, relative to those of the expert.
 
         References
         ----------
@@ -460,11 +463,12 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """
         if self.draws_complete and len(left_out) > 1:
             return None
-        downdate = RowDowndate.of(posterior.regressions, self.design(block), left_out)
+        weight = left_out if ratio is None else left_out * ratio
+        downdate = RowDowndate.of(posterior.regressions, self.design(block), left_out, weight)
         found = []
         for i, observed in enumerate(block.response):
             location, rate = downdate.without(i, observed)
-            scale = np.sqrt(rate / downdate.shape * (1.0 + downdate.spread))
+            scale = np.sqrt(rate / downdate.shape * (noise + downdate.spread))
             found.append(StudentMixture(weights, location, scale, 2.0 * downdate.shape))
         return found
 

@@ -371,24 +371,29 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         weights: Float[np.ndarray, "experts rows"],
         block: Block,
         left_out: Float[np.ndarray, "experts rows"],
+        ratio: Float[np.ndarray, "experts rows"] | None = None,
+        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
     ) -> list[StudentMixture] | None:
         """Distributions after a downdate by each row: given memberships and rows' precisions.
 
         Only where effects of groups have no columns. Other rows are left out by derivatives of
-        passes, in which memberships and precisions follow.
+        passes, in which memberships and precisions follow. ``ratio`` and ``noise`` as of
+        ``LinearExperts``.
         """
         if self.draws_complete:
             return None
         design, found = self.design(block), []
-        scale = self.local(posterior, block).scale
+        squares = self.squares(posterior, block)
+        squares = squares if ratio is None else squares * ratio[:, None]
+        scale = self.local_at(posterior, block, squares, ratio).scale
         for i, observed in enumerate(block.response):
             regression = posterior.regression(i)
             downdate = RowDowndate.of(regression, design, left_out, left_out * scale[:, i])
             location, rate = downdate.without(0, observed)
             shape = downdate.shape.T
-            noise = shape, digamma(shape) - np.log(rate.T)
+            level = shape, digamma(shape) - np.log(rate.T)
             line = location, downdate.spread
-            found.append(_mixture(weights, line, noise, posterior.dof[i, None]))
+            found.append(_mixture(weights, line, level, posterior.dof[i, None], noise))
         return found
 
     def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:

@@ -228,7 +228,7 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         """Expected log likelihood of these rows under every expert."""
         design = self.design(block)
         log_sd, variance = logit_moments(posterior.spread, design)
-        ratio = np.exp(np.minimum(2.0 * (variance - log_sd), LARGEST_EXPONENT))
+        ratio = _ratio(log_sd, variance)
         squares = self.lines.squares(posterior.lines, block).reshape(ratio.shape)
         lines = self.lines.local_at(posterior.lines, block, ratio * squares, ratio)
         density = lines.expected_log_density - log_sd
@@ -370,19 +370,36 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         self, posterior: SpreadPosterior, weights: Rows, block: Block, response: int
     ) -> StudentMixture:
         """Mixture over nodes of the log standard deviation of mixtures of the lines."""
+        noise, shares = self._variances(posterior, block)
+        own = posterior.lines, weights, block, response
+        each = [self.lines.predictive(*own, one) for one in noise]
+        return each[0].stacked(each[1:], shares)
+
+    def predictive_without(
+        self, posterior: SpreadPosterior, weights: Rows, block: Block, left_out: Rows
+    ) -> list[StudentMixture] | None:
+        """Mixtures of the lines after a downdate by each row, the spread held.
+
+        Only where effects of groups have no columns: the few coefficients of the spread hardly
+        change with a row, the effect of its group does.
+        """
+        lines: Any = self.lines
+        if lines.draws_complete:
+            return None
+        ratio = _ratio(*logit_moments(posterior.spread, self.design(block)))
+        noise, shares = self._variances(posterior, block)
+        own = posterior.lines, weights, block, left_out, ratio
+        each = [lines.predictive_without(*own, one)[0] for one in noise]
+        return [each[0].stacked(each[1:], shares)]
+
+    def _variances(
+        self, posterior: SpreadPosterior, block: Block
+    ) -> tuple[list[Rows], Float[np.ndarray, " nodes"]]:
+        """Variances of the noise of rows, relative to its level, at nodes, and their shares."""
         log_sd, variance = logit_moments(posterior.spread, self.design(block))
         nodes, shares = _quadrature()
-        each = [
-            self.lines.predictive(
-                posterior.lines,
-                weights,
-                block,
-                response,
-                np.exp(np.minimum(2.0 * (log_sd + node * np.sqrt(variance)), LARGEST_EXPONENT)),
-            )
-            for node in nodes
-        ]
-        return each[0].stacked(each[1:], shares)
+        logs = [2.0 * (log_sd + node * np.sqrt(variance)) for node in nodes]
+        return [np.exp(np.minimum(one, LARGEST_EXPONENT)) for one in logs], shares
 
     def log_predictive_of_groups(
         self, posterior: SpreadPosterior, members: Members, n_experts: int
@@ -553,6 +570,11 @@ def _at_means(level: NamedParameter) -> NamedParameter:
         level.text, meaning=level.text.meaning + where, caption=level.text.caption + where
     )
     return replace(level, text=text)
+
+
+def _ratio(log_sd: Rows, variance: Rows) -> Rows:
+    """``W``: expected precisions of the noise of rows, relative to its level."""
+    return np.asarray(np.exp(np.minimum(2.0 * (variance - log_sd), LARGEST_EXPONENT)))
 
 
 def _quadrature() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:

@@ -12,6 +12,7 @@ import bayesvb as bvb
 from bayesvb.engines.base import one_pass
 from bayesvb.engines.cavi import cavi
 from bayesvb.errors import DataError, FormulaError, PriorError
+from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.numerics.special import log_total
 from bayesvb.results.pit import within_groups
 
@@ -188,6 +189,28 @@ def test_groups_of_single_rows_are_rows():
     assert_allclose(below[0], row.cdf(data["both"].to_numpy()), atol=1e-3)
     scale = fits[0].model.scales.response.scale[0]
     assert_allclose(np.log(density / scale), row.log_density(data["both"].to_numpy()), atol=1e-3)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("family", FAMILIES)
+def test_many_groups_stay_out_of_columns_and_their_rows_are_left_out_with_the_spread_held(family):
+    """Within 0.2 nats of refits for single rows of groups of four."""
+    rng, group = np.random.default_rng(2), np.repeat(np.arange(110), 4)
+    data = table(440, 6).assign(g=[f"g{i}" for i in group])
+    data["y"] += rng.normal(size=110)[group]
+    fit = model_of(data, "y ~ x + (1 | g) | sigma(x + z)", family=family).fit(seed=1, draws=50)
+    assert fit.model.design.groups is not None
+    at = np.arange(0, 440, 44)
+    quick = read_elpd(fit.loo()).pointwise[at]
+    exact = [
+        model_of(data.drop(index=i), fit.model.formula.text, family=family)
+        .fit(seed=1, draws=50, covariance="mean-field")
+        .log_density(data.loc[[i]])
+        .iloc[0]
+        for i in at
+    ]
+    assert_allclose(np.mean(quick - exact), 0.0, atol=0.05)
+    assert_allclose(quick, exact, atol=0.2)
 
 
 def test_changes_of_the_sd_are_printed_in_percent_and_asked_for_as_effects(data):
