@@ -152,7 +152,7 @@ def check_named_fits(name: str, value: object) -> None:
 
 def check_fit(name: str, value: object) -> None:
     """Raise unless ``value`` is what ``model.fit()`` returns."""
-    if not all(hasattr(value, own) for own in ("model", "q_draws", "traces")):
+    if not all(hasattr(value, own) for own in ("model", "variational_draws", "traces")):
         raise DataError(
             f"{name}={shown(value)} must be a fit", hint="it is what model.fit() returns"
         )

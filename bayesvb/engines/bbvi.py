@@ -167,7 +167,7 @@ class Bbvi(AbstractEngine):
             interrupted=interrupted,
             draws=found,
             log_q=log_density - log_volume,
-            findings={"fall of the bound": before - trace[-1]} if failure else {},
+            findings={"elbo_decrease": before - trace[-1]} if failure else {},
             failure=failure,
         )
 

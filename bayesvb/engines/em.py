@@ -113,7 +113,7 @@ class Em(AbstractEngine):
         posterior = model.update(result.stats)
         coordinates = model.coordinates(posterior)
         n_collapsed = self._warned(model, source, posterior)
-        findings = {"components on a few rows": float(n_collapsed)} if n_collapsed else {}
+        findings = {"collapsed_components": float(n_collapsed)} if n_collapsed else {}
         if coordinates is not None:
             findings["parameters"] = float(len(coordinates.perturbations()))
         return replace(result, findings=findings)

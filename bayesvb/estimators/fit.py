@@ -37,6 +37,7 @@ RENAMED: Mapping[str, str] = {
     "audit": "sbc",
     "audited": "with_sbc",
     "only_points": "is_point_estimate",
+    "q_draws": "variational_draws",
     "sampled": "is_sampled",
 }
 """Attributes by their former names, which work with a DeprecationWarning."""
@@ -57,7 +58,7 @@ class Fit(AbstractFit):
         *,
         core: Any,
         stats: Any,
-        q_draws: Draws,
+        variational_draws: Draws,
         engine_log_q: Float[np.ndarray, " draws"] | None = None,
         **fields: Any,
     ) -> Fit:
@@ -65,19 +66,19 @@ class Fit(AbstractFit):
 
         Parameters
         ----------
-        core, stats, q_draws, engine_log_q, **fields
+        core, stats, variational_draws, engine_log_q, **fields
             Fields of ``AbstractFit``, all but ``given_draws``.
         """
         if engine_log_q is None:
             q = core.update(stats)
-            given, core = PosteriorDraws.from_posterior(core, q, q_draws), core.knowing(q)
+            given, core = PosteriorDraws.from_posterior(core, q, variational_draws), core.knowing(q)
         else:
-            given = PosteriorDraws(q_draws, engine_log_q, "engine")
+            given = PosteriorDraws(variational_draws, engine_log_q, "engine")
         return cls(
             core=core,
             stats=stats,
             given_draws=given,
-            q_draws=q_draws,
+            variational_draws=variational_draws,
             engine_log_q=engine_log_q,
             **fields,
         )

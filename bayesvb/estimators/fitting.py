@@ -169,7 +169,7 @@ def _one(
         core=run.core,
         stats=run.stats,
         order=run.order,
-        q_draws=draws,
+        variational_draws=draws,
         engine_log_q=None if is_own else _engine_log_q(model, run),
         response=run.response,
         restarts=restart_table(found, model.log_jacobian, best=run.number),

@@ -24,7 +24,7 @@ from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.kept_sample import restored
-from bayesvb.estimators.older_files import with_packed_groups, without_lone_gate
+from bayesvb.estimators.older_files import named_findings, with_packed_groups, without_lone_gate
 from bayesvb.estimators.saved_schema import (
     check_arrays,
     check_description,
@@ -234,14 +234,14 @@ def _one(
     blank = core.first_stats(empty_stats(core, model.source))
     state = without_lone_gate(with_packed_groups(state, prefix), prefix, core, blank)
     stats = filled(blank, state, f"{prefix}sums.")
-    q, q_draws = core.update(stats), _named(state, f"{prefix}draws.")
-    _check_draws(core, q, q_draws)
+    q, variational_draws = core.update(stats), _named(state, f"{prefix}draws.")
+    _check_draws(core, q, variational_draws)
     fit = Fit.from_draws(
         model=model,
         core=core,
         stats=stats,
         order=tuple(part["order"]),
-        q_draws=q_draws,
+        variational_draws=variational_draws,
         engine_log_q=state.get(f"{prefix}engine_log_q"),
         response=LinearResponse(state[f"{prefix}response"], **part["response"]),
         restarts=restarts,
@@ -251,7 +251,7 @@ def _one(
         method=method,
         method_options=options,
         n_chains=part.get("n_chains", 1),
-        findings=part.get("findings", {}),
+        findings=named_findings(part.get("findings", {})),
         held_out=state.get(f"{prefix}held_out"),
         sbc=_sbc(told),
         robust=_robust(part, state, prefix),

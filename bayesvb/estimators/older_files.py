@@ -10,9 +10,26 @@ from jaxtyping import Shaped
 
 from bayesvb.models.mixture import Mixture
 
-__all__ = ["with_packed_groups", "without_lone_gate"]
+__all__ = ["named_findings", "with_packed_groups", "without_lone_gate"]
 
 State = Mapping[str, Shaped[np.ndarray, "..."]]
+
+FINDINGS = {
+    "components on a few rows": "collapsed_components",
+    "fall of the bound": "elbo_decrease",
+}
+"""Former names of what engines found."""
+
+
+def named_findings(findings: Mapping[str, float]) -> dict[str, float]:
+    """Return findings of an engine by their names of today.
+
+    Examples
+    --------
+    >>> named_findings({"fall of the bound": 0.5, "parameters": 7.0})
+    {'elbo_decrease': 0.5, 'parameters': 7.0}
+    """
+    return {FINDINGS.get(name, name): value for name, value in findings.items()}
 
 
 def without_lone_gate(state: State, prefix: str, core: Any, blank: Any) -> State:

@@ -480,9 +480,9 @@ def _log_density(
     model: BayesianPCA, fit: AbstractFit, rows: Rows
 ) -> Float[np.ndarray, " complete"]:
     """Log of the mean over draws of the density, the scores integrated out."""
-    n_draws, core = count(fit.q_draws), fit.core
+    n_draws, core = count(fit.variational_draws), fit.core
     pieces = [
-        logsumexp(core.log_lik(fit.q_draws, block), axis=0) - np.log(n_draws)
+        logsumexp(core.log_lik(fit.variational_draws, block), axis=0) - np.log(n_draws)
         for block in chunks(core, InMemorySource((model.block(rows),)), n_draws)
     ]
     return np.concatenate(pieces)

@@ -157,7 +157,9 @@ def _refreshed(
     """The fit with another posterior, its components labelled as before."""
     posterior = fit.core.update(ascent.stats)
     n_restarts = len(fit.restarts)
-    draws = fit.core.draws(posterior, count(fit.q_draws), Streams(fit.seed, n_restarts).draws())
+    draws = fit.core.draws(
+        posterior, count(fit.variational_draws), Streams(fit.seed, n_restarts).draws()
+    )
     trace = ascent.trace - model.log_jacobian * total
     plain = replace(
         fit,
@@ -165,7 +167,7 @@ def _refreshed(
         core=fit.core.knowing(posterior),
         stats=ascent.stats,
         given_draws=PosteriorDraws.from_posterior(fit.core, posterior, draws),
-        q_draws=draws,
+        variational_draws=draws,
         response=response,
         traces={**fit.traces, "final": trace},
         converged=ascent.converged,

@@ -215,7 +215,7 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
             ascent = joined(state.ascent, found.further)
             state = replace(state, stats=ascent.stats, ascent=ascent)
     q, ascent = state.core.update(state.stats), state.ascent
-    draws = state.core.draws(q, count(fit.q_draws), rng)
+    draws = state.core.draws(q, count(fit.variational_draws), rng)
     seconds = time.perf_counter() - began
     restarts = _with_row(fit, state, seconds)
     trace = ascent.trace - state.model.log_jacobian * source.total_weight
@@ -226,7 +226,7 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
         stats=state.stats,
         order=state.order,
         given_draws=PosteriorDraws.from_posterior(state.core, q, draws),
-        q_draws=draws,
+        variational_draws=draws,
         response=response,
         restarts=restarts,
         traces={key: one for key, one in fit.traces.items() if key != "final"}

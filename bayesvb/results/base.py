@@ -256,7 +256,7 @@ class AbstractFit(abc.ABC):
         Number that each component had during the ascent.
     given_draws : PosteriorDraws
         Draws that the fit was made with.
-    q_draws : Mapping of str to ndarray
+    variational_draws : Mapping of str to ndarray
         Draws from the variational posterior itself, or those that the engine returned.
     response : LinearResponse
         Covariance of all parameters beyond mean-field, or why there is none.
@@ -283,7 +283,7 @@ class AbstractFit(abc.ABC):
     method_options : Mapping of str to value
         Options of the engine, where they are not its usual ones.
     engine_log_q : ndarray, shape (draws,), or None
-        Log density of ``q_draws`` under what the engine drew them from; None if they are from q.
+        Log density of ``variational_draws`` under what the engine drew them from; None if they are from q.
     n_chains : int
         Chains that the engine's draws come from, one after the other.
     findings : Mapping of str to float
@@ -308,7 +308,7 @@ class AbstractFit(abc.ABC):
     stats: Any
     order: tuple[int, ...]
     given_draws: PosteriorDraws
-    q_draws: Draws
+    variational_draws: Draws
     response: LinearResponse
     restarts: pd.DataFrame
     traces: Mapping[int | str, Float[np.ndarray, " sweeps"]]
@@ -390,7 +390,9 @@ class AbstractFit(abc.ABC):
     @property
     def predictive_draws(self) -> Draws:
         """Draws over which predictions are averaged where they go by draws: evenly, some of all."""
-        return thinned(self.q_draws, min(count(self.q_draws), LIMITS.predictive_draws))
+        return thinned(
+            self.variational_draws, min(count(self.variational_draws), LIMITS.predictive_draws)
+        )
 
     @property
     def is_point_estimate(self) -> bool:

@@ -104,7 +104,9 @@ def predictive_log_lik(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws ro
 
     Draws are as many as there are of the posterior.
     """
-    return _log_lik(fit, thinned(fit.q_draws, min(count(fit.q_draws), count(fit.draws))))
+    return _log_lik(
+        fit, thinned(fit.variational_draws, min(count(fit.variational_draws), count(fit.draws)))
+    )
 
 
 def _log_lik(fit: AbstractFit, draws: Draws) -> Iterator[Float[np.ndarray, "draws rows"]]:

@@ -308,5 +308,5 @@ def with_integrated_scales(fit: AbstractFit) -> AbstractFit | None:
     if core is None:
         return None
     rng = Streams(fit.seed).branch("integrated scales").rng("draws")
-    draws, log_q = core.exact_draws(count(fit.q_draws), rng)
+    draws, log_q = core.exact_draws(count(fit.variational_draws), rng)
     return replace_draws(replace(fit, core=core), PosteriorDraws(draws, log_q, "exact"))

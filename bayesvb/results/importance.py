@@ -97,17 +97,17 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
     if covariance in ("mean-field", "engine"):
         log_q = fit.engine_log_q
         if log_q is None:
-            log_q = fit.core.log_posterior(fit.q, fit.q_draws)
+            log_q = fit.core.log_posterior(fit.q, fit.variational_draws)
         core = fit.core.knowing(fit.q) if covariance == "mean-field" else fit.core
         return replace_draws(
-            replace(fit, core=core), PosteriorDraws(fit.q_draws, log_q, covariance)
+            replace(fit, core=core), PosteriorDraws(fit.variational_draws, log_q, covariance)
         )
     if fit.response.failure is not None:
         raise DataError(
             f"covariance={covariance!r} is not to be had: {fit.response.failure}",
             hint="covariance='mean-field' is, with intervals that are too narrow",
         )
-    draws, log_q = fit.response.move(fit.core, fit.q, fit.q_draws)
+    draws, log_q = fit.response.move(fit.core, fit.q, fit.variational_draws)
     source = fit.model.source
     core = fit.core.responding(fit.stats, source) if holds_all_rows(source) else fit.core
     return replace_draws(replace(fit, core=core), PosteriorDraws(draws, log_q, covariance))

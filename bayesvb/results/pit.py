@@ -167,7 +167,7 @@ def _by_draws(
 ) -> Float[np.ndarray, "responses chosen"]:
     """Distribution functions of draws, weighed as if the row had not been seen (PSIS)."""
     source, design = fit.model.source, fit.model.design
-    some = ModelDraws(fit.core, fit.q_draws)
+    some = ModelDraws(fit.core, fit.variational_draws)
     observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     found = np.empty((observed.shape[1], len(at)))
     step = max(LIMITS.entries_in_memory // (count(some.draws) * fit.core.n_components), 1)
@@ -248,7 +248,7 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
     """Averages over draws of the parameters."""
     members, model = block.members, fit.model
     assert members is not None and isinstance(model, HasDrawnDistributions)
-    draws = thinned(fit.q_draws, min(count(fit.q_draws), LIMITS.draws))
+    draws = thinned(fit.variational_draws, min(count(fit.variational_draws), LIMITS.draws))
     rows, some = block.ungrouped(), ModelDraws(fit.core, draws)
     laws = [model.drawn_mixture(some, rows, i) for i in range(len(rows.response))]
     with np.errstate(divide="ignore"):

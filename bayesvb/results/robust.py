@@ -33,10 +33,10 @@ def with_complete_draws(fit: AbstractFit) -> AbstractFit:
         return fit
 
     def complete() -> AbstractFit:
-        q_draws, _ = fit.core.completed(fit.q_draws)
+        variational_draws, _ = fit.core.completed(fit.variational_draws)
         draws, of_effects = fit.core.completed(fit.draws)
         given = PosteriorDraws(draws, fit.log_q + of_effects, fit.covariance)
-        return replace_draws(replace(fit, core=core, q_draws=q_draws), given)
+        return replace_draws(replace(fit, core=core, variational_draws=variational_draws), given)
 
     return fit.cache.once("complete draws", complete)
 
@@ -153,6 +153,6 @@ def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
     """The fit of one restart with draws that have this covariance; the same ones each time."""
     rng = Streams(fit.seed).branch("robust").rng("scales")
     one = with_complete_draws(fit)
-    draws, log_q = robust.move(one.core, one.q, one.q_draws, rng)
+    draws, log_q = robust.move(one.core, one.q, one.variational_draws, rng)
     found = PosteriorDraws(draws, log_q, "robust")
     return replace_draws(replace(fit, robust=robust), found)

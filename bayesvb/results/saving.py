@@ -111,7 +111,9 @@ def _state(fit: AbstractFit) -> xr.Dataset:
     for member in fit.parts:
         prefix, one = f"part{member.number}.", member.fit
         arrays |= {f"{prefix}sums.{name}": leaf for name, leaf in one.stats.leaves()}
-        arrays |= {f"{prefix}draws.{name}": values for name, values in one.q_draws.items()}
+        arrays |= {
+            f"{prefix}draws.{name}": values for name, values in one.variational_draws.items()
+        }
         arrays[f"{prefix}response"] = one.response.covariance
         if one.sampler is not None and one.covariance != one.own_covariance:
             arrays |= {f"{prefix}sampled.{name}": values for name, values in one.draws.items()}

@@ -86,7 +86,9 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
     counts = whole_shares(weights, count(first.draws))
     streams = Streams(first.seed)
     draws, order = joined([one.draws for one in fits], counts, streams.rng("stacking"))
-    q_draws, _ = joined([one.q_draws for one in fits], counts, streams.rng("stacking"))
+    variational_draws, _ = joined(
+        [one.variational_draws for one in fits], counts, streams.rng("stacking")
+    )
     log_q = np.concatenate([one.log_q[:n] for one, n in zip(fits, counts, strict=True)])
     own = [
         one.engine_log_q[:n]
@@ -99,7 +101,7 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
         stats=tuple(one.stats for one in fits),
         given_draws=PosteriorDraws(draws, log_q[order], label),
         make_draws=None,
-        q_draws=q_draws,
+        variational_draws=variational_draws,
         response=_responses(fits),
         converged=all(one.converged for one in fits),
         members=tuple(members),

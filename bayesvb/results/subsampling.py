@@ -85,7 +85,7 @@ def log_likelihood(
 
     Under every draw, or the first ones if their number is given.
     """
-    draws = {name: values[:n_draws] for name, values in fit.q_draws.items()}
+    draws = {name: values[:n_draws] for name, values in fit.variational_draws.items()}
     blocks = log_lik_blocks(fit.core, source_at(fit, at), draws, fit.model.log_jacobian)
     return np.concatenate(list(blocks), axis=1)
 
@@ -99,7 +99,7 @@ def _log_likelihoods(
     """
     n_draws, parts = None, [member.fit for member in fit.parts]
     if len(at) < len(units_of(fit.model).index):
-        n_draws = max(count(parts[0].q_draws) // len(parts), LIMITS.restart_draws)
+        n_draws = max(count(parts[0].variational_draws) // len(parts), LIMITS.restart_draws)
     return [log_likelihood(part, at, n_draws) for part in parts]
 
 

@@ -150,5 +150,5 @@ def test_chains_are_judged_in_table_print_and_checks():
 
 def test_chains_that_are_apart_are_a_problem():
     fit = fitted("normal noise")
-    fit.q_draws["coefficients"][: DRAWS // 4] += 1.0
+    fit.variational_draws["coefficients"][: DRAWS // 4] += 1.0
     assert fit.check().loc["Chains agree", "grade"] == "problem"

@@ -351,7 +351,7 @@ def test_a_component_on_a_few_rows_loses_against_runs_that_have_a_maximum():
     assert shrunk.any() and not shrunk[fit.best_restart]
     assert bound[shrunk].max() > fit.elbo  # higher, and without end
     assert fit.elbo == pytest.approx(bound[~shrunk].max(), abs=1e-6)
-    assert "components on a few rows" not in fit.findings
+    assert "collapsed_components" not in fit.findings
     assert fit.check().loc["Likelihood has a maximum", "grade"] == "ok"
 
 
@@ -362,7 +362,7 @@ def test_if_all_runs_shrink_the_fit_says_so_and_the_prior_is_a_remedy(tmp_path):
     with pytest.warns(ConvergenceWarning, match=r"component 3 shrank to a few rows.*prior=True"):
         fit = model.fit("em", prior=False, seed=1, restarts=4, draws=50)
     assert fit.elbo == fit.restarts["elbo"].max()
-    assert fit.findings["components on a few rows"] == 1.0
+    assert fit.findings["collapsed_components"] == 1.0
     assert fit.check().loc["Likelihood has a maximum", "grade"] == "problem"
     loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert str(loaded) == str(fit) and loaded.findings == fit.findings

@@ -37,7 +37,7 @@ def test_the_gate_of_one_component_is_left_out():
         "part1.sums.experts.weight", "part1.sums.gate.weight", "part1.draws.gate", "part1.response"
     }  # fmt: skip
     assert_array_equal(found["part1.sums.gate.weight"], fit.stats.gate.weight)
-    assert_array_equal(found["part1.draws.gate"], fit.q_draws["gate"])
+    assert_array_equal(found["part1.draws.gate"], fit.variational_draws["gate"])
     assert_array_equal(found["part1.response"], covariance)
     assert without_lone_gate(found, "part1.", core, None) is found
 

@@ -130,7 +130,7 @@ def test_every_row_informs_the_centre_by_what_was_observed(gapped):
 
 def test_idle_components_stay_and_the_density_follows_what_moves(gapped):
     """The log density changes by the volume that one draw's neighbourhood gains."""
-    core, q, draws = gapped.core, gapped.q, gapped.q_draws
+    core, q, draws = gapped.core, gapped.q, gapped.variational_draws
     moved, log_q = gapped.response.move(core, q, draws)
     n_moved = core.response_coordinates(q).n_moved
     assert n_moved == 2
@@ -165,7 +165,7 @@ def _with_entries(draws, entries):
 
 
 def test_coordinates_are_one_to_one_and_standard_under_the_posterior(fit):
-    coordinates, draws = fit.core.response_coordinates(fit.q), fit.q_draws
+    coordinates, draws = fit.core.response_coordinates(fit.q), fit.variational_draws
     standard = coordinates.standard(draws)
     n_entries = standard.shape[1]
     again = coordinates.moved(draws, np.eye(n_entries))

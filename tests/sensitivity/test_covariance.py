@@ -72,7 +72,7 @@ def test_intervals_are_linear_response_unless_told_otherwise(fit):
 def test_mean_field_draws_are_those_of_q(fit):
     plain = fit.with_covariance("mean-field")
     assert plain.covariance == "mean-field"
-    sigma = fit.model.scales.response.scale / np.sqrt(fit.q_draws["precision"][:, :, 0])
+    sigma = fit.model.scales.response.scale / np.sqrt(fit.variational_draws["precision"][:, :, 0])
     assert_allclose(plain.posterior["sigma"].to_numpy()[0], sigma)
     assert plain.with_covariance("linear-response").posterior.equals(fit.posterior)
 

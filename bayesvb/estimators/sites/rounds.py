@@ -474,7 +474,7 @@ def _fit(model: AbstractEstimator, found: RemoteFit, draws: int, seed: int, seco
         core=found.model,
         stats=found.stats,
         order=found.order,
-        q_draws=found.model.draws(q, draws, Streams(seed, 1).draws()),
+        variational_draws=found.model.draws(q, draws, Streams(seed, 1).draws()),
         response=found.response,
         restarts=_table(model, found, units, seconds),
         traces={1: found.ascent.trace - units},

@@ -55,7 +55,7 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
 def _ascent(fit: AbstractFit) -> Check:
     """Whether the ascent met its tolerance, and if not, whether predictions still change."""
     ascent = partial(decided, "Ascent ended", "computation", section="computation")
-    if fit.findings.get("fall of the bound", 0.0) > 0.0:
+    if fit.findings.get("elbo_decrease", 0.0) > 0.0:
         remedy = "The bound fell: fit again with a smaller learning_rate or guide='mean-field'."
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: below its start", remedy=remedy)  # fmt: skip
@@ -83,7 +83,7 @@ def _maximum(fit: AbstractFit) -> list[Check]:
     """Whether a likelihood without prior has a maximum where the fit ended."""
     if not fit.engine.finds_points or fit.engine.prior_counts:
         return []
-    n_collapsed = fit.findings.get("components on a few rows", 0.0)
+    n_collapsed = fit.findings.get("collapsed_components", 0.0)
     return [
         decided("Likelihood has a maximum", "computation", "problem" if n_collapsed else "ok",
                 n_collapsed, "components on a few rows", threshold="problem: above 0",
