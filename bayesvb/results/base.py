@@ -283,7 +283,8 @@ class AbstractFit(abc.ABC):
     method_options : Mapping of str to value
         Options of the engine, where they are not its usual ones.
     engine_log_q : ndarray, shape (draws,), or None
-        Log density of ``variational_draws`` under what the engine drew them from; None if they are from q.
+        Log density of ``variational_draws`` under what the engine drew them from; None if they
+        are from q.
     n_chains : int
         Chains that the engine's draws come from, one after the other.
     findings : Mapping of str to float

@@ -63,10 +63,6 @@ def from_table(kind, formula, options, path):
     return kind(formula, table(), **options).fit(**QUICK)
 
 
-def from_list(kind, formula, options, path):
-    return kind(formula, pieces(table()), **options).fit(**QUICK)
-
-
 def from_parquet(kind, formula, options, path):
     table().to_parquet(path / "rows.parquet", row_group_size=ROWS // 3)
     return kind(formula, path / "rows.parquet", **options).fit(**QUICK)
@@ -97,7 +93,6 @@ def after_update(kind, formula, options, path):
 
 SOURCES = {
     "table": from_table,
-    "list": from_list,
     "parquet": from_parquet,
     "dask": from_dask,
     "file": from_file,
@@ -156,7 +151,7 @@ class Refusal:
     models: Collection[str] = tuple(MODELS)
 
 
-STREAMS = ("list", "parquet", "dask", "file")
+STREAMS = ("parquet", "dask", "file")
 PARTLY = ("sites", "update")
 WITHOUT_ROWS = (*STREAMS, *PARTLY)
 DENSITIES = ("gaussian", "student", "bernoulli", "poisson")
@@ -181,7 +176,7 @@ REFUSALS = (
     Refusal("only mixtures of Gaussian linear", ["exact"], ["table"], tuple(MODELS)[1:]),
     Refusal("with these priors has no", BY_ROW, ["table"], tuple(MODELS)[4:]),
     Refusal("no point estimates", ["em"], models=("bernoulli", "poisson", "normal", "components")),
-    Refusal("not identified", ["select"], ("table", *STREAMS), ["bernoulli"]),
+    Refusal("not identified", ["select"], ("table", "sites", *STREAMS), ["bernoulli"]),
     Refusal("no such thing as components", ["responsibilities"], models=("normal", "components")),
     Refusal("no such thing as components", ["components"], models=["normal"]),
     Refusal("no components to prune", ["prune"], models=("normal", "components", "classes")),
