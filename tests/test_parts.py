@@ -4,7 +4,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from bayesvb.data.parts import MEAN, PARTS
+from bayesvb.data.parts import MEAN, PARTS, SIGMA
 
 ROOT = Path(__file__).resolve().parents[1]
 FILES_OF_PARTS = ROOT / "bayesvb" / "data" / "parts"
@@ -13,7 +13,10 @@ NO_PART = {"bayesvb/argument_checks.py", "bayesvb/estimators/gaussian_mixture.py
 without a formula of parts."""
 
 BY_PART = {"designs", "matrices", "term_blocks", "terms"}
-"""Mappings with an entry for each part. Elsewhere "mean" is a statistic or a kind of prediction."""
+"""Mappings with an entry for each part."""
+
+NOT_ONLY_PARTS = {MEAN, SIGMA}
+"""Words with other meanings: a statistic or a kind of prediction; a parameter, in tables too."""
 
 TAKES_PART = {"PriorRow", "at_zero", "curves", "groups_of", "products"}
 """Functions whose first argument is a part."""
@@ -53,7 +56,7 @@ def literals(source: str) -> list[int]:
     if not any(f'"{name}"' in source for name in PARTS):
         return []
     tree = ast.parse(source)
-    only_parts = set(PARTS) - {MEAN}
+    only_parts = set(PARTS) - NOT_ONLY_PARTS
     found = {
         node.lineno
         for node in ast.walk(tree)
