@@ -23,6 +23,7 @@ from bayesvb.engines.partitions import (
     FEW_COMPONENTS,
     SAMPLE_ROWS,
     STARTS,
+    TWO_COMPONENTS,
     AbstractPartition,
     KnownStart,
     OnePart,
@@ -371,9 +372,9 @@ def _runs(
 def _stages(
     initialisations: Sequence[_Initialisation], known: KnownStart | None
 ) -> list[list[int]]:
-    """Numbers of the runs by stage; first of the run from few components, if that is among them."""
+    """Numbers of the runs by stage; first the run from two components, if that is among them."""
     numbers, probes = list(range(len(initialisations))), 1 if known is None else known.probes
-    few = [at for at, one in enumerate(initialisations) if one.start in FEW_COMPONENTS][:1]
+    few = [at for at, one in enumerate(initialisations) if one.start == TWO_COMPONENTS][:1]
     others = [number for number in numbers if number not in few]
     if known is None:
         first = sorted([*others[:1], *(few or others[1:2])])

@@ -24,10 +24,13 @@ def near_start(fit: Fit, n_components: int) -> KnownStart | None:
 
     The components of the fit, and empty ones. Few other starts are tried with as many components,
     and where no other start of the fit itself ended higher than this one: the last component did
-    not improve it.
+    not improve it. None with a gate whose components have an order: the empty ones might have to
+    stand elsewhere, and four fits in a hundred would end lower.
     """
     core = fit.core
     if not isinstance(core, Mixture) or not 1 < core.n_components <= n_components:
+        return None
+    if not core.gate.exchangeable:
         return None
     rows = fit.model.all_rows or fit.model.source
     if not (fit.engine.maximises_bound and rows.rows_at_hand) or len(fit.parts) > 1:

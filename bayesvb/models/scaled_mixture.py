@@ -171,7 +171,7 @@ class ScaledMixture(Mixture):
             grids += [(int(at), self.common.spread) for at in np.flatnonzero(~self.has_draws)]
         return tuple(grids)
 
-    @property
+    @cached_property
     def _is_gamma(self) -> Bool[np.ndarray, " blocks"]:
         """Blocks whose precisions have a gamma prior."""
         return ~np.isin(np.arange(len(self.counts)), [at for at, _ in self._grids])

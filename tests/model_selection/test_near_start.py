@@ -24,3 +24,10 @@ def test_few_starts_follow_a_fit_that_none_of_them_exceeds():
     assert again.model.known_start is None  # the next fit is any fit
     all_starts = rebuilt(model, n_components=3).fit(seed=1, covariance="mean-field")
     assert again.elbo > all_starts.elbo - 0.05
+
+
+def test_components_with_an_order_start_from_no_other_fit():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40)})
+    model = bvb.DensityRegression("y ~ x", data, n_components=2, gate="stick-breaking")
+    assert near_start(model.fit(seed=1, restarts=1, max_iter=500), 3) is None
