@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -233,7 +233,7 @@ class AbstractEstimator(AbstractPublicModel):
             )
         return replace(budget, log=opened(path, float(every), described(self, settings)))
 
-    def starting_near(self, known: KnownStart | None) -> Self:
+    def starting_near(self, known: KnownStart | None) -> AbstractEstimator:
         """The same model, of whose next fit one run starts from what is known."""
         return with_fields(self, known_start=known)
 
