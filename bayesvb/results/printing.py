@@ -404,15 +404,15 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
     if set(table.index.get_level_values("component")) <= {1, ""}:
         rows = rows.drop(columns="component", errors="ignore")
+    ratios = {
+        name: name.capitalize().replace("_", " ") for name in rows if str(name).endswith("_ratio")
+    }
     shown = rows.iloc[: LIMITS.printed_rows].rename(
-        columns={
+        columns=ratios
+        | {
             "mean": "Estimate",
             "sd": "Est.Error",
             "p_positive": "P(>0)",
-            "odds_ratio": "Odds ratio",
-            "rate_ratio": "Rate ratio",
-            "mean_ratio": "Mean ratio",
-            "sd_ratio": "SD ratio",
             "r_hat": "Rhat",
             "ess_bulk": "Bulk_ESS",
         }
