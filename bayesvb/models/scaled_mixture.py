@@ -425,12 +425,12 @@ class ScaledMixture(Mixture):
         precision, first = change.scales.precision, len(self.of_experts.start)
         of_experts = precision[:, :first] @ self.of_experts.membership if first else None
         experts = self.experts.expectations_along(posterior.experts, change.experts, of_experts)
-        of_gate = precision[:, first:] @ self.of_gate.membership
-        gate = self.gate.expectations_along(posterior.gate, change.gate, of_gate)
+        added = precision[:, first:] @ self.of_gate.membership if self.of_gate.start.size else None
+        gate = self.gate.expectations_along(posterior.gate, change.gate, added)
         if experts is None or gate is None:
             return None
         squares = [self.of_experts.by_block(-0.5 * experts[1])] if first else []
-        if len(self.of_gate.start):
+        if self.of_gate.start.size:
             of_gate = self.gate.prior.operator.packed_squares(gate.curvature)
             squares.append(self.of_gate.by_block(of_gate.sum(axis=-2)))
         law = posterior.scales
@@ -582,8 +582,7 @@ class ScaledMixture(Mixture):
         squares = (draws[SPREAD] ** 2).sum(axis=1) @ membership.T
         counts = self.of_experts.counts[self._of_spread]
         change = counts * namespace(scales).log(own) - (own - 1.0) * squares
-        found: Float[np.ndarray, " draws"] = 0.5 * change.sum(axis=1)
-        return found
+        return 0.5 * change.sum(axis=1)  # type: ignore[no-any-return]
 
     def _drawn_precisions(
         self, scales: Float[np.ndarray, "draws blocks"]

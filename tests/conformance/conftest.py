@@ -317,6 +317,14 @@ def components(*columns: str, **options: object) -> Case:
 CASES = {
     **{f"density, {gate}": density(gate=gate) for gate in GATES},
     **{f"density, {family}": regression(family) for family in EXPERTS},
+    "density, sigma": Case(
+        "DensityRegression",
+        "y ~ x | sigma(x)",
+        {"n_components": 2},
+        explains=("y",),
+        reads=("x",),
+        asks=numeric(),
+    ),
     "density, two responses": Case(
         "DensityRegression",
         "y + u ~ x",
@@ -382,6 +390,7 @@ MORE_CASES = {
     "density, stick-breaking",
     "density, dirichlet",
     "density, gaussian",
+    "density, sigma",
     "gaussians, diagonal",
     "components",
     "components, scaled",

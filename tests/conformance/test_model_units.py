@@ -66,6 +66,8 @@ def in_other_units(name: str, values: xr.DataArray, case, units: Units) -> xr.Da
         return linear(values, {}, *((factor, shift) if case.number == {} else (1.0, 0.0)))
     if name == "beta":
         return linear(values, units, factor, shift)
+    if name == "beta_sigma":  # of the log standard deviation
+        return linear(values, units, 1.0, np.log(factor))
     if name == "beta_common":  # slopes only
         return values * factor / along(values, "term_common", units)[0]
     if name == "gamma":
