@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.numerics.linalg import times
+from bayesvb.numerics.linalg import times_each
 
 Coefficients = Float[np.ndarray, "draws experts responses terms"]
 
@@ -35,13 +35,18 @@ class ExpertBasis:
         """``P'``."""
         return np.swapaxes(np.linalg.cholesky(self.precision), -1, -2)[:, None]
 
+    @cached_property
+    def _inverse(self) -> Float[np.ndarray, "experts 1 terms terms"]:
+        """Inverse of ``P'``."""
+        return np.linalg.inv(self._upper)
+
     def standard(self, scaled: Coefficients) -> Coefficients:
         """Coordinates of scaled deviations."""
-        return times(self._upper, scaled)
+        return times_each(self._upper, scaled)
 
     def scaled(self, standard: Coefficients) -> Coefficients:
         """Scaled deviations at coordinates."""
-        return times(np.linalg.inv(self._upper), standard)
+        return times_each(self._inverse, standard)
 
     def tilts(self) -> Float[np.ndarray, "coordinates experts responses terms"]:
         """What a unit tilt of each coordinate adds to sums of ``y_i x``."""

@@ -17,7 +17,7 @@ from scipy.linalg import block_diag
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
-from bayesvb.numerics.linalg import linear_at, packed_diagonal, times, with_diagonal
+from bayesvb.numerics.linalg import linear_at, packed_diagonal, times_each, with_diagonal
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 
 
@@ -102,10 +102,20 @@ class LogitCoordinates(AbstractCoordinates):
         """Marginal law of the coefficients that all rows share."""
         return self.posterior.shared
 
-    @property
+    @cached_property
     def root(self) -> Float[np.ndarray, "logits terms terms"]:
         """Cholesky factor of the precision."""
         return np.linalg.cholesky(self.law.precision)
+
+    @property
+    def upper(self) -> Float[np.ndarray, "logits terms terms"]:
+        """``A'``."""
+        return np.swapaxes(self.root, -1, -2)
+
+    @cached_property
+    def _inverse(self) -> Float[np.ndarray, "logits terms terms"]:
+        """Inverse of ``A'``."""
+        return np.linalg.inv(self.upper)
 
     @property
     def size(self) -> int:
@@ -141,22 +151,21 @@ class LogitCoordinates(AbstractCoordinates):
         mean = self.posterior.mean
         shift = change[:, -mean.size :].reshape(len(change), *mean.shape)
         shift = shift[..., : self.law.mean.shape[1]]
-        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(change), -1)
+        return times_each(self.upper, shift).reshape(len(change), -1)
 
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, "draws coordinates"]:
         """``A' (g - m)``."""
         shift = draws - self.law.mean
-        return times(np.swapaxes(self.root, -1, -2), shift).reshape(len(draws), -1)
+        return times_each(self.upper, shift).reshape(len(draws), -1)
 
     def parameters(
         self, standard: Float[np.ndarray, "draws coordinates"]
     ) -> Float[np.ndarray, "draws logits terms"]:
         """``m + A'^-1 z``."""
         shape = (len(standard), *self.law.mean.shape)
-        upper = np.linalg.inv(np.swapaxes(self.root, -1, -2))
-        return np.asarray(self.law.mean + times(upper, standard.reshape(shape)))
+        return np.asarray(self.law.mean + times_each(self._inverse, standard.reshape(shape)))
 
     def log_volume(
         self, draws: Float[np.ndarray, "draws logits terms"]
