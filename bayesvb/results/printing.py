@@ -404,12 +404,10 @@ def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
     if set(table.index.get_level_values("component")) <= {1, ""}:
         rows = rows.drop(columns="component", errors="ignore")
-    ratios = {
-        name: name.capitalize().replace("_", " ") for name in rows if str(name).endswith("_ratio")
-    }
+    ratios = [name for name in map(str, rows) if name.endswith("_ratio")]
     shown = rows.iloc[: LIMITS.printed_rows].rename(
-        columns=ratios
-        | {
+        columns={
+            **{name: name.capitalize().replace("_", " ") for name in ratios},
             "mean": "Estimate",
             "sd": "Est.Error",
             "p_positive": "P(>0)",
