@@ -86,20 +86,26 @@ def _series(
     q = upper * lower
     share = np.where(mean > 0.0, upper, lower)
     odd = q * (1.0 - 2.0 * share)
-    half = 0.5 * variance
+    half, highest = 0.5 * variance, _highest_power(variance)
     factors = [q, odd, q, odd, q]
-    found = [f * _summed(half, q, k) for k, f in enumerate(factors[: order + 1])]
+    found = [f * _summed(half, q, k, highest) for k, f in enumerate(factors[: order + 1])]
     for known, first in zip(found, (value, share), strict=False):
         known += first
     return found
 
 
+def _highest_power(variance: Float[np.ndarray, "*shape"]) -> int:
+    """Power of the variance after which the series ends: derivatives agree to 1e-9."""
+    largest = variance.max(initial=0.0)
+    return MOST_TERMS - sum(bool(largest <= bound) for bound in FEWER_TERMS)
+
+
 def _summed(
-    half: Float[np.ndarray, "*shape"], q: Float[np.ndarray, "*shape"], order: int
+    half: Float[np.ndarray, "*shape"], q: Float[np.ndarray, "*shape"], order: int, highest: int
 ) -> Float[np.ndarray, "*shape"]:
     """Sum over the terms of the series, without the factor that they have in common."""
     total = np.zeros_like(q)
-    for m in range(MOST_TERMS, -1, -1):
+    for m in range(highest, -1, -1):
         # Horner's rule from the highest power of s / 2; each power has its factorial by steps.
         if order + 2 * m > 1:
             *others, first = POLYNOMIALS[order + 2 * m]
@@ -131,6 +137,9 @@ def _derivatives(highest: int) -> dict[int, tuple[float, ...]]:
 
 MOST_TERMS = 4
 """Highest power of the variance in the series."""
+
+FEWER_TERMS = (4.5e-3, 2.5e-4)
+"""Variances up to which one power less is enough, and two."""
 
 POLYNOMIALS = _derivatives(4 + 2 * MOST_TERMS)
 """Derivatives of softplus of all orders in use."""

@@ -8,7 +8,21 @@ from scipy.special import expit
 from bayesvb.numerics.logistic_normal import softplus_moments
 
 MEAN = np.array([-6.0, -1.3, 0.0, 0.4, 2.5, 9.0])
-VARIANCE = np.array([0.0, 0.01, 0.019, 0.3, 1.0, 4.0, 25.0, 100.0])
+VARIANCE = np.array([0.0, 0.004, 0.01, 0.019, 0.3, 1.0, 4.0, 25.0, 100.0])
+
+
+@pytest.mark.parametrize("variance", [2e-4, 4e-3, 0.019])
+def test_the_series_ends_where_its_terms_are_small(variance):
+    """The whole grid has one variance, so that the number of terms is the one for it."""
+    spread = np.full_like(MEAN, variance)
+    found = softplus_moments(MEAN, spread, 4)
+    z = np.linspace(-12.0, 12.0, 4001)
+    weight = np.exp(-0.5 * z**2) / np.exp(-0.5 * z**2).sum()
+    u = MEAN[:, None] + np.sqrt(variance) * z
+    q = expit(u) * expit(-u)
+    exact = [np.logaddexp(0.0, u), expit(u), q, q * (1.0 - 2.0 * expit(u)), q * (1.0 - 6.0 * q)]
+    for order, (one, values) in enumerate(zip(found, exact, strict=True)):
+        assert_allclose(one, values @ weight, atol=1e-9 if order < 3 else 3e-8)
 
 
 def grids():
