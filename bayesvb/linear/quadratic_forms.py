@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -62,8 +63,12 @@ class VectorForms:
 
     def covariance_times(self, columns: Columns) -> Columns:
         """Half the squared covariances of the predictors times columns."""
-        loadings = np.concatenate([self.own, self.common], axis=1)
-        return squares_times(loadings, loadings, columns)
+        return squares_times(self.loadings, self.loadings, columns)
+
+    @property
+    def loadings(self) -> Float[np.ndarray, "forms variables"]:
+        """Loadings of the predictors on own and common variables."""
+        return np.concatenate([self.own, self.common], axis=1)
 
     def deviations(
         self, noise: Float[np.ndarray, "noises noises"]
@@ -98,15 +103,37 @@ class Forms:
         Those with rows come first.
     noise : ndarray, shape (noises, noises)
         Covariance of the noise variables.
+    kept : bool
+        Whether covariances of the forms stay in memory for further products.
     """
 
     vectors: tuple[VectorForms, ...]
     noise: Float[np.ndarray, "noises noises"]
+    kept: bool = False
 
     def astype(self, kind: type) -> Forms:
         """Loadings in another precision."""
         vectors = tuple(vector.astype(kind) for vector in self.vectors)
-        return Forms(vectors=vectors, noise=self.noise.astype(kind))
+        return Forms(vectors=vectors, noise=self.noise.astype(kind), kept=self.kept)
+
+    @property
+    def n_covariances(self) -> int:
+        """Number of covariances of forms of a vector, and of several that share variables."""
+        sizes = np.array([len(vector.own) for vector in self.vectors])
+        return int(sizes.sum() ** 2 if self.n_common else (sizes**2).sum())
+
+    @cached_property
+    def _covariances(self) -> list[list[Float[np.ndarray, "_ _"]]]:
+        """Covariances of the forms ``-u^2 / 2`` of each vector with all."""
+        return [
+            [
+                half_squares(one.loadings, one.loadings)
+                if one is other
+                else half_squares(one.common, other.common)
+                for other in self.vectors
+            ]
+            for one in self.vectors
+        ]
 
     @property
     def with_rows(self) -> tuple[VectorForms, ...]:
@@ -145,12 +172,33 @@ class Forms:
 
     def squares_times(self, columns: Sequence[Columns]) -> list[Columns]:
         """Covariance of the forms ``-u^2 / 2`` of all vectors times columns, one array for each."""
+        if self.kept:
+            found = [np.zeros_like(c) for c in columns]
+            for total, row in zip(found, self._covariances, strict=True):
+                for own, c in zip(row, columns, strict=True):
+                    if own.size:
+                        total += own @ c
+            return found
         found = [v.covariance_times(c) for v, c in zip(self.vectors, columns, strict=True)]
         if self.n_common:
             for k, one in enumerate(self.vectors):
                 for j, other in enumerate(self.vectors):
                     if j != k:
                         found[k] += squares_times(one.common, other.common, columns[j])
+        return found
+
+    def squares_with(
+        self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "vectors columns"]
+    ) -> list[Columns]:
+        """``squares_times`` of columns that are zero but for one row each, of all vectors."""
+        found = []
+        for one in self.vectors:
+            total = np.zeros((len(one.own), len(rows)))
+            for other, value in zip(self.with_rows, values, strict=True):
+                own = (one.loadings, other.loadings) if one is other else (one.common, other.common)
+                if own[0].shape[1]:
+                    total += half_squares(own[0], own[1][rows]) * value
+            found.append(total)
         return found
 
     def loaded(
@@ -181,6 +229,24 @@ class Forms:
             found[k, :, k * n_own : (k + 1) * n_own] = vector.statistics[:, :n_own]
             found[k, :, self.n_variables - n_shared :] = vector.statistics[:, n_own:]
         return found
+
+
+def half_squares(
+    left: Float[np.ndarray, "left variables"], right: Float[np.ndarray, "right variables"]
+) -> Float[np.ndarray, "left right"]:
+    """Half the squared covariances of predictors, given by their loadings; empty if there are none.
+
+    Examples
+    --------
+    >>> half_squares(np.array([[1.0, 0.0]]), np.array([[0.6, 0.8]]))
+    array([[0.18]])
+    """
+    if not left.shape[1]:
+        return np.empty((0, 0), dtype=left.dtype)
+    found: Float[np.ndarray, "left right"] = left @ right.T
+    found *= found
+    found *= 0.5
+    return found
 
 
 def squares_times(

@@ -388,8 +388,7 @@ def _predicted(
     model, log_predictive = deletion.model, partial(_log_predictive, deletion.model)
     block = deletion.source.take(rows)
     if whole is None or groups is None:
-        direct = -deletion.of_rows(block) * copies(block)[:, None]
-        change = deletion.solve(direct)
+        direct, change = deletion.without(rows, block, copies(block))
     else:
         direct, change = whole[0][groups[rows]], whole[1][groups[rows]]
     return (

@@ -212,6 +212,7 @@ def _in_row_space(
     with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
         space = choose_row_space(model, source, stats)
         if space is not None:
+            space = space.restricted()
             stand_ins = tilted.stand_ins(space.parts, space.scale)
             covariance = stand_ins @ space.covariance(space.information()) @ stand_ins.T
             return LinearResponse(covariance, 1)

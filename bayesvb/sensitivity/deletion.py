@@ -17,6 +17,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, AbstractSensitivity
+from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.solvers import choose_solver, full_step
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -159,6 +160,24 @@ class Deletion:
         """Statistics of the next posterior from the sums without a row."""
         own = self.model.e_step(self.posterior, row).stats
         return full_step(self.model, self.posterior, self._sums + (-1.0) * own)
+
+    def without(
+        self, rows: Int[np.ndarray, " some"], block: Block, share: Float[np.ndarray, " some"]
+    ) -> tuple[Float[np.ndarray, "some entries"], Float[np.ndarray, "some entries"]]:
+        """Minus what shares of rows add to the statistics, and the change without each share.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (some,)
+            Positions of the rows.
+        block : Block
+            The rows.
+        share : ndarray, shape (some,)
+        """
+        direct = -self.of_rows(block) * share[:, None]
+        if isinstance(self.derivative, RowSensitivity) and self.source.n_rows <= MANY_ROWS:
+            return direct, direct + self.derivative.indirect(rows, -share)
+        return direct, self.solve(direct)
 
     def under(
         self,

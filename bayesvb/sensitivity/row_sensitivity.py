@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, no_maximum
 from bayesvb.sensitivity.row_space import (
@@ -51,17 +51,23 @@ class RowSensitivity(AbstractAppliedSensitivity):
     accurate: float = ACCURATE
 
     @cached_property
+    def _bent(self) -> RowSpace:
+        """The space of the rows whose second derivatives are not negligible."""
+        return self.space.restricted()
+
+    @cached_property
     def _single(self) -> RowSpace:
         """The space in single precision, unless that is too little."""
-        return self.space.astype(np.float32 if self.accurate >= ACCURATE else np.float64)
+        kind = np.float32 if self.accurate >= ACCURATE else np.float64
+        return self._bent.astype(kind).keeping()
 
     @cached_property
     def _variables(self) -> tuple[Float[np.ndarray, "scalars variables"], np.ndarray]:
         """``P L``, and the covariance of the variables."""
         size = self.space.hessian.shape[0] * self.space.hessian.shape[1] + 2 * len(self.space.scale)
         images = np.empty((size, self.space.n_variables), dtype=self._single.hessian.dtype)
-        information = self.space.information(images)
-        return images, self.space.inverse(information)
+        information = self._bent.information(images)
+        return images, self._bent.inverse(information)
 
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
@@ -91,8 +97,28 @@ class RowSensitivity(AbstractAppliedSensitivity):
 
     def _indirect(self, change: Rows) -> Rows:
         """``B (D^-1 - B' V B)^-1 B'`` times each change of the expectations."""
+        return self._solved(self._scalars(change))
+
+    def indirect(
+        self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "some entries"]:
+        """``(I - F')^-1 - I`` times what each of some rows adds to the statistics, weighted.
+
+        No product of two columns is made but in the result: the covariance of the scalars of a row
+        with those of all others is in closed form.
+        """
+        found = np.empty((len(rows), self.n_entries))
+        for start in range(0, len(rows), COLUMNS_AT_ONCE):
+            some = slice(start, start + COLUMNS_AT_ONCE)
+            at = rows[some]
+            gradient = self.known.gradient[self._order][:, at] * weight[some]
+            found[some] = self._solved(self.space.covariance_with(at, gradient))
+        return found
+
+    def _solved(self, values: Scalars) -> Rows:
+        """``B (D^-1 - B' V B)^-1`` times each column."""
         space = self._single
-        scalars = self._scalars(change).astype(space.hessian.dtype.type)
+        scalars = values.astype(space.hessian.dtype.type)
         try:
             images, covariance = self._variables
             solution = space.solve(scalars, self.accurate, relative=True)

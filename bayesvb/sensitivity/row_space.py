@@ -19,7 +19,7 @@ coefficients depend on the memberships little.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -50,6 +50,9 @@ MOST_STEPS = 50
 NEGLIGIBLE = 1e-10
 """Second derivative, in standard deviations of the scalars, below which a row is not in a vector's
 forms: rows that certainly belong to other components, a third of them in the benchmark."""
+
+MOST_KEPT = 1 << 25
+"""Covariances of forms that stay in memory: 128 MiB in single precision."""
 
 COLUMNS_AT_ONCE = 128
 """Variables that are solved for together; there are about eight arrays of their scalars."""
@@ -124,13 +127,18 @@ class RowSpace:
         known: RowDerivatives = derivatives_of_rows(model, posterior, block)
         hessian = known.hessian if block.weight is None else known.hessian * block.weight
         order = scalar_order(forms[0])
-        whole = cls(forms[0], np.ascontiguousarray(hessian[np.ix_(order, order)].T), forms[1])
-        return whole.restricted()
+        return cls(forms[0], np.ascontiguousarray(hessian[np.ix_(order, order)].T), forms[1])
 
     def astype(self, kind: type) -> RowSpace:
         """Derivatives and loadings in another precision."""
         parts = tuple(part.astype(kind) for part in self.parts)
         return RowSpace(parts, self.hessian.astype(kind), self.scale.astype(kind))
+
+    def keeping(self) -> RowSpace:
+        """Keep the covariances of forms for further products, where they fit into memory."""
+        if sum(part.n_covariances for part in self.parts) > MOST_KEPT:
+            return self
+        return replace(self, parts=tuple(replace(part, kept=True) for part in self.parts))
 
     @property
     def n_rows(self) -> int:
@@ -163,7 +171,10 @@ class RowSpace:
         return int(self.places[-1].stop)
 
     def restricted(self) -> RowSpace:
-        """Without the forms of rows whose second derivatives are negligible."""
+        """Without the forms of rows whose second derivatives are negligible.
+
+        Products with ``D``, and so ``L' P L``, are the same; covariances of single rows are not.
+        """
         deviations = np.ones(self.hessian.shape[:2])
         for part, slots in zip(self.parts, self.slots, strict=True):
             for k, vector in enumerate(part.with_rows):
@@ -351,6 +362,19 @@ class RowSpace:
         except np.linalg.LinAlgError:
             raise NoMaximum("the ELBO is not concave in the coefficients") from None
         return self.inverse(information)
+
+    def covariance_with(
+        self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
+    ) -> Scalars:
+        """``L Gamma L' + Q`` times columns that are zero but for the scalars of one row each."""
+        n_scalars, n_columns = values.shape
+        given, found = (self.zeros(n, n_columns) for n in (n_scalars, self.n_quadratic))
+        given.rows[rows, :, np.arange(n_columns)] = values.T
+        for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
+            self._collect(found, number, part.squares_with(rows, values[slots[0]]))
+        gamma = block_diag(*(part.covariance for part in self.parts), np.eye(len(self.scale)))
+        product = np.concatenate([found.rows.reshape(-1, n_columns), found.squares])
+        return self.moved(self.loadings(gamma @ self.loaded(given)), product)
 
     def inverse(
         self, information: Float[np.ndarray, "variables variables"]
