@@ -124,15 +124,11 @@ class Forms:
 
     @cached_property
     def _covariances(self) -> list[list[Float[np.ndarray, "_ _"]]]:
-        """Covariances of the forms ``-u^2 / 2`` of each vector with all."""
+        """Covariances of the forms ``-u^2 / 2`` of each vector with all; empty if they are zero."""
+        pairs = [[shared_loadings(one, other) for other in self.vectors] for one in self.vectors]
+        none = np.empty((0, 0))
         return [
-            [
-                half_squares(one.loadings, one.loadings)
-                if one is other
-                else half_squares(one.common, other.common)
-                for other in self.vectors
-            ]
-            for one in self.vectors
+            [half_squares(*pair) if pair[0].shape[1] else none for pair in row] for row in pairs
         ]
 
     @property
@@ -195,9 +191,9 @@ class Forms:
         for one in self.vectors:
             total = np.zeros((len(one.own), len(rows)))
             for other, value in zip(self.with_rows, values, strict=True):
-                own = (one.loadings, other.loadings) if one is other else (one.common, other.common)
-                if own[0].shape[1]:
-                    total += half_squares(own[0], own[1][rows]) * value
+                left, right = shared_loadings(one, other)
+                if left.shape[1]:
+                    total += half_squares(left, right[rows]) * value
             found.append(total)
         return found
 
@@ -231,18 +227,23 @@ class Forms:
         return found
 
 
+def shared_loadings(
+    one: VectorForms, other: VectorForms
+) -> tuple[Float[np.ndarray, "_ variables"], Float[np.ndarray, "_ variables"]]:
+    """Loadings of two vectors on the variables that they share: all, if they are the same."""
+    return (one.loadings, other.loadings) if one is other else (one.common, other.common)
+
+
 def half_squares(
     left: Float[np.ndarray, "left variables"], right: Float[np.ndarray, "right variables"]
 ) -> Float[np.ndarray, "left right"]:
-    """Half the squared covariances of predictors, given by their loadings; empty if there are none.
+    """Half the squared covariances of predictors, given by their loadings.
 
     Examples
     --------
     >>> half_squares(np.array([[1.0, 0.0]]), np.array([[0.6, 0.8]]))
     array([[0.18]])
     """
-    if not left.shape[1]:
-        return np.empty((0, 0), dtype=left.dtype)
     found: Float[np.ndarray, "left right"] = left @ right.T
     found *= found
     found *= 0.5
