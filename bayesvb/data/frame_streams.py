@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame, nearest
@@ -141,7 +141,7 @@ class CalledFrames(AbstractFrames):
                 yield frame.iloc[start : start + FRAME_ROWS]
 
     def _tables(self) -> Iterator[object]:
-        tables: Any = self.make()
+        tables = self.make()
         if not isinstance(tables, Iterable) or hasattr(tables, "columns"):
             raise DataError(
                 f"data is a function that returns {type(tables).__name__}",

@@ -90,7 +90,7 @@ class AbstractEstimator(AbstractPublicModel):
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
         """Centres and scales by part, where they are not those of the rows in memory."""
-        own: Any = getattr(self, "scaling", None)
+        own = getattr(self, "scaling", None)
         if own is None or not is_sample(self):
             return {}
         return {"variables": np.stack([own.centre, own.scale])}

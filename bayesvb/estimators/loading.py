@@ -109,7 +109,7 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         check_state(state, told)
         frame = decoded_frame(schema, columns, most=state["complete"].size)
         frame.attrs[UNITS] = told.get("units", {})
-        model: Any = _model(told, state, frame, context)
+        model = _model(told, state, frame, context)
         scales = _named(state, "scales.")
         if "read_from" in told:
             model = restored(model, scales, _named(state, "sample."), told["read_from"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -78,7 +78,7 @@ def predict_classes(
     if options.prob is not None:
         return probability_intervals(model, fit, rows, options.prob, options.n)
     if kind == "component":
-        labels: Any = pd.RangeIndex(1, model.n_components + 1, name="component")
+        labels = pd.RangeIndex(1, model.n_components + 1, name="component")
         return _placed(gate_weights(model, fit, rows), rows, labels)
     found = class_probabilities(model, fit, rows)
     if kind == "probability":

@@ -56,7 +56,7 @@ def _saying_how(base: Any) -> type:
 
 def _blank(base: object, *args: object) -> Any:
     """An object of the subclass whose state is to follow: what a pickle begins with."""
-    made: Any = _saying_how(base)
+    made = _saying_how(base)
     return made.__new__(made, *args)
 
 

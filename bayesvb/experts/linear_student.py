@@ -452,7 +452,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         self, posterior: StudentPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw, given the degrees of freedom if they are fixed."""
-        factor: Any = self._law if posterior is None else posterior.linear
+        factor = self._law if posterior is None else posterior.linear
         each = by_regression(draws)
         density: Float[np.ndarray, " draws"]
         density = factor.log_density(each["coefficients"], each["precision"]).sum(axis=(1, 2))

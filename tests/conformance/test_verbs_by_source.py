@@ -167,8 +167,12 @@ REFUSALS = (
          "select", "report", "fit again", "svi", "em"),
         PARTLY,
     ),
+    Refusal(
+        "needs all .* rows of the fit, of which only",
+        ("prune", "select", "fit again", "svi", "em"),
+        ["file"],
+    ),
     Refusal("with other options needs all rows", ["select"], ["update"]),
-    Refusal("with other options needs all rows", ["select"], ["file"]),
     Refusal("with other options needs all rows", ["select"], WITHOUT_ROWS, ["components"]),
     Refusal("is of one variable given the others", ("predict", "predict new"), models=UNSUPERVISED),
     Refusal("no effects of covariates", ["slopes"], models=(*UNSUPERVISED, "normal")),
