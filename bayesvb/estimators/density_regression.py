@@ -57,7 +57,7 @@ from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.intervals import AbstractIntervalExperts
 from bayesvb.experts.regression import (
-    AbstractRegressionExperts,
+    AnyExperts,
     RegressionPrior,
     RegressionUnits,
 )
@@ -236,7 +236,7 @@ class DensityRegression(AbstractGatedMixture):
         return 0.0 if self.grouping is not None or self.experts.knows_unit else self.log_unit
 
     @property
-    def experts(self) -> AbstractRegressionExperts[Any, Any]:
+    def experts(self) -> AnyExperts:
         """Experts with their prior; whatever is particular to the family is asked of them."""
         experts = experts_of(self.family, self.priors, self.design)
         if isinstance(experts, AbstractIntervalExperts):

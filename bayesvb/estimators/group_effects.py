@@ -17,7 +17,7 @@ from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import FormulaError, PriorError
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
+from bayesvb.experts.regression import AnyExperts, RegressionPrior
 from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import MOST_GROUPS
 from bayesvb.formula.parser import RESPONSE, Formula
@@ -186,7 +186,7 @@ def check_levels(design: Design) -> None:
             )
 
 
-def experts_of(family: str, priors: Priors, design: Design) -> AbstractRegressionExperts[Any, Any]:
+def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
         n_responses=len(design.response_names),

@@ -19,7 +19,7 @@ from bayesvb.estimators.group_effects import (
 from bayesvb.estimators.half_t import half_t_units
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts.regression import (
-    AbstractRegressionExperts,
+    AnyExperts,
     RegressionUnits,
     coefficients_parameter,
 )
@@ -122,7 +122,7 @@ class LearnedScales:
     parts: tuple[str, ...]
     n_components: int
     n_rows: float
-    experts: AbstractRegressionExperts[Any, Any]
+    experts: AnyExperts
 
     @property
     def term_blocks(self) -> dict[str, tuple[TermBlock, ...]]:
@@ -273,9 +273,7 @@ class LearnedScales:
         columns = [block.columns for block in self.term_blocks.get(part, ())]
         return TermScales.of(columns, precision, n_vectors, sizes)
 
-    def at_typical(
-        self, experts: AbstractRegressionExperts[Any, Any], gate: GatePrior
-    ) -> tuple[AbstractRegressionExperts[Any, Any], GatePrior]:
+    def at_typical(self, experts: AnyExperts, gate: GatePrior) -> tuple[AnyExperts, GatePrior]:
         """Experts, and the prior of a gate, whose terms have the typical scale."""
         n_terms = len(coefficients_per_term(self.design))
         fixed = {

@@ -11,7 +11,7 @@ from bayesvb.data.standardised_blocks import Scales
 from bayesvb.estimators.group_effects import effect_rows
 from bayesvb.estimators.half_t import half_t_rows
 from bayesvb.estimators.learned_scales import LearnedScales
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionUnits
+from bayesvb.experts.regression import AnyExperts, RegressionUnits
 from bayesvb.formula.design import Design
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
@@ -21,7 +21,7 @@ from bayesvb.variational.descriptions import PriorRow
 def prior_rows(
     model: Any,
     learned: LearnedScales | None,
-    experts: AbstractRegressionExperts[Any, Any],
+    experts: AnyExperts,
     gate: GatePrior,
     units: RegressionUnits,
 ) -> list[PriorRow]:

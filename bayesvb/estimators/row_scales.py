@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -19,7 +19,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.data.standardised_blocks import Scales, gapped_block, variables_block
 from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.errors import DataError
-from bayesvb.experts.regression import AbstractRegressionExperts
+from bayesvb.experts.regression import AnyExperts
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.passes.design_rows import (
@@ -28,8 +28,6 @@ from bayesvb.formula.passes.design_rows import (
     AbstractDesignRows,
     distinct_parts,
 )
-
-Experts = AbstractRegressionExperts[Any, Any]
 
 VARIABLES = "variables"
 
@@ -43,7 +41,7 @@ class GappedScaling(NamedTuple):
 
 
 def regression_scales(
-    experts: Callable[[Design], Experts], active: bool, rows: AbstractDesignRows
+    experts: Callable[[Design], AnyExperts], active: bool, rows: AbstractDesignRows
 ) -> Scales:
     """Scales of a mixture of regressions: of the response as the experts derive it.
 
@@ -72,7 +70,7 @@ def regression_scales(
     return Scales(parts, scaling, rows.moments[TARGET].weight, family.reads_offset)
 
 
-def _check_values(rows: AbstractDesignRows, family: Experts) -> None:
+def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
     """Refuse responses that a family cannot have, in whichever row."""
     described, names = family.response, rows.design.response_names
     has_offset = rows.design.offset is not None and not family.reads_offset

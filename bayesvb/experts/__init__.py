@@ -22,7 +22,7 @@ from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.negbinomial import NegativeBinomialExperts
 from bayesvb.experts.poisson import PoissonExperts
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
+from bayesvb.experts.regression import AnyExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
 from bayesvb.experts.student_interval import IntervalStudentExperts
 from bayesvb.experts.weibull import WeibullExperts
@@ -34,7 +34,7 @@ GAUSSIAN_EXPERTS: dict[str, Any] = {
 """Gaussian experts by the form of their covariance matrices."""
 
 
-def gaussian(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
+def gaussian(prior: RegressionPrior) -> AnyExperts:
     """Gaussian linear experts, their coefficients in units of the noise or of the response.
 
     Raises
@@ -55,7 +55,7 @@ def gaussian(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
     return with_spread(kind.from_prior(prior), prior)
 
 
-def student(prior: RegressionPrior) -> AbstractRegressionExperts[Any, Any]:
+def student(prior: RegressionPrior) -> AnyExperts:
     """Linear experts with Student t noise."""
     if INTERVAL in prior.response_columns:
         _check_interval(prior)
@@ -83,7 +83,7 @@ def _check_interval(prior: RegressionPrior) -> None:
         )
 
 
-EXPERTS: dict[str, Callable[[RegressionPrior], AbstractRegressionExperts[Any, Any]]] = {
+EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "gaussian": gaussian,
     "student": student,
     "bernoulli": BernoulliExperts.from_prior,

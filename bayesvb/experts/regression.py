@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
@@ -255,6 +255,10 @@ SIGMA_TEXT = ParameterText(
     heading="Noise",
     caption="Noise standard deviation of each component, in units of the response",
 )
+
+
+AnyExperts = AbstractRegressionExperts[Any, Any]
+"""Experts of a regression of any posterior and statistics."""
 
 
 def squares_in_noise(draws: Draws) -> Float[np.ndarray, "draws terms"]:
