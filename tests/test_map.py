@@ -185,6 +185,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "conformance/test_experts.py",
     ),
     "bayesvb/experts/linked.py": ("experts/test_predictor.py", "experts/test_gamma.py"),
+    "bayesvb/distributions/ordinal_mixture.py": ("experts/test_ordinal.py",),
+    "bayesvb/experts/ordinal_posterior.py": ("experts/test_ordinal.py",),
     "bayesvb/experts/predictor_coordinates.py": ("conformance/test_experts.py",),
     "bayesvb/experts/base.py": ("conformance/test_ascent.py",),
     "bayesvb/experts/gaussian_base.py": ("conformance/test_gaussian_mixture.py",),

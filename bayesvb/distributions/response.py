@@ -12,7 +12,9 @@ from bayesvb.errors import DataError
 
 __all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
 
-ResponseKind = Literal["continuous", "positive", "count", "successes", "binary", "classes", "none"]
+ResponseKind = Literal[
+    "continuous", "positive", "count", "successes", "binary", "levels", "classes", "none"
+]
 
 POSSIBLE: dict[ResponseKind, str] = {
     "continuous": "a number in the support of its family",
@@ -20,6 +22,7 @@ POSSIBLE: dict[ResponseKind, str] = {
     "count": "a whole number from 0",
     "successes": "a whole number from 0 to the number of trials",
     "binary": "0 or 1",
+    "levels": "a whole number, the levels counted from 1",
 }
 """Possible values, within an error message."""
 
@@ -29,6 +32,7 @@ REMEDIES: dict[ResponseKind, str] = {
     "this family, or choose family='gaussian'",
     "count": "correct the value, or choose a family for continuous responses",
     "successes": "write cbind(successes, failures) ~ ..., or successes | trials(n) ~ ...",
+    "levels": "number the levels from 1 on: data[...].cat.codes + 1 of an ordered column",
     "binary": "write 1 where the event occurred and 0 elsewhere, or choose another family",
 }
 
@@ -39,8 +43,9 @@ class Response:
 
     Attributes
     ----------
-    kind : {"continuous", "positive", "count", "successes", "binary", "classes", "none"}
+    kind : {"continuous", "positive", "count", "successes", "binary", "levels", "classes", "none"}
         ``"successes"`` are counted among trials; without their number a row is one trial.
+        ``"levels"`` are ordered and numbered from 1.
         ``"classes"`` have no order and no numbers; their labels are ``levels``. ``"none"``: the
         variables of a row are described together.
     support : tuple of float
@@ -82,7 +87,7 @@ class Response:
 
         A discrete response enters as it is, so that no offset is subtracted, and a model has one.
         """
-        return self.kind in ("count", "successes", "binary")
+        return self.kind in ("count", "successes", "binary", "levels")
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -105,6 +110,8 @@ class Response:
             return odds if self.link == "logit" else "log mean of {y}"
         if target == "mean" and self.is_binary:
             return "probability of {y} = 1"
+        if target == "mean" and self.kind == "levels":
+            return "mean level of {y}"
         if target == "mean" and self.kind == "successes":
             return "probability of {y} in one trial"
         return None

@@ -36,6 +36,12 @@ def check_identified(
     Journal of Statistical Planning and Inference 27(3). Teicher (1963), Identifiability of finite
     mixtures, Annals of Mathematical Statistics 34(4), for binomial distributions.
     """
+    if response.kind == "levels" and n_components > 1:
+        raise DataError(
+            f"n_components={n_components} of an ordered response are not identified: thresholds of "
+            "one component fit any shares of the levels",
+            hint="n_components=1 is an ordinal regression; s(x) makes it nonlinear",
+        )
     if response.kind not in ("binary", "successes") or n_components == 1 or grouping is not None:
         return
     trials = np.max(design.matrices[TRIALS]) if TRIALS in design.matrices else 1.0

@@ -81,6 +81,8 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
             _check_right_censored(rows)
     if described.kind == "successes" and TRIALS not in rows.design.matrices:
         _check_one_trial(names[0], float(rows.response_ends.max()))
+    if described.kind == "levels":
+        _check_levels(names[0], float(rows.response_ends.max()))
     if described.is_discrete:
         for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
@@ -106,6 +108,15 @@ def _check_right_censored(rows: AbstractDesignRows) -> None:
             "this family takes rows that are seen or right censored, and some are left censored "
             "or known up to an interval",
             hint="family='gaussian' takes them: log(y) with the status in cens(log(y), status)",
+        )
+
+
+def _check_levels(name: str, most: float) -> None:
+    """Raise for two levels, which are no ordered response."""
+    if most < 3.0:
+        raise DataError(
+            f"the largest level of `{name}` is {most:g}, and family='ordinal' needs three or more",
+            hint="number the levels 1, 2, 3, ...; of two levels use family='bernoulli'",
         )
 
 

@@ -21,6 +21,7 @@ from bayesvb.experts.linear_interval import IntervalLinearExperts
 from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.negbinomial import NegativeBinomialExperts
+from bayesvb.experts.ordinal import OrdinalExperts
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AnyExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
@@ -92,5 +93,6 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "negbinomial": NegativeBinomialExperts.from_prior,
     "gamma": GammaExperts.from_prior,
     "weibull": WeibullExperts.from_prior,
+    "ordinal": OrdinalExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

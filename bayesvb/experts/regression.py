@@ -53,6 +53,8 @@ class RegressionPrior:
         Effects of each group, and groups, where effects have no columns.
     response_columns : tuple of str
         Kinds of further columns of the response, names of ``RESPONSE_COLUMNS``.
+    n_levels : int
+        Largest level of an ordered response; 0 of others.
     sigma_sd : float
         Prior standard deviation of a coefficient of the log standard deviation of the noise.
     """
@@ -70,6 +72,7 @@ class RegressionPrior:
     n_effects: int = 0
     n_groups: int = 0
     response_columns: tuple[str, ...] = ()
+    n_levels: int = 0
     sigma_sd: float = 1.0
 
     @property

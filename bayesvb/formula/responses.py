@@ -82,6 +82,12 @@ def class_column(
     alone = [_alone(factor) for factor in factors]
     words = [role.column for role in alone if role is not None and role.has_levels(columns)]
     if kind == "numeric" or (len(factors) > 1 and kind == "any"):
+        if words and _is_ordered(columns[words[0]]):
+            raise DataError(
+                f"the response `{words[0]}` holds ordered levels, and this model needs numbers",
+                hint=f"family='ordinal' takes the numbers of the levels: data[{words[0]!r}]"
+                ".cat.codes + 1",
+            )
         if words:
             raise DataError(
                 f"the response `{words[0]}` holds classes, and this model needs numbers",
@@ -101,6 +107,11 @@ def class_column(
         )
     truth = columns[only.column].dtype.kind == "b"
     return only.column if kind == "categorical" or words or truth else None
+
+
+def _is_ordered(column: pd.Series) -> bool:
+    """Whether a column has categories with an order."""
+    return isinstance(column.dtype, pd.CategoricalDtype) and bool(column.dtype.ordered)
 
 
 def _alone(factor: str) -> ColumnRole | None:

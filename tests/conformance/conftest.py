@@ -269,6 +269,16 @@ def regression(family: str) -> Case:
     described = EXPERTS[family](prior_of("in noise")).response
     if described.kind == "continuous":
         return density(family=family, priors=PRIORS.get(family))
+    if described.kind == "levels":
+        return Case(
+            "DensityRegression",
+            "grade ~ z",
+            {"n_components": 1, "family": family, "priors": Priors(scales="fixed")},
+            explains=("grade",),
+            reads=("z",),
+            asks=numeric(discrete=True),
+            is_discrete=True,
+        )
     if described.kind == "positive":
         return Case(
             "DensityRegression",
@@ -369,6 +379,7 @@ def table() -> pd.DataFrame:
     weight = np.argsort(np.argsort(y)) // 4 % 4
     high = (label == "high").astype(float)
     more = {"label": label, "gap": gap, "weight": weight, "high": high, "size": np.exp(0.3 * y)}
+    more["grade"] = 1.0 + np.digitize(y, [-3.0, 2.0, 4.0])
     return pd.DataFrame({**columns, **more})
 
 

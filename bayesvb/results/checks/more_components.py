@@ -107,7 +107,8 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
 def _is_affordable(fit: AbstractFit) -> bool:
     """Whether the model is a mixture whose rows are at hand, and few enough.
 
-    Components of a binary response are not identified without groups of rows.
+    Components of a binary response are not identified without groups of rows, components of an
+    ordered response are not identified.
     """
     model = fit.model
     if not (isinstance(model, HasComponents) and model.prunable):
@@ -118,7 +119,7 @@ def _is_affordable(fit: AbstractFit) -> bool:
         return False
     if grouping_of(model) is not None or model.weight_type == "sampling":
         return False
-    if model.response.is_binary:
+    if model.response.kind in ("binary", "levels"):
         return False
     splits = len(SPLITS) * model.size * FIRST.max_iter + LAST.max_iter
     work = model.source.n_rows * (model.size + 1) * splits

@@ -1,0 +1,173 @@
+"""Mixtures over numbered levels: predictive distributions, and distributions given draws."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.distributions.base import (
+    AbstractDiscreteMixture,
+    AbstractDrawnMixture,
+    check_probabilities,
+)
+
+__all__ = ["DrawnOrdinalMixture", "OrdinalMixture"]
+
+ROUNDING = 1e-12
+"""Part of a cumulative probability that is put down to rounding where quantiles are sought."""
+
+
+@dataclass(frozen=True)
+class OrdinalMixture(AbstractDiscreteMixture):
+    """Predictive distribution of ordered levels, which are numbered from 1.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    masses : ndarray, shape (experts, rows, levels)
+        Probability of each level under each component.
+    """
+
+    values = "levels"
+
+    weights: Float[np.ndarray, "experts rows"]
+    masses: Float[np.ndarray, "experts rows levels"]
+
+    @property
+    def levels(self) -> Float[np.ndarray, "rows levels"]:
+        """Probability of each level in each row."""
+        return np.asarray((self.weights[..., None] * self.masses).sum(axis=0))
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean number of the level."""
+        return _moments(self.levels)[0]
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of the number of the level."""
+        return _moments(self.levels)[1]
+
+    def component_log_density(
+        self, y: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log probability of one level per row under each component."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(np.stack([_at(each, y) for each in self.masses])))
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log probability of one level per row."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(_at(self.levels, y)))
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Probability of every point at every row."""
+        return _at(self.levels, points[:, None])
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Probability of a level up to ``y``, each row at its own point."""
+        return _up_to(self.levels, y)
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Probability of a level up to each of the same points, for every row."""
+        return _up_to(self.levels, points[:, None])
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Smallest level whose distribution function is at least ``q``."""
+        check_probabilities(q)
+        return _smallest(self.levels, q[:, None])
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws of every row."""
+        levels = self.levels
+        return _smallest(levels, rng.random((n, len(levels))))
+
+
+@dataclass(frozen=True)
+class DrawnOrdinalMixture(AbstractDrawnMixture):
+    """Mixtures over ordered levels for every draw and row.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, draws, rows)
+    masses : ndarray, shape (experts, draws, rows, levels)
+    """
+
+    weights: Float[np.ndarray, "experts ..."]
+    masses: Float[np.ndarray, "experts ..."]
+
+    @property
+    def levels(self) -> Float[np.ndarray, "... levels"]:
+        """Probability of each level."""
+        return np.asarray((self.weights[..., None] * self.masses).sum(axis=0))
+
+    def mean(self) -> Float[np.ndarray, "..."]:
+        """Mean numbers of the level."""
+        return _moments(self.levels)[0]
+
+    def sd(self) -> Float[np.ndarray, "..."]:
+        """Standard deviations of the number of the level."""
+        return _moments(self.levels)[1]
+
+    def above(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of a level beyond a value."""
+        return 1.0 - _up_to(self.levels, np.asarray(value, dtype=float))
+
+    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+        """Probabilities of a level less than a value."""
+        return _up_to(self.levels, np.asarray(np.ceil(value) - 1.0))
+
+    def density(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of a level."""
+        return _at(self.levels, np.asarray(value, dtype=float))
+
+    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Smallest level whose distribution function is at least ``q``."""
+        check_probabilities(np.array([q]))
+        return _smallest(self.levels, np.asarray(q))
+
+
+Levels = Float[np.ndarray, "... levels"]
+
+Numbers = Float[np.ndarray, "..."]
+
+
+def _moments(levels: Levels) -> tuple[Numbers, Numbers]:
+    """Mean and standard deviation of the number of the level."""
+    number = np.arange(1.0, levels.shape[-1] + 1.0)
+    mean = levels @ number
+    return mean, np.sqrt(np.maximum(levels @ number**2 - mean**2, 0.0))
+
+
+def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:
+    """Probabilities of each point broadcast, and cumulative ones with zero first."""
+    below = np.cumsum(levels, axis=-1)
+    below = np.concatenate([np.zeros_like(below[..., :1]), below], axis=-1)
+    shape = np.broadcast_shapes(levels.shape[:-1], np.shape(y))
+    whole = np.broadcast_to(below, (*shape, below.shape[-1]))
+    return np.broadcast_to(y, shape), whole
+
+
+def _at(levels: Levels, y: Numbers) -> Numbers:
+    """Probability of a value; zero where it is no level."""
+    n_levels = levels.shape[-1]
+    shape = np.broadcast_shapes(levels.shape[:-1], np.shape(y))
+    points = np.broadcast_to(y, shape)
+    known = (points >= 1.0) & (points <= n_levels) & (points == np.round(points))
+    place = np.where(known, points, 1.0).astype(int)[..., None] - 1
+    found = np.take_along_axis(np.broadcast_to(levels, (*shape, n_levels)), place, axis=-1)
+    return np.where(known, found[..., 0], 0.0)
+
+
+def _up_to(levels: Levels, y: Numbers) -> Numbers:
+    """Probability of values up to ``y``."""
+    points, below = _places(levels, y)
+    place = np.clip(np.floor(points), 0, levels.shape[-1]).astype(int)[..., None]
+    return np.asarray(np.take_along_axis(below, place, axis=-1)[..., 0].clip(0.0, 1.0))
+
+
+def _smallest(levels: Levels, q: Numbers) -> Numbers:
+    """Smallest level up to which there is a probability of at least ``q``."""
+    points, below = _places(levels, q)
+    short = (below[..., 1:-1] < points[..., None] - ROUNDING).sum(axis=-1)
+    return np.asarray(1.0 + short, dtype=float)
