@@ -120,7 +120,7 @@ def test_intervals_carry_the_uncertainty_of_the_shape():
 def test_words(fit):
     shown = str(fit)
     assert shown.startswith("Gamma regression")
-    assert "mean_ratio" in shown
+    assert "Mean ratio" in shown
     table = fit.model.prior_table()
     assert table.loc["shape", "prior"].item() == "log-normal, sd of the log 2"
     found = bvb.effects.comparisons(fit, "x", average_by=True, comparison="ratio")

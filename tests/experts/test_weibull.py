@@ -110,7 +110,7 @@ def test_laws_are_those_of_scipy():
 def test_words(fit):
     shown = str(fit)
     assert shown.startswith("Weibull regression")
-    assert "time_ratio" in shown
+    assert "Time ratio" in shown
 
 
 def test_a_time_must_be_positive_and_seen_or_right_censored():
