@@ -10,14 +10,14 @@ Without R, lme4 and mgcv are left out with a message. Run by hand.
 =========== ====== =========== ======= ===== ====== ====== ======
 case          rows package     seconds ratio  slope     sd  sigma
 =========== ====== =========== ======= ===== ====== ====== ======
-groups       2,000 bayesvb       0.062  1.00 0.5221 0.7831 1.0016
-groups       2,000 lme4          0.021  2.95 0.5221 0.7660 1.0016
-groups       2,000 statsmodels   0.065  0.96 0.5221 0.7660 1.0016
-many groups 20,000 bayesvb       0.200  1.00 0.4972 0.7043 0.9967
-many groups 20,000 lme4          0.119  1.68 0.4970 0.7051 0.9965
-many groups 20,000 statsmodels   3.807  0.05 0.4970 0.7051 0.9965
-curve        1,000 bayesvb       0.040  1.00        0.0024 0.4900
-curve        1,000 mgcv          0.059  0.67               0.4900
+groups       2,000 bayesvb       0.041  1.00 0.5221 0.7831 1.0016
+groups       2,000 lme4          0.022  1.85 0.5221 0.7660 1.0016
+groups       2,000 statsmodels   0.066  0.61 0.5221 0.7660 1.0016
+many groups 20,000 bayesvb       0.157  1.00 0.4972 0.7043 0.9967
+many groups 20,000 lme4          0.121  1.30 0.4970 0.7051 0.9965
+many groups 20,000 statsmodels   3.850  0.04 0.4970 0.7051 0.9965
+curve        1,000 bayesvb       0.032  1.00        0.0024 0.4900
+curve        1,000 mgcv          0.057  0.56               0.4900
 =========== ====== =========== ======= ===== ====== ====== ======
 
 ``ratio`` is the time of bayesvb over that of the package. 50 and 5,000 groups; lme4 1.1.31, mgcv
