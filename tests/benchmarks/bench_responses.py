@@ -28,8 +28,12 @@ INTERCEPT = 0.3
 TRIALS, DISPERSION = 10, 2.0
 OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "responses.csv"
 
-TWO = np.array([[1.0, 0.4], [-1.5, -0.6]]), np.array([[1.5, 0.4], [0.0, -0.6]])
-"""Intercept and slope of two components: on the scale of log odds, and of log means."""
+TWO = {
+    ("binomial", "apart"): ([[1.0, 0.4], [-1.5, -0.6]], None),
+    ("negbinomial", "overlapping"): ([[1.5, 0.4], [0.0, -0.6]], 2.0),
+    ("negbinomial", "apart"): ([[2.5, 0.4], [0.3, -0.6]], 5.0),
+}
+"""Intercept and slope of two components on the scale of the predictor, and their dispersion."""
 
 
 def log_odds(u, rng):
@@ -44,8 +48,8 @@ def log_means(u, rng):
     return rng.poisson(np.exp(u)).astype(float)
 
 
-def overdispersed(u, rng):
-    return log_means(u + np.log(rng.gamma(DISPERSION, 1.0 / DISPERSION, len(u))), rng)
+def overdispersed(u, rng, dispersion=DISPERSION):
+    return log_means(u + np.log(rng.gamma(dispersion, 1.0 / dispersion, len(u))), rng)
 
 
 SPREAD, RATE = expit(INTERCEPT) * expit(-INTERCEPT), np.exp(INTERCEPT)
@@ -106,21 +110,22 @@ def summary(covered, number):
     return {"sets": number, "coverage": covered, "se": error}
 
 
-def coverage_of_two(family, seeds, n=400):
+def coverage_of_two(family, case, seeds, n=400):
     """Both slopes, the components in the order of their slopes."""
-    draw, lines = FAMILIES[family][0], TWO[family != "binomial"]
+    lines, dispersion = TWO[family, case]
+    lines = np.array(lines)
     rows = []
     for seed in seeds:
         rng = np.random.default_rng([seed, n])
         x, kind = rng.normal(size=n), (rng.random(n) < 0.4).astype(int)
-        y = draw(lines[kind, 0] + lines[kind, 1] * x, rng)
+        u = lines[kind, 0] + lines[kind, 1] * x
+        y = successes(u, rng) if dispersion is None else overdispersed(u, rng, dispersion)
         data = pd.DataFrame({"y": y, "x": x})
         fit = fit_of(family, data, "x | 1", n_components=2)
         found = fit.summary(PROB).loc["mean"].xs("x", level="term").sort_values("mean")
         truth = np.sort(lines[:, 1])
         rows.append((found["lower"] < truth) & (truth < found["upper"]))
-    covered = float(np.mean(rows))
-    return summary(covered, len(rows))
+    return summary(float(np.mean(rows)), len(rows))
 
 
 def seconds(family, n):
@@ -140,8 +145,10 @@ def cases(family, seeds):
         for effect in (1.0, 2.0, 3.0):
             case = {"family": family, "components": 1, "rows": n, "effect in se": effect}
             yield {**case, **coverage(family, n, effect, seeds)}
-    if family in ("binomial", "negbinomial"):
-        yield {"family": family, "components": 2, "rows": 400, **coverage_of_two(family, seeds)}
+    for name, case in TWO:
+        if name == family:
+            two = {"family": family, "components": 2, "case": case, "rows": 400}
+            yield {**two, **coverage_of_two(family, case, seeds)}
     for n in (10_000, 100_000):
         yield {"family": family, "components": 1, "rows": n, **seconds(family, n)}
 
