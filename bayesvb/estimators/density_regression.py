@@ -45,7 +45,7 @@ from bayesvb.estimators.groups import (
     with_memberships,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
-from bayesvb.estimators.identification import check_identified
+from bayesvb.estimators.identification import check_available, check_identified
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
@@ -186,6 +186,7 @@ class DensityRegression(AbstractGatedMixture):
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_choice("gate", gate, tuple(GATES))
+        check_available(family)
         check_choice("family", family, tuple(EXPERTS))
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)

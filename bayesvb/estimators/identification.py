@@ -12,7 +12,27 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
 from bayesvb.gates import GATES
 
-__all__ = ["check_identified"]
+__all__ = ["check_available", "check_identified"]
+
+
+def check_available(family: str) -> None:
+    """Raise for a family that the algorithm cannot fit, with the remedy.
+
+    The log density of a beta distribution is not concave in the logit of its mean: with precision
+    50 and a response of 0.9 its second derivative is positive for three quarters of the logits from
+    -8 to 8. Natural-gradient steps would then have no positive definite precision.
+
+    Raises
+    ------
+    DataError
+    """
+    if family == "beta":
+        raise DataError(
+            "family='beta' is not available: its log density is not concave in the logit of the "
+            "mean, and steps could lower the ELBO",
+            hint="log(y / (1 - y)) ~ ... with family='gaussian' keeps predictions between 0 and 1; "
+            "shares of known numbers of trials: cbind(k, n - k) ~ ... with family='binomial'",
+        )
 
 
 def check_identified(

@@ -3,6 +3,8 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
+from scipy.stats import beta
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
@@ -69,3 +71,14 @@ def test_counts_of_components_are_compared_where_there_can_be_several(data):
     assert "One more component" not in fit.check().index
     with pytest.raises(DataError, match="not identified"):
         bvb.select(fit.model, [1, 2], seed=1)
+
+
+def test_a_beta_response_is_refused_with_the_remedy():
+    """Its log density is convex in the logit of the mean where that is far from the response."""
+    data = pd.DataFrame({"y": [0.2, 0.4, 0.9], "x": [0.0, 1.0, 2.0]})
+    with pytest.raises(DataError, match="not concave") as raised:
+        bvb.DensityRegression("y ~ x", data, n_components=1, family="beta")
+    assert "log(y / (1 - y))" in str(raised.value)
+    precision, mean = 50.0, expit(np.array([-2.01, -2.0, -1.99]))
+    values = beta.logpdf(0.9, mean * precision, (1.0 - mean) * precision)
+    assert np.diff(values, 2)[0] / 1e-4 > 1.0
