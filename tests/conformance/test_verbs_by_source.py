@@ -130,7 +130,7 @@ VERBS: dict[str, Callable[[Any, Path], object]] = {
     "exact": lambda fit, path: fit.with_covariance("exact"),
     "update": lambda fit, path: fit.update(table(3)),
     "prune": lambda fit, path: bvb.prune(fit),
-    "select": lambda fit, path: bvb.select(fit.model, [1, 2], seed=1, restarts=1),
+    "select": lambda fit, path: bvb.select(fit.model, [1, 2], seed=1, restarts=1, max_iter=5),
     "cross-validate": lambda fit, path: bvb.cross_validate(fit.model, folds=2),
     "sbc": lambda fit, path: bvb.sbc(fit, replications=2),
     "report": lambda fit, path: fit.report(path / "page.html"),
