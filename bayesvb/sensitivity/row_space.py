@@ -156,7 +156,7 @@ class RowSpace:
         return sum(slots.shape[1] for slots in self.slots)
 
     @cached_property
-    def blocks(self) -> list[slice]:
+    def scale_slices(self) -> list[slice]:
         """Sums of squares of each part."""
         return _slices([part.n_blocks for part in self.parts])
 
@@ -196,7 +196,7 @@ class RowSpace:
 
     def _firsts(self, values: Scalars, number: int) -> list[Columns]:
         """First scalars of every vector of a part: those of its rows, then of its squares."""
-        part, squares = self.parts[number], values.squares[self.blocks[number]]
+        part, squares = self.parts[number], values.squares[self.scale_slices[number]]
         slots = [*self.slots[number][0], *[0] * (len(part.vectors) - len(part.with_rows))]
         return [
             np.concatenate([values.rows[vector.rows, slot], vector.squares @ squares])
@@ -205,7 +205,7 @@ class RowSpace:
 
     def _collect(self, found: Scalars, number: int, firsts: Sequence[Columns]) -> None:
         """Fill in the first scalars of a part, the transpose of ``_firsts``."""
-        part, squares = self.parts[number], found.squares[self.blocks[number]]
+        part, squares = self.parts[number], found.squares[self.scale_slices[number]]
         for vector, own in zip(part.vectors, firsts, strict=True):
             squares += vector.squares.T @ own[len(vector.rows) :]
         for vector, own, slot in zip(part.with_rows, firsts, self.slots[number][0], strict=False):
