@@ -136,8 +136,8 @@ SHOWN = "offset", "case weights"
 def every_case():
     """All terms of one family, then every pair of family, gate and term with some third.
 
-    A fault of reading shows in one of the three, or in how two of them go together. All 660
-    triples take five minutes of CPU, the pairs one.
+    A fault of reading shows in one of the three, or in how two of them go together. A
+    quarter of the 660 triples holds every pair.
     """
     others = [name for name in FAMILIES if name != "gaussian"]
     triples = {("gaussian", "softmax", term) for term in TERMS}
