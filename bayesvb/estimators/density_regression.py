@@ -326,7 +326,7 @@ class DensityRegression(AbstractGatedMixture):
     def block_of_groups(self, rows: Rows, grouping: Grouping) -> Block:
         """Groups of complete rows with responses, on the standardised scale."""
         block = self.block(rows)
-        gating = rows.matrices[GATING] if GATING in block.designs else None
+        gating = rows.matrices.get(GATING) if self.n_components > 1 else None
         check_constant(grouping, gating, self.design.terms, None)
         return grouped_source(block, grouping).whole()
 

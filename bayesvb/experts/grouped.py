@@ -105,6 +105,12 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """None: groups are left out by derivatives of passes."""
         return
 
+    def forms(
+        self, posterior: Any, block: Block, blocks: Float[np.ndarray, "blocks entries"]
+    ) -> None:
+        """None: the scalars of the rows of a group have no closed form."""
+        return
+
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> GroupedExperts:

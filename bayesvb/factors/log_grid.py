@@ -65,7 +65,7 @@ class LogGrid:
     >>> rate = 50.0 * np.log(grid.values) - 25.0 * grid.values  # gamma with shape 50, rate 25
     >>> law = grid.posterior(rate[None])
     >>> law.mean_log.round(3), law.sd_log.round(3)
-    (array([0.672]), array([0.14]))
+    (array([0.67]), array([0.142]))
     """
 
     low: float

@@ -159,8 +159,9 @@ def every_case():
 
 def made(data, family, gate, term):
     formula, options = TERMS[term]
-    arguments = {**options, **FAMILIES[family], "gate": gate, "n_components": 2}
-    if family in ("binomial", "negbinomial", "gamma"):
+    named = FAMILIES.get(family, {"family": family})
+    arguments = {**options, **named, "gate": gate, "n_components": 2}
+    if family in ("bernoulli", "binomial", "poisson", "negbinomial", "gamma"):
         left = "b | trials(b + 2)" if family == "binomial" else "b"
         formula = formula.replace("y ~", f"{left} ~").replace("- b", "- y")
     return bvb.DensityRegression(formula, data, **arguments)

@@ -22,7 +22,9 @@ from bayesvb.reports.sections import SECTIONS
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 BUDGET = 500 * 1024
-OWN = ("pairs", "scores", "exact", "classes", "classification", "audit", "trajectories")
+OWN = (
+    "pairs", "scores", "exact", "classes", "classification", "audit", "trajectories", "survival",
+)  # fmt: skip
 REGRESSION = [name for name in SECTIONS if name not in OWN]
 """Sections of a density regression, in their order."""
 

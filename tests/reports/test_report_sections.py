@@ -62,8 +62,10 @@ FITS = {
 }
 
 
-OWN = ("pairs", "scores", "exact", "classes", "classification", "audit", "trajectories")
-"""Sections of one kind of model that is no regression, or of a fit that was audited."""
+OWN = (
+    "pairs", "scores", "exact", "classes", "classification", "audit", "trajectories", "survival",
+)  # fmt: skip
+"""Sections of one kind of model or response, or of a fit that was audited."""
 
 SOME_LACK = (
     "conditional", "effects", "calibration", "components", "learning", "influence", "sensitivity",

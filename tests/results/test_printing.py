@@ -188,8 +188,9 @@ def test_k_hat_in_words(khat, words):
 
 
 @pytest.fixture
-def few_seconds(monkeypatch):
+def few_seconds(regimes_fit, monkeypatch):
     """Limits that 150 rows, two components and 200 draws exceed."""
+    assert regimes_fit.draws  # which others share: made before the limits are lower
     monkeypatch.setitem(vars(LIMITS), "quick_subsample", 100)
     monkeypatch.setitem(vars(LIMITS), "little_work", 150.0 * 2 * 120)
 

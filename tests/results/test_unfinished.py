@@ -38,7 +38,7 @@ def test_an_ascent_whose_predictions_stay_is_a_note_that_does_not_count(regimes_
 
 
 def test_the_change_is_that_of_a_fit_with_so_many_passes_more(regimes_fit):
-    fit = cut_short(regimes_fit.model, 10, restarts=1)
+    fit = cut_short(regimes_fit.model, 7, restarts=1)
     rows = regimes_fit.model.design.frame
     on = fit.model.fit(seed=1, restarts=1, draws=100)
     change = fit.log_density(rows) - on.log_density(rows)
