@@ -97,6 +97,7 @@ def test_what_only_tells_groups_is_held_at_the_typical_one(frame):
 @pytest.mark.parametrize(
     "terms", ["x + C(place)", "x + (1 | place)", "x + C(place) | gating(x + (x | place))"]
 )
+@pytest.mark.heavy
 @pytest.mark.quick(terms=("x + (1 | place)",))
 def test_numbers_as_levels_have_the_effects_of_the_same_levels_as_text(terms):
     rng = np.random.default_rng(3)

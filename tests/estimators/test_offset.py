@@ -40,6 +40,7 @@ def test_the_fit_is_that_of_the_difference(pair):
     np.testing.assert_allclose(own.pit(), plain.pit(), rtol=1e-7, atol=1e-12)
 
 
+@pytest.mark.heavy
 def test_student_experts_have_it_too(data):
     own, plain = fits(data, "student")
     np.testing.assert_allclose(own.elbo, plain.elbo, rtol=1e-9)

@@ -72,6 +72,7 @@ def test_passes_of_a_coarse_tolerance_lack_little(model, usual):
     assert_allclose(coarse.log_predictive(q, block), own.log_predictive(q, block), atol=0.05)
 
 
+@pytest.mark.heavy
 def test_weights_are_those_of_whole_ascents_where_these_take_little_time(model, usual, monkeypatch):
     assert all(member.fit.held_out is not None for member in usual.parts)
     monkeypatch.setattr(weighing, "LITTLE_WORK", 0.0)

@@ -82,6 +82,7 @@ def test_counts_without_overdispersion_are_poisson():
     assert_allclose(sds[1], sds[0], rtol=0.25)
 
 
+@pytest.mark.heavy
 def test_predictions_have_the_spread_of_the_counts(fit):
     new = table(2000, 2)
     found = fit.predict(new, "interval", prob=0.9)

@@ -70,6 +70,7 @@ def test_too_many_distinct_values_are_told(monkeypatch):
     assert_array_equal(distinct_values(in_blocks(x), 50), x)
 
 
+@pytest.mark.heavy
 @given(NUMBERS, st.booleans())
 def test_the_median_of_weighted_blocks_is_that_of_repeated_values(values, weighted):
     x = np.array(values)

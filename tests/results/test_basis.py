@@ -31,6 +31,7 @@ def test_a_small_basis_is_a_problem_and_the_remedy_can_be_fitted(waves):
     assert table_of(waves, "y ~ s(x, k=40)").loc[NAME, "grade"] == "ok"
 
 
+@pytest.mark.heavy
 def test_a_small_basis_is_found_whatever_the_order_and_the_units(waves):
     numbers = [
         table_of(data, "y ~ s(x)").loc[NAME, "number"]

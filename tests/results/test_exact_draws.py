@@ -200,6 +200,7 @@ def test_chains_are_exact_if_they_agree_and_are_worth_enough():
     assert exact_draws.is_converged(SamplerRecord("HMC", 1600, 500.0, r_hat=1.01))
 
 
+@pytest.mark.heavy
 def test_the_check_of_regimes_is_a_note_where_samplers_fail(fit, chains, monkeypatch):
     table = fit.check()
     assert table.loc["Several regimes", "grade"] == "ok"

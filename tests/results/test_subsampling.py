@@ -36,6 +36,7 @@ def beyond_budget(two_restarts, monkeypatch):
     return stacked(fresh)
 
 
+@pytest.mark.heavy
 def test_rows_that_would_be_left_out_for_long_are_judged_as_seen_and_said_so(
     two_restarts, beyond_budget
 ):

@@ -60,6 +60,7 @@ def test_other_noise(family):
         assert_allclose(found.loc["residual", "sd"], np.pi / np.sqrt(3.0))
 
 
+@pytest.mark.heavy
 def test_a_spread_that_changes_counts_with_its_mean_over_rows():
     found = components("y ~ x + (1 | g) | sigma(x)", DATA[DATA["g"].astype(int) < 8])
     assert_allclose(found["share"].sum(), 1.0)

@@ -141,6 +141,7 @@ def test_k_hat_is_that_of_the_draws_in_use(fit):
     assert fit.khat < without(fit).khat
 
 
+@pytest.mark.heavy
 def test_importance_draws_are_new_draws_in_the_reduced_space(fit):
     again = fit.with_covariance("importance")
     assert again.posterior.equals(fit.with_covariance("importance").posterior)
