@@ -360,7 +360,7 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     if names:
         hidden = rows.index.get_level_values("term").astype(str).str.endswith(names)
         rows = rows[~hidden]
-    told = [title] if rows.empty else [_coefficients(rows, part, title)]
+    told = [title] if rows.empty else [_coefficients(rows, part, title, lone=model.size == 1)]
     told += spread_lines(rows) if part == LOG_SIGMA else []
     of_part = "" if name == MEAN else f", {name!r}"
     known = model.design.curves(name) if apart else ()
@@ -398,11 +398,11 @@ def spread_lines(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _coefficients(table: pd.DataFrame, part: str, title: str) -> str:
+def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> str:
     rows = table.loc[[part]].reset_index().drop(columns="part")
     # No component or term of what all share, no sign, no interval of what is fixed.
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
-    if set(table.index.get_level_values("component")) <= {1, ""}:
+    if lone:
         rows = rows.drop(columns="component", errors="ignore")
     ratios = [name for name in map(str, rows) if name.endswith("_ratio")]
     shown = rows.iloc[: LIMITS.printed_rows].rename(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from bayesvb.data.response_columns import TRIALS
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts import EXPERTS
@@ -49,8 +50,11 @@ def make(make_problem, experts_of):
             values = np.clip(np.round(values), *described.support)
         if described.kind == "positive":
             values = np.exp(0.3 * values)
-        block = replace(problem.block, response=values)
         experts = experts_of(expert_kind, n_responses=responses, n_terms=terms)
+        block = replace(problem.block, response=values)
+        if described.kind == "successes":
+            trials = np.maximum(values, 1.0) + rng.integers(0, 4, size=values.shape)
+            block = replace(block, designs={**block.designs, TRIALS: trials})
         return replace(problem, model=Mixture(experts, problem.model.gate), block=block)
 
     return build

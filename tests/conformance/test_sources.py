@@ -228,8 +228,10 @@ class Counts(OwnUnit):
     response = Response(kind="count", support=(0.0, np.inf))
 
 
-BY_QUANTILES = ("smooth", "smooth by factor", "splines", "all at once", "learned", "slopes",
-                "gating with groups")  # fmt: skip
+BY_QUANTILES = (
+    "smooth", "surface", "smooth by factor", "splines", "all at once", "learned", "slopes",
+    "gating with groups",
+)  # fmt: skip
 """Terms that sites learn from pooled quantiles, which are not those of all rows."""
 
 

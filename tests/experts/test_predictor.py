@@ -66,7 +66,11 @@ def responses_at(experts, predictor, rng):
 
 
 def bound(model, block, stats):
-    posterior = model.update(stats)
+    """Minus infinity where a step is so long that there is no posterior."""
+    try:
+        posterior = model.update(stats)
+    except np.linalg.LinAlgError:
+        return -np.inf
     return model.e_step(posterior, block).bound - model.kl(posterior)
 
 
