@@ -97,8 +97,8 @@ def weights_of(names, case, gating):
         mean, sd = sticks(2, len(gating), sd, 0)
         coefficients = names.sample("gate", dist.Normal(mean, sd).to_event(2))
         return stick_probabilities(np_, (coefficients @ gating).T)
-    if not case.has_unit:  # of fixed scales
-        sd = np.array([5.0, 1.5])
+    if not case.has_unit or len(gating) == 1:  # of fixed scales
+        sd = np.array([5.0, 1.5])[: len(gating)]
     else:
         sd = term_sds(names, "gate_term_precision", 5.0, len(gating))
     law = dist.Normal(np.zeros((2, len(gating))), sd).to_event(2)
@@ -134,9 +134,9 @@ def couple(names, coefficients, sd, of_terms, n_rows):
 def density_regression(names, case, table):
     dist, np_, weight = names.dist, names.jnp, table["weight"]
     mean, _, gating = case.formula.partition("~")[2].partition("|")
-    columns = [word.strip() for word in mean.split("+")]
+    columns, of_sigma = [word.strip() for word in mean.split("+")], "sigma(" in gating
     x = design(table, columns)
-    z = design(table, ["x"]) if gating else x
+    z = design(table, ["x"])[: 1 if of_sigma else 2] if gating else x
     to_units = by_medians if case.family == "student" else standardised
     y, units = zip(
         *(to_units(table[name].to_numpy(), weight) for name in case.explains), strict=True
@@ -148,6 +148,10 @@ def density_regression(names, case, table):
     if in_noise and len(y) == 1:
         couple(names, coefficients, sd, of_terms, weight.sum())
     location = np_.moveaxis(coefficients @ x, -1, 0)
+    if of_sigma:  # the level of the noise is its precision
+        law = dist.Normal(np.zeros((2, 1)), 1.0).to_event(2)
+        spread = names.sample("spread", law) @ design(table, ["x"])[1:]
+        sd = sd * np_.exp(spread).T[:, :, None]
     if case.family == "student":
         dof = names.sample("dof", dist.Gamma(2.0, 0.1).expand([len(y)]).to_event(1))
         law = dist.StudentT(dof, location, sd).to_event(1)

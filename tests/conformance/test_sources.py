@@ -260,7 +260,7 @@ SITE_CASES = [
     for term in TERMS
     if term not in BY_QUANTILES and term != "a dot"
 ]
-SITE_CASES += [("bernoulli", "factor"), ("poisson", "interaction"), ("poisson", "case weights")]
+SITE_CASES += [("bernoulli", "gating"), ("poisson", "interaction"), ("poisson", "case weights")]
 
 
 @pytest.mark.parametrize("family, term", SITE_CASES)
