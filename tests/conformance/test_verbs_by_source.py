@@ -208,8 +208,16 @@ def reasons(fitted, path):
     return why
 
 
-@pytest.mark.parametrize("source", SOURCES)
-@pytest.mark.parametrize("model", MODELS)
+# Rows from Dask are blocks, as those of a Parquet file are: what takes longest is left to the file.
+CELLS = [
+    (model, source)
+    for model in MODELS
+    for source in SOURCES
+    if source != "dask" or model not in ("classes", "student")
+]
+
+
+@pytest.mark.parametrize(("model", "source"), CELLS)
 def test_every_verb_works_or_says_why_not(model, source, tmp_path, monkeypatch):
     monkeypatch.setattr(representatives, "SAMPLE_ROWS", SAMPLE)
     kind, formula, options = MODELS[model]
