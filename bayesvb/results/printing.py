@@ -350,7 +350,7 @@ def _components(fit: AbstractFit) -> str:
 def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     """Coefficients of a part; of curves and groups how many there are, and where they are told."""
     model, dof = fit.model, (smooth_dof(fit) or {}) if part == MEAN else {}
-    name = LABELS.get(part, part)
+    name = LABELS.get(part, "")  # a parameter may have the name of a part
     terms, apart = model.design.terms.get(name, ()), []
     for one in model.design.term_blocks.get(name, ()):
         if one.kind in ("smooth", "group"):

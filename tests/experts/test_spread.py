@@ -223,6 +223,12 @@ def test_changes_of_the_sd_are_printed_in_percent_and_asked_for_as_effects(data)
     )
 
 
+def test_coefficients_of_a_smooth_spread_are_counted_once(data):
+    model = bvb.DensityRegression("y ~ x | sigma(s(x, k=4))", data, n_components=1)
+    text = str(model.fit(seed=1, draws=25, covariance="mean-field"))
+    assert text.count("s(x): 2 coefficients") == 1
+
+
 def test_families_and_engines_without_it_say_so(data):
     counts = data.assign(y=np.arange(60.0))
     with pytest.raises(FormulaError, match=r"has no part sigma: the spread .* follows from"):
