@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,6 +18,8 @@ from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AnyModel, ModelOf, StatsT
+
+FoldT = TypeVar("FoldT")
 
 FOLDS = 5
 
@@ -118,8 +121,8 @@ def without_folds(
 
 def by_fold(
     source: AbstractSource,
-    each: Sequence[SufficientStats],
-    density: Callable[[SufficientStats, Int[np.ndarray, " fold"]], Float[np.ndarray, "... fold"]],
+    each: Sequence[FoldT],
+    density: Callable[[FoldT, Int[np.ndarray, " fold"]], Float[np.ndarray, "... fold"]],
     at: Int[np.ndarray, " chosen"] | None = None,
 ) -> Float[np.ndarray, "... chosen"]:
     """Density of every row, or of these, from the statistics of the ascent without its fold.
