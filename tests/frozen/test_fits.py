@@ -42,6 +42,13 @@ A field whose rounding noise is larger has ten and a thousand times its noise. N
 1.13 and NumPy 2.5 with SciPy 1.18 were within a tenth of that.
 """
 
+PLATEAU = {"softmax, gaussian, group slopes": 2e-3}
+"""Tolerances elsewhere of fits whose last passes hardly raise the ELBO.
+
+With NumPy 2.0 and SciPy 1.13 this one ends 1e-5 nats higher, 4e-5 apart in draws; the probability of a sign
+is then another by one draw of 100.
+"""
+
 ROUNDING = 1e-15
 """Relative perturbation of the response with which the noise of a field is measured."""
 
@@ -374,7 +381,7 @@ def test_a_fit_has_the_frozen_numbers(name, data, table):
         pytest.skip(f"{name} has been written")
     assert name in table, f"{name} is not in {TABLE.name}; {WRITES}=1 writes it"
     frozen, alike = table[name], table["fingerprint"] == fingerprint()
-    tolerance, factor = (STRICT, 10.0) if alike else (LOOSE, 1000.0)
+    tolerance, factor = (STRICT, 10.0) if alike else (PLATEAU.get(name, LOOSE), 1000.0)
     moved = {
         field: distance
         for field, distance in distances(record(CASES[name], data), frozen["values"]).items()
