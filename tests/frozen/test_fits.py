@@ -45,8 +45,8 @@ A field whose rounding noise is larger has ten and a thousand times its noise. N
 PLATEAU = {"softmax, gaussian, group slopes": 2e-3}
 """Tolerances elsewhere of fits whose last passes hardly raise the ELBO.
 
-With NumPy 2.0 and SciPy 1.13 this one ends 1e-5 nats higher, 4e-5 apart in draws; the probability of a sign
-is then another by one draw of 100.
+With NumPy 2.0 and SciPy 1.13 this one ends 1e-5 nats higher and 4e-5 apart in draws; the
+probability of a sign is then another by one draw of 100.
 """
 
 ROUNDING = 1e-15
