@@ -180,6 +180,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/evaluation/stacking_weights.py": ("results/test_stacking.py",),
     "bayesvb/data/parts/sigma.py": ("experts/test_spread.py",),
     "bayesvb/distributions/weibull_mixture.py": ("experts/test_weibull.py",),
+    "bayesvb/experts/positive.py": ("experts/test_gamma.py", "experts/test_weibull.py"),
     "bayesvb/experts/dispersed_predictor.py": (
         "experts/test_gamma.py",
         "conformance/test_experts.py",

@@ -9,21 +9,15 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.gamma_mixture import GAMMA, DrawnGammaMixture, GammaMixture, decay
 from bayesvb.distributions.response import Response
-from bayesvb.experts.dispersed_predictor import (
-    AbstractDispersedExperts,
-    DispersedPosterior,
-    Nodes,
-    on_axis,
-)
+from bayesvb.experts.dispersed_predictor import Nodes, on_axis
 from bayesvb.experts.linked import Rows
+from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
 from bayesvb.variational.descriptions import ParameterText
-from bayesvb.variational.local import Draws
 
 SHAPE = LogGrid(low=-4.5, high=9.0, centre=1.0, sd=2.0)
 """Shapes from 0.01 to 8,100, a priori 2.7 with 95% between 0.05 and 140: coefficients of variation
@@ -31,7 +25,7 @@ from 0.08 to 4.4."""
 
 
 @dataclass(frozen=True)
-class GammaExperts(AbstractDispersedExperts):
+class GammaExperts(AbstractPositiveExperts):
     """``y ~ Ga(alpha, alpha exp(-u))``: mean ``exp(u)``, shape ``alpha`` of each component.
 
     With ``z = y exp(-t + s / 2)``, ``u ~ N(t, s)``, the expected log density is
@@ -59,6 +53,10 @@ class GammaExperts(AbstractDispersedExperts):
         ratio="mean ratio",
     )
 
+    law = GAMMA
+    mixture = GammaMixture
+    drawn_mixture = DrawnGammaMixture
+
     prior: Normal
 
     def expected_at(
@@ -80,10 +78,6 @@ class GammaExperts(AbstractDispersedExperts):
         each = log_y - mean - y * decay(mean - 0.5 * variance)
         return np.asarray(shape * each + (shape * np.log(shape) - gammaln(shape)) - log_y)
 
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
-        """Log of the response."""
-        return np.asarray(np.log(block.response[0]))
-
     def log_density_of_rows(
         self,
         block: Block,
@@ -92,35 +86,3 @@ class GammaExperts(AbstractDispersedExperts):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Log gamma density."""
         return GAMMA.log_density(block.response[0], predictor, values)
-
-    def simulate(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws 1 rows"],
-        values: Float[np.ndarray, "draws 1 rows"],
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws 1 rows"]:
-        """Gamma draws."""
-        return GAMMA.draws(predictor, values, rng)
-
-    def predictive(
-        self,
-        posterior: DispersedPosterior,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
-    ) -> GammaMixture:
-        """Mixture of gamma distributions with normal log means and log shapes."""
-        mean, variance = self.predictor(posterior, block)
-        return GammaMixture(weights, mean, variance, *self.further_moments(posterior, mean))
-
-    def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
-    ) -> DrawnGammaMixture:
-        """Mixture of gamma distributions given each draw."""
-        return DrawnGammaMixture(*self.drawn_arrays(draws, weights, block))

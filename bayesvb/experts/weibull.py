@@ -10,21 +10,16 @@ from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.response_columns import INTERVAL
-from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.response import Response
 from bayesvb.distributions.weibull_mixture import WEIBULL, DrawnWeibullMixture, WeibullMixture
-from bayesvb.experts.dispersed_predictor import (
-    AbstractDispersedExperts,
-    DispersedPosterior,
-    Nodes,
-)
+from bayesvb.experts.dispersed_predictor import Nodes
 from bayesvb.experts.intervals import AbstractIntervalExperts
 from bayesvb.experts.linked import Rows
+from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
 from bayesvb.variational.descriptions import ParameterText
-from bayesvb.variational.local import Draws
 
 SHAPE = LogGrid(low=-3.0, high=3.0, centre=0.0, sd=1.0, n_nodes=64)
 """Shapes from 0.05 to 20, a priori 1, a constant hazard, with 95% between 0.14 and 7.1. Cumulative
@@ -37,7 +32,7 @@ LARGEST_LOG_HAZARD = 18.0
 
 
 @dataclass(frozen=True)
-class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractDispersedExperts):
+class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts):
     r"""``P(Y > y) = exp(-(y exp(-u))^c)``: log scale ``u``, shape ``c`` of each component.
 
     A row that is seen has the expected log density, ``u ~ N(t, s)``,
@@ -74,6 +69,10 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractDispersedExperts
         ratio="time ratio",
     )
 
+    law = WEIBULL
+    mixture = WeibullMixture
+    drawn_mixture = DrawnWeibullMixture
+
     prior: Normal
     log_unit: float = 0.0
 
@@ -91,10 +90,6 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractDispersedExperts
         fourth = -value * third if third is not None else None
         return Expected(found, slope, value**2 * hazard, third, fourth)
 
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
-        """Log of the response, or of the time of censoring."""
-        return np.asarray(np.log(block.response[0]))
-
     def log_density_of_rows(
         self,
         block: Block,
@@ -105,38 +100,6 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractDispersedExperts
         y, seen = block.response[0], is_seen(block)
         density = WEIBULL.log_density(y, predictor, values)
         return np.where(seen, density, WEIBULL.log_survival(y, predictor, values))
-
-    def simulate(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws 1 rows"],
-        values: Float[np.ndarray, "draws 1 rows"],
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws 1 rows"]:
-        """Weibull draws."""
-        return WEIBULL.draws(predictor, values, rng)
-
-    def predictive(
-        self,
-        posterior: DispersedPosterior,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
-    ) -> WeibullMixture:
-        """Mixture of Weibull distributions with normal log scales and log shapes."""
-        mean, variance = self.predictor(posterior, block)
-        return WeibullMixture(weights, mean, variance, *self.further_moments(posterior, mean))
-
-    def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
-    ) -> DrawnWeibullMixture:
-        """Mixture of Weibull distributions given each draw."""
-        return DrawnWeibullMixture(*self.drawn_arrays(draws, weights, block))
 
 
 def is_seen(block: Block) -> Bool[np.ndarray, " rows"]:
