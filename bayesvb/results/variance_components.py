@@ -78,19 +78,25 @@ def _sds(fit: AbstractFit, block: TermBlock) -> Float[np.ndarray, " draws"]:
         return np.asarray(named.values["group_sd"][:, at])
     at = named.coords["block_mean"].index(block.name)
     scale = named.values["scale_mean"][:, at]
-    place, terms = block.columns[0], len(model.design.terms[MEAN])
-    apart = place >= terms
-    unit = scales.parts[GROUP_ROWS if apart else MEAN].scale[place - terms + 1 if apart else place]
+    apart = _place_apart(model.design, block)
+    own, place = (MEAN, block.columns[0]) if apart is None else (GROUP_ROWS, apart)
+    unit = scales.parts[own].scale[place]
     noise = named.values["sigma"][:, 0] if "sigma" in named.values else 1.0
     return np.asarray(scale * noise / unit)
 
 
 def _multiplier(design: Design, block: TermBlock) -> Float[np.ndarray, " rows"]:
     """What the effect of a row's group is multiplied by: one, or a covariate less its centre."""
-    place, terms = block.columns[0], len(design.terms[MEAN])
-    if place >= terms:
-        return np.asarray(design.matrices[GROUP_ROWS][:, place - terms + 1])
+    apart = _place_apart(design, block)
+    if apart is not None:
+        return np.asarray(design.matrices[GROUP_ROWS][:, apart])
     return np.asarray(design.matrices[MEAN][:, list(block.columns)].sum(axis=1))
+
+
+def _place_apart(design: Design, block: TermBlock) -> int | None:
+    """Column of the matrix of groups, after their numbers; None of effects that are columns."""
+    behind = block.columns[0] - len(design.terms[MEAN])
+    return None if behind < 0 else behind + 1
 
 
 def _residual_variance(fit: AbstractFit) -> Float[np.ndarray, " draws"] | None:
