@@ -14,7 +14,35 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["ArrowRegressions", "RegressionSums"]
+__all__ = ["ArrowRegressions", "CorrelatedEffects", "RegressionSums"]
+
+
+@dataclass(frozen=True)
+class CorrelatedEffects:
+    """Effects of groups that are correlated within each group, for many priors.
+
+    Attributes
+    ----------
+    columns : ndarray, shape (effects, groups)
+        Positions of the columns.
+    precision : ndarray, shape (many, effects, effects)
+        Prior precision of the effects of one group, in units of the noise.
+    """
+
+    columns: Int[np.ndarray, "effects groups"]
+    precision: Float[np.ndarray, "many effects effects"]
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Pairs ``(i, j)`` of effects, ``j < i``."""
+        return [(i, j) for i in range(len(self.columns)) for j in range(i)]
+
+    @property
+    def log_det_change(self) -> Float[np.ndarray, " many"]:
+        """Log-determinant of the prior precision less that of its diagonal."""
+        diagonal = np.diagonal(self.precision, axis1=-2, axis2=-1)
+        change = np.linalg.slogdet(self.precision)[1] - np.log(diagonal).sum(axis=-1)
+        return np.asarray(self.columns.shape[1] * change)
 
 
 @dataclass(frozen=True)
@@ -77,9 +105,17 @@ class RegressionSums:
         """Number of all columns."""
         return len(self.border) + self.own.size
 
-    def regressions(self, precision: Float[np.ndarray, "many terms"]) -> ArrowRegressions:
-        """Posteriors whose coefficients have these prior precisions, and prior mean zero."""
-        return ArrowRegressions(self, precision[:, self.border], precision[:, self.own])
+    def regressions(
+        self,
+        precision: Float[np.ndarray, "many terms"],
+        correlated: Sequence[CorrelatedEffects] = (),
+    ) -> ArrowRegressions:
+        """Posteriors whose coefficients have these prior precisions, and prior mean zero.
+
+        ``precision`` is the diagonal, ``correlated`` effects add what is beside it.
+        """
+        border, own = precision[:, self.border], precision[:, self.own]
+        return ArrowRegressions(self, border, own, tuple(correlated))
 
 
 def _apart(
@@ -133,11 +169,22 @@ class ArrowRegressions:
     border : ndarray, shape (many, border)
     own : ndarray, shape (many, effects, groups)
         Prior precisions.
+    correlated : tuple of CorrelatedEffects
+        Effects with prior precisions beside the diagonal.
     """
 
     sums: RegressionSums
     border: Float[np.ndarray, "many border"]
     own: Float[np.ndarray, "many effects groups"]
+    correlated: tuple[CorrelatedEffects, ...] = ()
+
+    def _beside_diagonal(self, a: int, b: int) -> float | Float[np.ndarray, "many 1"]:
+        """Prior precision of two effects that are eliminated."""
+        for known in self.correlated:
+            for i, j in known.pairs:
+                if {known.columns[i, 0], known.columns[j, 0]} == {*self.sums.own[[a, b], 0]}:
+                    return known.precision[:, i, j, None]
+        return 0.0
 
     @cached_property
     def effects(self) -> list[_Effect]:
@@ -149,7 +196,8 @@ class ArrowRegressions:
             cross, xy = sums.cross[a][None], sums.own_xy[a][None]
             follows: list[Float[np.ndarray, "many groups"]] = []
             for b, before in enumerate(found):
-                product = np.broadcast_to(sums.products[a, b], square.shape)
+                product = sums.products[a, b] + self._beside_diagonal(a, b)
+                product = np.broadcast_to(product, square.shape)
                 for c in range(b):
                     known = follows[c] / found[c].variance
                     product = product - known * before.follows[c]
@@ -170,6 +218,12 @@ class ArrowRegressions:
         whole[:, n, n] = 2.0 * sums.yy + 1.0  # positive definite whatever is explained
         at = np.arange(n)
         whole[:, at, at] += self.border
+        for known in self.correlated:
+            if not np.isin(known.columns, sums.own).any():
+                place = np.searchsorted(sums.border, known.columns)
+                for i, j in known.pairs:
+                    whole[:, place[i], place[j]] += known.precision[:, i, j, None]
+                    whole[:, place[j], place[i]] += known.precision[:, i, j, None]
         for one in self.effects:
             weighted = np.swapaxes(one.cross, -1, -2) * one.variance[:, None, :]
             whole[:, :n, :n] -= weighted @ one.cross
@@ -213,6 +267,7 @@ class ArrowRegressions:
     def log_volume(self) -> Float[np.ndarray, " many"]:
         """Logarithms of the volume that the rows leave of the prior's, for noise of one."""
         prior = np.log(self.border).sum(axis=-1) + np.log(self.own).sum(axis=(-2, -1))
+        prior = prior + sum(known.log_det_change for known in self.correlated)
         return np.asarray(0.5 * (prior - self.log_precision))
 
     def draws(

@@ -1,8 +1,9 @@
 r"""Exact posterior of one regression whose terms have prior standard deviations to be learned.
 
-Given the standard deviations of the terms in units of noise, ``exp(t)``, and the noise ``exp(s)``,
-coefficients are normal. What remains is an integral over few numbers: ``s`` on a grid, ``t`` by
-importance sampling at points of a low-discrepancy sequence. Sums over rows are all that is needed.
+Given the standard deviations of the terms in units of noise, ``exp(t)``, their correlations within
+a group, and the noise ``exp(s)``, coefficients are normal. What remains is an integral over few
+numbers: ``s`` on a grid, ``t`` and numbers of the correlations by importance sampling at points of
+a low-discrepancy sequence. Sums over rows are all that is needed.
 """
 
 from __future__ import annotations
@@ -17,7 +18,12 @@ from scipy.special import gammaln, logsumexp, ndtr, stdtrit
 
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.half_t import log_half_t
-from bayesvb.models.arrow_regression import ArrowRegressions, RegressionSums
+from bayesvb.factors.uniform_correlation import UniformCorrelation
+from bayesvb.models.arrow_regression import (
+    ArrowRegressions,
+    CorrelatedEffects,
+    RegressionSums,
+)
 from bayesvb.numerics.special import LOG_2PI, log_total
 
 __all__ = ["HalfTScales", "ScaledRegression"]
@@ -46,6 +52,9 @@ FORWARD = float(np.finfo(float).eps) ** 0.5
 FARTHEST = 12.0
 """Logarithms of a scale in units of noise that are looked at: 6e-6 to 2e5."""
 
+ENTRIES = 4_000_000
+"""Sums by group that are held at once: 32 MB for each array of an elimination."""
+
 ATOMS = 25
 """Values of the scales in predictive distributions, strata of equal probability."""
 
@@ -66,6 +75,11 @@ class ScaledRegression:
         the response.
     shape, rate : float
         Of the gamma prior of the noise precision.
+    correlated : tuple of tuple of int
+        Blocks whose coefficients are correlated within each group, groups in the same order.
+
+    The numbers integrated over are the logarithms of the scales of all blocks, then of each set of
+    correlated blocks the numbers ``z`` of ``UniformCorrelation``: ``t`` of the methods.
     """
 
     sums: RegressionSums
@@ -74,14 +88,43 @@ class ScaledRegression:
     unit: Float[np.ndarray, " blocks"]
     shape: float
     rate: float
+    correlated: tuple[tuple[int, ...], ...] = ()
 
-    def given(self, t: Float[np.ndarray, "many blocks"]) -> ArrowRegressions:
+    @cached_property
+    def priors(self) -> list[UniformCorrelation]:
+        """Priors of the correlations of each set."""
+        return [UniformCorrelation(len(blocks)) for blocks in self.correlated]
+
+    @property
+    def n_numbers(self) -> int:
+        """Number of logarithms of scales and of partial correlations."""
+        return len(self.unit) + sum(len(prior.pairs) for prior in self.priors)
+
+    def parted(
+        self, t: Float[np.ndarray, "many numbers"]
+    ) -> tuple[Float[np.ndarray, "many blocks"], list[Float[np.ndarray, "many _"]]]:
+        """Logarithms of the scales, and numbers of the correlations of each set."""
+        sizes = np.cumsum([len(self.unit), *(len(prior.pairs) for prior in self.priors)])
+        logs, *each = np.split(t, sizes[:-1] if self.priors else [], axis=1)
+        return logs, each
+
+    def given(self, t: Float[np.ndarray, "many numbers"]) -> ArrowRegressions:
         """Posterior of the coefficients given the logarithms of the scales."""
-        return self.sums.regressions(self.fixed + np.exp(-2.0 * t) @ self.membership)
+        logs, each = self.parted(t)
+        precision, correlated = self.fixed + np.exp(-2.0 * logs) @ self.membership, []
+        for blocks, prior, z in zip(self.correlated, self.priors, each, strict=True):
+            root = np.exp(logs[:, blocks, None]) * prior.root(z)
+            inverse = np.linalg.inv(root)
+            whole = np.swapaxes(inverse, -1, -2) @ inverse
+            columns = np.stack([np.flatnonzero(self.membership[block]) for block in blocks])
+            for i, own in enumerate(columns):
+                precision[:, own] = whole[:, i, i, None]
+            correlated.append(CorrelatedEffects(columns, whole))
+        return self.sums.regressions(precision, correlated)
 
     def log_joint(
         self,
-        t: Float[np.ndarray, "many blocks"],
+        t: Float[np.ndarray, "many numbers"],
         s: Float[np.ndarray, "many noises"],
         residual: Float[np.ndarray, " many"],
         log_volume: Float[np.ndarray, " many"],
@@ -92,8 +135,11 @@ class ScaledRegression:
         noise = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(2.0)
         noise -= 0.5 * self.sums.weight * np.log(2.0 * np.pi)
         rows = noise + log_volume[:, None]
-        sd = t[:, None, :] + s[:, :, None]
+        logs, each = self.parted(t)
+        sd = logs[:, None, :] + s[:, :, None]
         prior = (log_half_t(np.exp(sd), self.unit) + sd).sum(axis=-1)
+        for known, z in zip(self.priors, each, strict=True):
+            prior = prior + known.log_density(z)[:, None]
         return np.asarray(rows - 2.0 * shape * s - rate * np.exp(-2.0 * s) + prior)
 
     def noises(self, known: ArrowRegressions) -> Float[np.ndarray, "many noises"]:
@@ -103,8 +149,15 @@ class ScaledRegression:
         reach = NOISE_REACH / np.sqrt(4.0 * shape) * (1.0 + 3.0 / shape)
         return np.asarray(centre[:, None] + np.linspace(-reach, reach, NOISE_POINTS))
 
-    def log_marginal(self, t: Float[np.ndarray, "many blocks"]) -> Float[np.ndarray, " many"]:
-        """Log density of the rows and of ``t``."""
+    def log_marginal(self, t: Float[np.ndarray, "many numbers"]) -> Float[np.ndarray, " many"]:
+        """Log density of the rows and of ``t``, a few values at a time where groups are many."""
+        size = max(ENTRIES // (1 + self.sums.own.size * (1 + len(self.sums.border))), 1)
+        return np.concatenate(
+            [self._log_marginal(t[start : start + size]) for start in range(0, len(t), size)]
+        )
+
+    def _log_marginal(self, t: Float[np.ndarray, "many numbers"]) -> Float[np.ndarray, " many"]:
+        """The same, all values at once."""
         known = self.given(t)
         s = self.noises(known)
         log_p = self.log_joint(t, s, known.residual, known.log_volume)
@@ -118,8 +171,8 @@ class HalfTScales:
     Attributes
     ----------
     model : ScaledRegression
-    t : ndarray, shape (values, blocks)
-        Logarithms of the scales in units of noise.
+    t : ndarray, shape (values, numbers)
+        Logarithms of the scales in units of noise, and numbers of the correlations.
     log_weight : ndarray, shape (values,)
         Logarithms of their probabilities.
     log_evidence : float
@@ -127,7 +180,7 @@ class HalfTScales:
     """
 
     model: ScaledRegression
-    t: Float[np.ndarray, "values blocks"]
+    t: Float[np.ndarray, "values numbers"]
     log_weight: Float[np.ndarray, " values"]
     log_evidence: float
 
@@ -136,7 +189,7 @@ class HalfTScales:
         """The posterior; None where too few values of the scales are effective."""
         mode, axes = _mode(model)
         sides = _sides(model, mode, axes)
-        n = POINTS
+        n, enough = (POINTS, ENOUGH) if not model.correlated else (4 * POINTS, 3.0 * ENOUGH)
         while n <= MOST_POINTS:
             steps, log_q = _proposed(n, sides)
             t = mode + steps @ axes.T
@@ -144,7 +197,7 @@ class HalfTScales:
             log_ratio = model.log_marginal(t) - log_q
             total = logsumexp(log_ratio)
             found = cls(model, t, log_ratio - total, float(total - np.log(n)))
-            if found.effective >= ENOUGH:
+            if found.effective >= enough:
                 return found
             n *= 4
         return None
@@ -157,8 +210,11 @@ class HalfTScales:
     def draws(
         self, n: int, rng: np.random.Generator
     ) -> tuple[Float[np.ndarray, "draws terms"], Float[np.ndarray, " draws"],
-               Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:  # fmt: skip
-        """Coefficients, noise precision, precisions of terms, and their joint log density."""
+               Float[np.ndarray, "draws numbers"], Float[np.ndarray, " draws"]]:  # fmt: skip
+        """Coefficients, noise precision, precisions of terms, and their joint log density.
+
+        Behind the precisions of terms are the correlations of each set of correlated terms.
+        """
         values, index = np.unique(self._strata(n, float(rng.random())), return_inverse=True)
         index = rng.permutation(index)
         known = self.model.given(self.t[values])
@@ -171,12 +227,17 @@ class HalfTScales:
         coefficients, log_q = known.draws(index, np.exp(s), rng)
         t = self.t[values][index]
         # densities of 1 / sigma^2 and 1 / scale^2, whose logarithms are -2 s and -2 t
-        jacobian = 2.0 * s + 2.0 * t.sum(axis=1) - (1 + t.shape[1]) * np.log(2.0)
+        logs, each = self.model.parted(t)
+        jacobian = 2.0 * s + 2.0 * logs.sum(axis=1) - (1 + logs.shape[1]) * np.log(2.0)
+        correlations = []
+        for prior, z in zip(self.model.priors, each, strict=True):
+            jacobian -= prior.log_jacobian(z)
+            correlations.append(prior.correlations(z))
         log_q += self.model.log_joint(t, s[:, None], residual[index], volume[index])[:, 0]
         return (
             coefficients,
             np.exp(-2.0 * s),
-            np.exp(-2.0 * t),
+            np.hstack([np.exp(-2.0 * logs), *correlations]),
             log_q + jacobian - self.log_evidence,
         )
 
@@ -249,7 +310,7 @@ class HalfTScales:
 
         Strata go along the sum of the logarithms, the direction in which predictions differ most.
         """
-        order = np.argsort(self.t.sum(axis=1), kind="stable")
+        order = np.argsort(self.model.parted(self.t)[0].sum(axis=1), kind="stable")
         below = np.exp(self.log_weight[order]).cumsum()
         at = np.searchsorted(below, (np.arange(n) + place) / n * below[-1])
         return np.asarray(order[np.minimum(at, len(order) - 1)])
@@ -257,18 +318,17 @@ class HalfTScales:
 
 def _mode(
     model: ScaledRegression,
-) -> tuple[Float[np.ndarray, " blocks"], Float[np.ndarray, "blocks blocks"]]:
+) -> tuple[Float[np.ndarray, " numbers"], Float[np.ndarray, "numbers numbers"]]:
     """Mode of the log posterior of ``t``, and axes of one standard deviation there, in columns."""
-    n_blocks = len(model.unit)
+    n, n_blocks = model.n_numbers, len(model.unit)
+    ways = FORWARD * np.concatenate([np.zeros((1, n)), np.eye(n)])
 
-    ways = FORWARD * np.concatenate([np.zeros((1, n_blocks)), np.eye(n_blocks)])
-
-    def objective(t: Float[np.ndarray, " blocks"]) -> tuple[float, Float[np.ndarray, " blocks"]]:
+    def objective(t: Float[np.ndarray, " numbers"]) -> tuple[float, Float[np.ndarray, " numbers"]]:
         # Value and forward differences at once: a call costs the same for one point and for a few.
         values = -model.log_marginal(np.clip(t + ways, -FARTHEST, FARTHEST))
         return float(values[0]), (values[1:] - values[0]) / FORWARD
 
-    starts = np.repeat([[0.0], [-1.5], [-3.0]], n_blocks, axis=1)
+    starts = np.outer([0.0, -1.5, -3.0], np.arange(n) < n_blocks)
     start = starts[np.argmax(model.log_marginal(starts))]
     options = {"gtol": 1e-3}
     run = minimize(objective, start, jac=True, method="BFGS", options=options)
@@ -282,8 +342,8 @@ def _mode(
 
 
 def _hessian(
-    model: ScaledRegression, mode: Float[np.ndarray, " blocks"], step: float = 0.15
-) -> Float[np.ndarray, "blocks blocks"]:
+    model: ScaledRegression, mode: Float[np.ndarray, " numbers"], step: float = 0.15
+) -> Float[np.ndarray, "numbers numbers"]:
     """Negative second derivatives of the log posterior of ``t``, by differences."""
     n = len(mode)
     signs = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)])
@@ -298,9 +358,9 @@ def _hessian(
 
 def _sides(
     model: ScaledRegression,
-    mode: Float[np.ndarray, " blocks"],
-    axes: Float[np.ndarray, "blocks blocks"],
-) -> Float[np.ndarray, "blocks 2"]:
+    mode: Float[np.ndarray, " numbers"],
+    axes: Float[np.ndarray, "numbers numbers"],
+) -> Float[np.ndarray, "numbers 2"]:
     """Scale of the posterior along both sides of every axis, in units of the axis."""
     steps = np.geomspace(0.5, 16.0, 16)
     top = model.log_marginal(mode[None])[0]
@@ -316,8 +376,8 @@ def _sides(
 
 
 def _proposed(
-    n: int, sides: Float[np.ndarray, "blocks 2"]
-) -> tuple[Float[np.ndarray, "values blocks"], Float[np.ndarray, " values"]]:
+    n: int, sides: Float[np.ndarray, "numbers 2"]
+) -> tuple[Float[np.ndarray, "values numbers"], Float[np.ndarray, " values"]]:
     """Points along the axes, and their log density: t distributions with a scale for each side.
 
     Side and distance come from one number, so that the density is continuous at zero.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bayesvb.models.arrow_regression import RegressionSums
+from bayesvb.models.arrow_regression import CorrelatedEffects, RegressionSums
 
 
 def problem(n_effects, n_groups=5, n_rows=40, seed=0):
@@ -67,3 +67,28 @@ def test_crossed_groups_are_eliminated_of_the_larger_grouping_only():
     blocks = [1 + np.arange(4), 5 + np.arange(7)]
     sums = RegressionSums.of(x.T @ x, x.sum(axis=0), 60.0, 60.0, blocks)
     assert sums.own.tolist() == [list(range(5, 12))]
+
+
+def test_correlated_effects_of_crossed_groups_change_no_number():
+    """Of the larger grouping within the elimination, of the other in the border."""
+    rng = np.random.default_rng(3)
+    a, b, z = rng.integers(0, 3, 50), rng.integers(0, 6, 50), rng.normal(size=(50, 1))
+    effects = [own * slope for own in (np.eye(3)[a], np.eye(6)[b]) for slope in (1.0, z)]
+    x, y = np.hstack([np.ones((50, 1)), *effects]), rng.normal(size=50)
+    blocks = [1 + np.arange(3), 4 + np.arange(3), 7 + np.arange(6), 13 + np.arange(6)]
+    sums = RegressionSums.of(x.T @ x, x.T @ y, 50.0, y @ y, blocks)
+    assert sums.own.shape == (2, 6)
+    whole, known = np.eye(x.shape[1]), []
+    for at, precision in ((0, [[2.0, 0.9], [0.9, 1.0]]), (2, [[1.5, -0.6], [-0.6, 0.7]])):
+        columns, precision = np.stack(blocks[at : at + 2]), np.array(precision)
+        whole[columns[:, None], columns[None]] = precision[..., None]
+        known.append(CorrelatedEffects(columns, precision[None]))
+    found = sums.regressions(np.diag(whole)[None], known)
+    sum_of_both = x.T @ x + whole
+    mean = np.linalg.solve(sum_of_both, x.T @ y)
+    location, spread = found.lines(np.eye(x.shape[1]))
+    assert_allclose(location[0], mean, atol=1e-10)
+    assert_allclose(spread[0], np.diag(np.linalg.inv(sum_of_both)), rtol=1e-9)
+    expected = 0.5 * (np.linalg.slogdet(whole)[1] - np.linalg.slogdet(sum_of_both)[1])
+    assert_allclose(found.log_volume[0], expected, rtol=1e-10)
+    assert_allclose(found.residual[0], y @ y - mean @ (x.T @ y), rtol=1e-10)

@@ -19,7 +19,7 @@ from bayesvb.models.half_t_scales import (
 SHAPE, RATE = 0.5, 0.005
 
 
-def problem(n_groups=6, slopes=False, seed=0):
+def problem(n_groups=6, slopes=False, seed=0, correlated=False):
     """A regression with a covariate and groups, perhaps with slopes, and its rows."""
     rng = np.random.default_rng(seed)
     g, x = np.repeat(np.arange(n_groups), 6), rng.normal(size=6 * n_groups)
@@ -27,7 +27,7 @@ def problem(n_groups=6, slopes=False, seed=0):
     one = np.eye(n_groups)[g]
     design = np.hstack([np.stack([np.ones(len(g)), x], axis=1), one])
     membership = [np.r_[np.zeros(2), np.ones(n_groups)]]
-    if slopes:
+    if slopes or correlated:
         design = np.hstack([design, one * x[:, None]])
         membership = [np.r_[membership[0], np.zeros(n_groups)],
                       np.r_[np.zeros(2 + n_groups), np.ones(n_groups)]]  # fmt: skip
@@ -36,7 +36,17 @@ def problem(n_groups=6, slopes=False, seed=0):
     sums = RegressionSums.of(design.T @ design, design.T @ y, float(len(y)), y @ y, blocks)
     fixed = np.where(membership.any(axis=0), 0.0, 0.01)
     unit = np.full(len(membership), y.std())
-    return ScaledRegression(sums, membership, fixed, unit, SHAPE, RATE), design, y
+    joint = ((0, 1),) if correlated else ()
+    return ScaledRegression(sums, membership, fixed, unit, SHAPE, RATE, joint), design, y
+
+
+def prior_covariance(model, sd, correlation=0.0):
+    """Covariance of the coefficients in units of noise, with these relative sds of the blocks."""
+    found = np.diag(1.0 / (model.fixed + sd**-2.0 @ model.membership))
+    if model.correlated:
+        first, second = (np.flatnonzero(own) for own in model.membership)
+        found[first, second] = found[second, first] = correlation * sd.prod()
+    return found
 
 
 def test_half_t_is_the_folded_student_t():
@@ -45,18 +55,25 @@ def test_half_t_is_the_folded_student_t():
     assert_allclose(log_half_t(sd, np.array([1.0, 2.5])), expected, rtol=1e-12)
 
 
-def test_the_joint_density_is_that_of_rows_and_priors():
+@pytest.mark.parametrize("correlated", [False, True])
+def test_the_joint_density_is_that_of_rows_and_priors(correlated):
     """With the coefficients integrated out by the normal distribution of the rows."""
-    model, x, y = problem(slopes=True)
-    log_scale, log_noise = np.array([[-0.3, -1.0]]), np.array([[0.2]])
-    known = model.given(log_scale)
-    found = model.log_joint(log_scale, log_noise, known.residual, known.log_volume)
-    tau, sd = np.exp(-2.0 * 0.2), np.exp(log_scale[0] + 0.2)
-    precision = model.fixed + np.exp(-2.0 * log_scale[0]) @ model.membership
-    cov = (np.eye(len(y)) + (x / precision) @ x.T) / tau
+    model, x, y = problem(slopes=True, correlated=correlated)
+    log_scale, z = np.array([-0.3, -1.0]), np.array([0.7] * correlated)
+    t, log_noise = np.concatenate([log_scale, z])[None], np.array([[0.2]])
+    known = model.given(t)
+    found = model.log_joint(t, log_noise, known.residual, known.log_volume)
+    tau, sd = np.exp(-2.0 * 0.2), np.exp(log_scale + 0.2)
+    prior = prior_covariance(model, np.exp(log_scale), np.tanh(0.7))
+    cov = (np.eye(len(y)) + x @ prior @ x.T) / tau
     expected = multivariate_normal(cov=cov).logpdf(y) + gamma.logpdf(tau, SHAPE, scale=1 / RATE)
     expected += (log_half_t(sd, model.unit) + np.log(sd)).sum() + np.log(2.0 * tau)
+    expected += np.log(0.5 * (1.0 - np.tanh(z) ** 2)).sum()  # of a uniform correlation
     assert_allclose(found[0, 0], expected, rtol=1e-10)
+    weights = prior @ x.T @ np.linalg.inv(np.eye(len(y)) + x @ prior @ x.T)
+    location, spread = known.lines(np.eye(x.shape[1]))
+    assert_allclose(location[0], weights @ y, atol=1e-10)  # generalised least squares
+    assert_allclose(spread[0], np.diag(prior - weights @ x @ prior), rtol=1e-9)
 
 
 def test_evidence_and_quantiles_are_those_of_quadrature():
@@ -74,18 +91,23 @@ def test_evidence_and_quantiles_are_those_of_quadrature():
     assert_allclose(found.t[order][np.searchsorted(own, at), 0], expected, atol=0.1)
 
 
-@pytest.mark.parametrize("slopes", [False, True])
-def test_every_draw_has_the_same_ratio_to_the_joint_density(slopes):
-    model, x, y = problem(slopes=slopes)
+@pytest.mark.parametrize("case", [{}, {"slopes": True}, {"correlated": True}])
+def test_every_draw_has_the_same_ratio_to_the_joint_density(case):
+    model, x, y = problem(**case)
     found = HalfTScales.of(model)
-    b, tau, scale, log_q = found.draws(200, np.random.default_rng(1))
+    n = len(model.unit)
+    b, tau, numbers, log_q = found.draws(200, np.random.default_rng(1))
+    scale, correlation = numbers[:, :n], numbers[:, n:]
     residual = y - b @ x.T
     log_p = 0.5 * len(y) * np.log(tau / (2.0 * np.pi)) - 0.5 * tau * (residual**2).sum(axis=1)
-    prior = (model.fixed + scale @ model.membership) * tau[:, None]
-    log_p += 0.5 * (np.log(prior / (2.0 * np.pi)) - prior * b**2).sum(axis=1)
+    for i in range(len(tau)):
+        r = correlation[i, 0] if model.correlated else 0.0
+        prior = prior_covariance(model, scale[i] ** -0.5, r) / tau[i]
+        log_p[i] += multivariate_normal(cov=prior).logpdf(b[i])
     log_p += gamma.logpdf(tau, SHAPE, scale=1.0 / RATE)
     sd = 1.0 / np.sqrt(scale * tau[:, None])
     log_p += (log_half_t(sd, model.unit) + np.log(0.5 * sd / scale)).sum(axis=1)
+    log_p += correlation.shape[1] * np.log(0.5)
     assert_allclose(log_p - log_q, found.log_evidence, atol=1e-8)
 
 
