@@ -173,7 +173,7 @@ def select(
     report: str | None,
     save: str | None,
     form: CsvFormat,
-    **own: Any,
+    **own: object,
 ) -> None:
     """Fit FORMULA to DATA with several numbers of components, and choose one.
 

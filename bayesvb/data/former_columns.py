@@ -30,7 +30,7 @@ class FormerColumns(pd.DataFrame):
 
     if not TYPE_CHECKING:  # the overloads of pandas are those of this method
 
-        def __getitem__(self, key: Any) -> Any:
+        def __getitem__(self, key: object) -> Any:
             """Return columns or rows as pandas does."""
             former = [
                 name for name in (key if isinstance(key, list) else [key]) if self._is_former(name)

@@ -100,7 +100,7 @@ def _pandas(data: object) -> pd.DataFrame:
         ) from error
 
 
-def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+def _of_columns(columns: Mapping[object, object]) -> pd.DataFrame:
     """A frame of columns by name; values alone are the same in all rows, or make one row."""
     if columns and all(pd.api.types.is_scalar(value) for value in columns.values()):
         return pd.DataFrame({name: [value] for name, value in columns.items()})

@@ -202,7 +202,7 @@ class AbstractEngine(abc.ABC):
         """What intervals with this covariance are, in a sentence; None for the usual words."""
         return None
 
-    def with_options(self: Engine, **options: Any) -> Engine:
+    def with_options(self: Engine, **options: object) -> Engine:
         """The same engine with some of its options changed.
 
         Raises

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Generic
+from typing import Generic
 
 import numpy as np
 from jaxtyping import Float
@@ -34,7 +34,7 @@ from bayesvb.engines.run_state import (
 from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import ModelOf
 
 ROUNDING = 1e-12
 """Relative fall of the bound that is put down to the rounding of sums."""
@@ -63,14 +63,14 @@ class _CaviState(Generic[StatsT]):
 
     def __init__(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         max_iter: int,
         memory: int,
         *,
         may_sum_rows: bool,
     ) -> None:
-        self.model: AbstractVariationalModel[Any, StatsT] = model
+        self.model: ModelOf[StatsT] = model
         self.source = source
         self.may_sum_rows = may_sum_rows
         self.max_iter = max_iter
@@ -201,7 +201,7 @@ class Cavi(AbstractEngine):
 
     def run(
         self,
-        model: AbstractVariationalModel[Any, StatsT],
+        model: ModelOf[StatsT],
         source: AbstractSource,
         start: StatsT,
         budget: Budget,
@@ -236,7 +236,7 @@ class Cavi(AbstractEngine):
 
 
 def cavi(
-    model: AbstractVariationalModel[Any, StatsT],
+    model: ModelOf[StatsT],
     source: AbstractSource,
     stats: StatsT,
     *,

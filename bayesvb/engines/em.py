@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -119,7 +118,7 @@ class Em(AbstractEngine):
         return replace(result, findings=findings)
 
     @staticmethod
-    def _warned(model: AnyModel, source: AbstractSource, at: Any) -> int:
+    def _warned(model: AnyModel, source: AbstractSource, at: object) -> int:
         """Number of components on a few rows; warns of them, and of weights without doubt."""
         rows = source.thinned(CHECKED_ROWS)
         collapsed = np.flatnonzero(model.collapsed(at, rows))

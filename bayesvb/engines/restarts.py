@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import (
     AbstractEngine,
     Budget,
@@ -33,7 +33,7 @@ from bayesvb.engines.partitions import (
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.errors import ConvergenceWarning, warn
 from bayesvb.numerics.streams import EngineStreams, Streams
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 ROUGH = 10.0
 """Multiple of ``tol`` at which runs stop first, as only some of them will count."""
@@ -90,8 +90,8 @@ class Restart:
 
     start: str
     prior: str
-    model: AbstractVariationalModel[Any, Any]
-    ascent: EngineResult[Any]
+    model: AnyModel
+    ascent: EngineResult[SufficientStats]
     score: float
     n_rows: int
     total_weight: float
@@ -122,13 +122,15 @@ class RestartSearch:
 
     runs: tuple[Restart, ...]
     best: int
-    final: EngineResult[Any]
+    final: EngineResult[SufficientStats]
     screened: AbstractSource
     engine: AbstractEngine
     streams: Streams
     interrupted: bool = False
 
-    def finished(self, number: int, source: AbstractSource, budget: Budget) -> EngineResult[Any]:
+    def finished(
+        self, number: int, source: AbstractSource, budget: Budget
+    ) -> EngineResult[SufficientStats]:
         """One of the runs, continued on all rows if it went over a sample.
 
         After Ctrl-C as far as its first bound.
@@ -142,7 +144,7 @@ class RestartSearch:
         task = _Task(self.engine, source, spent, _branch(self.streams, number))
         return task.on_all_rows(run.model, run.ascent.stats)
 
-    def advanced(self, number: int, ascent: EngineResult[Any]) -> RestartSearch:
+    def advanced(self, number: int, ascent: EngineResult[SufficientStats]) -> RestartSearch:
         """The search after the ascent of this run on all rows went on to this one."""
         run = self.runs[number]
         known = self.final if number == self.best else run.ascent
@@ -187,7 +189,7 @@ class RestartSearch:
 
 
 def search(
-    model: AbstractVariationalModel[Any, Any],
+    model: AnyModel,
     source: AbstractSource,
     engine: AbstractEngine,
     *,
@@ -283,7 +285,7 @@ class _Initialisation:
     """Where one run sets out."""
 
     start: str
-    model: AbstractVariationalModel[Any, Any]
+    model: AnyModel
     divide: Starter
     prior: str = ""
 
@@ -297,7 +299,7 @@ class _Initialisation:
 
 
 def _initialisations(
-    model: AbstractVariationalModel[Any, Any], restarts: int, known: KnownStart | None
+    model: AnyModel, restarts: int, known: KnownStart | None
 ) -> list[_Initialisation]:
     """Starts of the model's own; else divisions of the rows and priors, in turns; a known one."""
     own = model.starting_models(restarts)
@@ -416,7 +418,7 @@ class _Task:
         budget = replace(self.budget, progress=numbered(told, number, before))
         return replace(self, budget=budget, streams=streams)
 
-    def places(self, model: AbstractVariationalModel[Any, Any], passes: int) -> int:
+    def places(self, model: AnyModel, passes: int) -> int:
         """Processes for runs of so many passes in all: several where these are short, and many."""
         if self.budget.log is not None or not self.engine.maximises_bound:
             return 1
@@ -428,8 +430,8 @@ class _Task:
         return self.budget.over(self.source.total_weight)
 
     def climb(
-        self, model: AbstractVariationalModel[Any, Any], stats: Any, budget: Budget
-    ) -> EngineResult[Any]:
+        self, model: AnyModel, stats: SufficientStats, budget: Budget
+    ) -> EngineResult[SufficientStats]:
         """A run from these statistics, its passes no finer than a tolerance per row asks for."""
         climbing = model.within(budget.per_row)
         return self.engine.run(climbing, self.source, stats, budget, self.streams)
@@ -438,8 +440,9 @@ class _Task:
         """The run from a division of the rows."""
         began, model = time.perf_counter(), initialisation.model
 
-        def divide(block: Block) -> Any:
-            return model.partition_stats(block, start.responsibilities(block))
+        def divide(block: Block) -> SufficientStats:
+            parted: SufficientStats = model.partition_stats(block, start.responsibilities(block))
+            return parted
 
         stats = model.first_stats(self.source.map_reduce(divide))
         ascent = self.climb(model, stats, self.spent)
@@ -470,14 +473,12 @@ class _Task:
             seconds=run.seconds + time.perf_counter() - began,
         )
 
-    def score(self, model: AbstractVariationalModel[Any, Any], ascent: EngineResult[Any]) -> float:
+    def score(self, model: AnyModel, ascent: EngineResult[SufficientStats]) -> float:
         """What runs are ranked by."""
         bound_gap = self.source.map_reduce(partial(model.bound_gap, model.update(ascent.stats)))
         return float(ascent.bound + bound_gap.value)
 
-    def on_all_rows(
-        self, model: AbstractVariationalModel[Any, Any], stats: Any
-    ) -> EngineResult[Any]:
+    def on_all_rows(self, model: AnyModel, stats: SufficientStats) -> EngineResult[SufficientStats]:
         """Run from the statistics of a sample; after Ctrl-C only as far as its first bound."""
         source, streams = self.source, self.streams.branch("all rows")
         try:
@@ -492,11 +493,12 @@ class _Task:
             return replace(bound, interrupted=True)
 
 
-def enlarged(model: AbstractVariationalModel[Any, Any], source: AbstractSource, stats: Any) -> Any:
+def enlarged(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> SufficientStats:
     """Statistics of all rows under the posterior of a sample's statistics."""
     posterior = model.update(stats)
     sweep = source.map_reduce(partial(model.e_step, posterior))
-    return model.global_step(posterior, sweep.stats)
+    following: SufficientStats = model.global_step(posterior, sweep.stats)
+    return following
 
 
 RECENT = 100
@@ -504,7 +506,7 @@ RECENT = 100
 
 
 def warn_if_unfinished(
-    ascents: Sequence[EngineResult[Any]], max_iter: int, *, interrupted: bool
+    ascents: Sequence[EngineResult[SufficientStats]], max_iter: int, *, interrupted: bool
 ) -> None:
     """Warn of a search that was interrupted, or of kept runs that ran out of passes."""
     failed = [ascent.failure for ascent in ascents if ascent.failure]

@@ -61,7 +61,7 @@ class SamplerRecord:
         }
 
     @classmethod
-    def from_description(cls, stored: Mapping[str, Any]) -> SamplerRecord:
+    def from_description(cls, stored: Mapping[str, object]) -> SamplerRecord:
         """The record of a description."""
         values: dict[str, Any] = {
             name: math.nan if value is None else value for name, value in stored.items()

@@ -18,10 +18,10 @@ from bayesvb.errors import ConvergenceWarning, warn
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.sensitivity.covariance import (
     LinearResponse,
-    Model,
     response_or_direction,
     withheld,
 )
+from bayesvb.variational.model import AnyModel
 
 ATTEMPTS = 6
 """Times that linear response is tried."""
@@ -55,7 +55,7 @@ class SettledResponse:
 
 
 def settled_response(
-    model: Model,
+    model: AnyModel,
     source: AbstractSource,
     stats: SufficientStats,
     rng: np.random.Generator,
@@ -119,7 +119,7 @@ def settled_response(
 class _Climb:
     """What climbs, and what it may use up each time."""
 
-    model: Model
+    model: AnyModel
     engine: AbstractEngine
     streams: EngineStreams
     budget: Budget
@@ -149,7 +149,7 @@ class _Climb:
 
 
 def in_other_units(
-    response: LinearResponse, model: Model, before: SufficientStats, stats: SufficientStats
+    response: LinearResponse, model: AnyModel, before: SufficientStats, stats: SufficientStats
 ) -> LinearResponse:
     """Covariance of standard coordinates of a posterior, as that of the coordinates of another.
 
@@ -171,7 +171,7 @@ def in_other_units(
     return replace(response, covariance=beyond if definite else covariance)
 
 
-def moves_of_a_sweep(model: Model, source: AbstractSource, stats: SufficientStats) -> float:
+def moves_of_a_sweep(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> float:
     """Root mean square of the changes of parameters by a sweep, in their standard deviations.
 
     In standard coordinates, whose stand-ins have variance one; zero if there are none.
@@ -193,7 +193,7 @@ def joined(before: EngineResult[StatsT], after: EngineResult[StatsT]) -> EngineR
 
 
 def stepped(
-    model: Model,
+    model: AnyModel,
     source: AbstractSource,
     stats: StatsT,
     direction: Float[np.ndarray, " entries"],
@@ -224,7 +224,7 @@ def warn_if_uphill(uphill: Sequence[bool]) -> None:
         )
 
 
-def _bound(model: Model, source: AbstractSource, stats: SufficientStats) -> float:
+def _bound(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> float:
     """Bound of these statistics; lower than any outside the domain."""
     try:
         return one_pass(model, source, stats).bound

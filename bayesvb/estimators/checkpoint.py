@@ -95,7 +95,7 @@ class FilePage(AbstractRunPage):
             self.log.keep(self.name, self.known, now=True)
 
 
-def described(model: AbstractPublicModel, settings: Mapping[str, Any]) -> dict[str, Any]:
+def described(model: AbstractPublicModel, settings: Mapping[str, object]) -> dict[str, Any]:
     """What a fit is of: the model, the data and the settings that its ascents depend on."""
     source = model.all_rows or model.source
     return {
@@ -147,7 +147,9 @@ def seed_in(path: str | os.PathLike[str]) -> int | None:
     return int(_read(target)[0][SEED]) if target.exists() else None
 
 
-def opened(path: str | os.PathLike[str], every: float, description: Mapping[str, Any]) -> FileLog:
+def opened(
+    path: str | os.PathLike[str], every: float, description: Mapping[str, object]
+) -> FileLog:
     """The log in a file, empty if there is no such file.
 
     Raises
@@ -204,7 +206,7 @@ def _differs(name: str, before: object, now: object) -> str:
     return f"its {name} is {before!r}, and here it is {now!r}"
 
 
-def _packed(description: Mapping[str, Any], pages: Mapping[str, Arrays]) -> bytes:
+def _packed(description: Mapping[str, object], pages: Mapping[str, Arrays]) -> bytes:
     """Content of the file."""
     arrays = {f"{name}|{key}": value for name, page in pages.items() for key, value in page.items()}
     text = np.frombuffer(json.dumps(description).encode(), dtype=np.uint8)

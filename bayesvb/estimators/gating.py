@@ -81,7 +81,7 @@ SHARE = ParameterText(
 )
 
 
-def share_parameter(core: Any, source: AbstractSource, draws: Draws) -> NamedParameter:
+def share_parameter(core: object, source: AbstractSource, draws: Draws) -> NamedParameter:
     """Shares of the components."""
     values = shares(core, source, draws)
     return NamedParameter("share", values, ("component",), SHARE, part="share")

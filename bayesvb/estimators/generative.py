@@ -81,7 +81,7 @@ class AbstractGenerative(AbstractEstimator):
         return self.core.prior_draws(draws, np.random.default_rng(fresh_seed(seed)))  # type: ignore[no-any-return]
 
     def log_joint(
-        self, parameters: Mapping[str, Any], *, order: Sequence[int] | None = None
+        self, parameters: Mapping[str, object], *, order: Sequence[int] | None = None
     ) -> float | Float[np.ndarray, " draws"]:
         r"""Log prior density of the parameters plus the log likelihood of the data given them.
 

@@ -54,7 +54,7 @@ def half_t_units(
     return np.asarray(response.std() / np.sqrt(squares))
 
 
-def group_sds(core: Any, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
+def group_sds(core: object, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
     """Standard deviations of effects over groups in the data's units, where scales have half-t."""
     blocks = [b for b in design.term_blocks[MEAN] if b.kind in ("group", "smooth")]
     groups = [(i, block) for i, block in enumerate(blocks) if block.kind == "group"]
@@ -69,7 +69,7 @@ def group_sds(core: Any, draws: Draws, design: Design, scales: Scales) -> list[N
 
 
 def half_t_rows(
-    core: Any, rows: Sequence[PriorRow], scales: Scales, design: Design
+    core: object, rows: Sequence[PriorRow], scales: Scales, design: Design
 ) -> list[PriorRow]:
     """Rows of the prior table, those of scales with their half-t priors in the data's units."""
     if not isinstance(core, HalfTMixture):

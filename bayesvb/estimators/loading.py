@@ -276,7 +276,7 @@ def _robust(
 
 
 def _moved(
-    fit: Fit, covariance: str, sampler: Mapping[str, Any] | None, draws: Mapping[str, np.ndarray]
+    fit: Fit, covariance: str, sampler: Mapping[str, object] | None, draws: Mapping[str, np.ndarray]
 ) -> Fit:
     """The fit with the draws that it had: draws of a sampler are stored, others are made again."""
     if sampler is None:
@@ -291,7 +291,7 @@ def _moved(
     return replace_draws(own, sampled_draws(own, dict(draws), record, covariance))
 
 
-def _in_order(core: Any, order: Sequence[int], model: AbstractEstimator) -> Any:
+def _in_order(core: object, order: Sequence[int], model: AbstractEstimator) -> Any:
     """The core with its components in this order, refused if it is of another number of them."""
     n_components = getattr(model, "n_components", len(order))
     if n_components != len(order):
@@ -321,7 +321,7 @@ def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
 
 
 def _core(
-    model: AbstractEstimator, method: str, options: Mapping[str, Any], restarts: pd.DataFrame
+    model: AbstractEstimator, method: str, options: Mapping[str, object], restarts: pd.DataFrame
 ) -> Any:
     """What the restart that is marked fitted."""
     core = ENGINES[method].with_options(**options).model_for(model.core)
@@ -330,7 +330,7 @@ def _core(
     return own.get(best.get("prior") or best["initialisation"], core)
 
 
-def _table(columns: Mapping[str, Any], best: int) -> pd.DataFrame:
+def _table(columns: Mapping[str, object], best: int) -> pd.DataFrame:
     """Table of the restarts, one of them marked."""
     import pandas as pd
 
@@ -351,7 +351,7 @@ def _key(text: str) -> int | str:
     return int(text) if text.isdigit() else text
 
 
-def filled(blank: Any, state: Mapping[str, np.ndarray], prefix: str) -> Any:
+def filled(blank: object, state: Mapping[str, np.ndarray], prefix: str) -> Any:
     """Statistics of the shapes of ``blank`` with the stored numbers."""
     assert isinstance(blank, SufficientStats)
     leaves = [state[prefix + name] for name, _ in blank.leaves()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
 
-def checked_draws(core: AnyModel, parameters: Mapping[str, Any]) -> tuple[Draws, bool]:
+def checked_draws(core: AnyModel, parameters: Mapping[str, object]) -> tuple[Draws, bool]:
     """The values as draws, and whether they were one point without an axis of draws.
 
     Raises

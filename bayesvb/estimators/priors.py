@@ -23,10 +23,10 @@ def with_former_names(prior: P) -> P:
     init, names = changed.__init__, [field.name for field in fields(prior)]
 
     @functools.wraps(init)
-    def __init__(self: Any, *values: Any, **numbers: Any) -> None:
+    def __init__(self: object, *values: object, **numbers: object) -> None:
         init(self, *values, **with_new_names(prior.__name__, numbers, names))
 
-    def __getattr__(self: Any, name: str) -> Any:
+    def __getattr__(self: object, name: str) -> Any:
         if RENAMED.get(name) not in names:
             raise AttributeError(f"{prior.__name__} has no number {name!r}", name=name, obj=self)
         warn_renamed(f"priors.{name}", f"priors.{RENAMED[name]}")

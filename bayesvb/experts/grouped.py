@@ -14,6 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.experts.regression import AbstractRegressionExperts, AnyExperts
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -38,7 +39,7 @@ class GroupedLocalPosterior(AbstractLocalPosterior):
 
 
 @dataclass(frozen=True)
-class GroupedExperts(AbstractExperts[Any, Any]):
+class GroupedExperts(AbstractExperts[object, SufficientStats]):
     r"""``p(y_g | x_g, k) = prod_{n in g} p(y_n | x_n, k)``: the density of a group's rows.
 
     Blocks of this are blocks of groups (``Block.members``); of a block without, each row is a
@@ -67,7 +68,13 @@ class GroupedExperts(AbstractExperts[Any, Any]):
     log_unit: float = 0.0
 
     @property
-    def prior(self) -> Any:
+    def _regressions(self) -> AnyExperts:
+        """The experts, of a model that asks for their coefficients."""
+        assert isinstance(self.experts, AbstractRegressionExperts)
+        return self.experts
+
+    @property
+    def prior(self) -> object:  # type: ignore[override]
         """Law of one expert's parameters."""
         return self.experts.prior
 
@@ -91,13 +98,13 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Whether draws hold every parameter of the experts."""
         return self.experts.draws_complete
 
-    def knowing(self, posterior: Any) -> GroupedExperts:
+    def knowing(self, posterior: object) -> GroupedExperts:
         """Groups of the experts that complete draws of this posterior."""
         return replace(self, experts=self.experts.knowing(posterior))
 
     def predictive_without(
         self,
-        posterior: Any,
+        posterior: object,
         weights: Float[np.ndarray, "experts groups"],
         block: Block,
         left_out: Float[np.ndarray, "experts groups"],
@@ -106,7 +113,7 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         return
 
     def forms(
-        self, posterior: Any, block: Block, blocks: Float[np.ndarray, "blocks entries"]
+        self, posterior: object, block: Block, blocks: Float[np.ndarray, "blocks entries"]
     ) -> None:
         """None: the scalars of the rows of a group have no closed form."""
         return
@@ -115,40 +122,32 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> GroupedExperts:
         """The same groups of experts whose coefficients have these precisions."""
-        own: Any = self.experts
-        return replace(self, experts=own.with_coefficient_precision(precision))
+        return replace(self, experts=self._regressions.with_coefficient_precision(precision))
 
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> GroupedExperts:
         """The same groups of experts whose coefficients scatter around common ones."""
-        own: Any = self.experts
-        return replace(self, experts=own.with_common_effects(columns, precision))
+        return replace(self, experts=self._regressions.with_common_effects(columns, precision))
 
     @property
     def common_prior(self) -> CommonEffectPrior:
         """That of the experts."""
-        own: Any = self.experts
-        prior: CommonEffectPrior = own.common_prior
-        return prior
+        return self._regressions.common_prior
 
-    def coefficient_squares(self, posterior: Any) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
         """Those of the experts."""
-        own: Any = self.experts
-        squares: Float[np.ndarray, " terms"] = own.coefficient_squares(posterior)
-        return squares
+        return self._regressions.coefficient_squares(posterior)
 
-    def effective_dof(self, posterior: Any) -> Float[np.ndarray, "experts _"] | None:
+    def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts _"] | None:
         """Those of the experts."""
         return self.experts.effective_dof(posterior)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
         """Those of the experts."""
-        own: Any = self.experts
-        squares: Float[np.ndarray, "draws terms"] = own.drawn_squares(draws)
-        return squares
+        return self._regressions.drawn_squares(draws)
 
-    def local(self, posterior: Any, block: Block) -> GroupedLocalPosterior:
+    def local(self, posterior: object, block: Block) -> GroupedLocalPosterior:
         """Expected log likelihood of all rows of each group."""
         rows = self.experts.local(posterior, _rows(block))
         return GroupedLocalPosterior(self._sums(rows.expected_log_density, block), rows, block)
@@ -159,15 +158,16 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Sums over the rows of the groups."""
         return self.experts.partition_stats(_by_member(responsibilities, block), _rows(block))
 
-    def global_step(self, posterior: Any, stats: Any) -> Any:
+    def global_step(self, posterior: object, stats: SufficientStats) -> SufficientStats:
         """That of the experts."""
-        return self.experts.global_step(posterior, stats)
+        following: SufficientStats = self.experts.global_step(posterior, stats)
+        return following
 
-    def update(self, stats: Any) -> Any:
+    def update(self, stats: SufficientStats) -> object:
         """Posterior given sums over the rows."""
         return self.experts.update(stats)
 
-    def coordinates(self, posterior: Any) -> AbstractCoordinates | None:
+    def coordinates(self, posterior: object) -> AbstractCoordinates | None:
         """Those of the experts."""
         return self.experts.coordinates(posterior)
 
@@ -180,7 +180,7 @@ class GroupedExperts(AbstractExperts[Any, Any]):
 
     def row_derivatives(
         self,
-        posterior: Any,
+        posterior: object,
         block: Block,
         responsibilities: Float[np.ndarray, "experts groups"],
     ) -> PartDerivatives | None:
@@ -190,23 +190,26 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         return self.experts.row_derivatives(posterior, block, responsibilities)
 
     def factor_covariance(
-        self, posterior: Any, some: Int[np.ndarray, " some"]
+        self, posterior: object, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"] | None:
         """That of the experts."""
         return self.experts.factor_covariance(posterior, some)
 
     def expectations_along(
-        self, posterior: Any, change: Any, precision: Float[np.ndarray, "many terms"] | None = None
-    ) -> Any:
+        self,
+        posterior: object,
+        change: SufficientStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[SufficientStats, Float[np.ndarray, "many entries"]] | None:
         """That of the experts."""
         return self.experts.expectations_along(posterior, change, precision)
 
-    def expectations(self, posterior: Any) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: object) -> Float[np.ndarray, " entries"]:
         """Those of the experts."""
         return self.experts.expectations(posterior)
 
     def log_predictive(
-        self, posterior: Any, weights: Float[np.ndarray, "experts groups"], block: Block
+        self, posterior: object, weights: Float[np.ndarray, "experts groups"], block: Block
     ) -> Float[np.ndarray, " groups"]:
         """Log density of all responses of each group."""
         if block.members is None:
@@ -234,7 +237,7 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """Distribution functions at the responses of rows."""
         return self.experts.cdfs(laws, block)
 
-    def kl(self, posterior: Any) -> float:
+    def kl(self, posterior: object) -> float:
         """That of the experts."""
         return self.experts.kl(posterior)
 
@@ -242,13 +245,13 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         """The same groups of experts whose prior is to a power."""
         return replace(self, experts=self.experts.with_prior_power(power))
 
-    def collapsed(self, posterior: Any, block: Block) -> Bool[np.ndarray, " experts"]:
+    def collapsed(self, posterior: object, block: Block) -> Bool[np.ndarray, " experts"]:
         """Experts with next to no variance beside that of the rows."""
         return self.experts.collapsed(posterior, _rows(block))
 
     def predictive(
         self,
-        posterior: Any,
+        posterior: object,
         weights: Float[np.ndarray, "experts groups"],
         block: Block,
         response: int,
@@ -257,7 +260,7 @@ class GroupedExperts(AbstractExperts[Any, Any]):
         members = _by_member(weights, block)
         return self.experts.predictive(posterior, members, _rows(block), response)
 
-    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+    def draws(self, posterior: object, n: int, rng: np.random.Generator) -> Draws:
         """Those of the experts."""
         return self.experts.draws(posterior, n, rng)
 
@@ -285,13 +288,14 @@ class GroupedExperts(AbstractExperts[Any, Any]):
             chosen = np.repeat(chosen, block.members.sizes, axis=-1)
         return self.experts.responses(draws, chosen, _rows(block), rng)
 
-    def log_density(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: object, draws: Draws) -> Float[np.ndarray, " draws"]:
         """That of the experts."""
         return self.experts.log_density(posterior, draws)
 
-    def permuted(self, order: list[int], stats: Any) -> Any:
+    def permuted(self, order: list[int], stats: SufficientStats) -> SufficientStats:
         """Statistics after a new labelling."""
-        return self.experts.permuted(order, stats)
+        permuted: SufficientStats = self.experts.permuted(order, stats)
+        return permuted
 
     def _sums(
         self, values: Float[np.ndarray, "*axes _"], block: Block

@@ -84,7 +84,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
         return design
 
-    def predictor(self, posterior: Any, block: Block) -> tuple[Rows, Rows]:
+    def predictor(self, posterior: object, block: Block) -> tuple[Rows, Rows]:
         """Mean and variance of the predictor of every row."""
         return with_offset(*logit_moments(self.coefficients(posterior), self.design(block)), block)
 
@@ -95,7 +95,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         experts: Any = self
         return cast(ExpertsT, replace(experts, prior=self.prior.with_precision(precision)))
 
-    def coefficient_squares(self, posterior: Any) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
         """``sum E[b_kj^2]``."""
         return np.asarray(self.coefficients(posterior).squares().sum(axis=-2))
 
@@ -104,7 +104,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
         return squares
 
-    def effective_dof(self, posterior: Any) -> Float[np.ndarray, "experts terms"]:
+    def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
         """Effective degrees of freedom of each coefficient."""
         return effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
 

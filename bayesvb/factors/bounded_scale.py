@@ -102,7 +102,7 @@ class BoundedScale:
         whole = self.log_weight[:, None] + log_values
         return np.asarray(np.exp(whole - logsumexp(whole, axis=0)))
 
-    def average(self, log_values: Any) -> Any:
+    def average(self, log_values: object) -> Any:
         """Log of the prior mean of values whose logs are at the grid points, on the first axis.
 
         Arrays are of NumPy or JAX.

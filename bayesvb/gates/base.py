@@ -138,11 +138,11 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return cast(StatsT, stats)
 
-    def step_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
+    def step_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
         """Like ``global_step``, beside rows of which there are only the statistics they left."""
         return self.global_step(posterior, cast(Any, before) + stats)
 
-    def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
+    def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
         """Like ``gradient_stats``, beside rows of which there are only the statistics they left."""
         return self.gradient_stats(posterior, cast(Any, before) + stats)
 

@@ -209,7 +209,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         step: LogitStats = known.global_step(posterior, stats)
         return before + step
 
-    def gradient_beside(self, before: Any, posterior: LogitLaw, stats: Any) -> Any:
+    def gradient_beside(self, before: object, posterior: LogitLaw, stats: object) -> Any:
         """Derivatives of the rows that are gone over, beside those of the others."""
         return before + self.gradient_stats(posterior, stats)
 

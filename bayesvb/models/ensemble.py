@@ -131,7 +131,7 @@ class Ensemble:
         return np.asarray(self._evaluated(draws, lambda core, own: core.responses(own, block, rng)))
 
     def responsibilities(
-        self, posterior: Sequence[Any], block: Block
+        self, posterior: Sequence[object], block: Block
     ) -> Float[np.ndarray, "experts rows"]:
         """Probability of each component given the row's response, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
@@ -157,7 +157,7 @@ class Ensemble:
         return found[0].stacked(found[1:], self.weights)
 
     def probabilities(
-        self, posterior: Sequence[Any], block: Block
+        self, posterior: Sequence[object], block: Block
     ) -> Float[np.ndarray, "classes rows"]:
         """Predictive probabilities of classes, averaged by weight."""
         each = zip(self.weights, self.members, posterior, strict=True)
@@ -172,7 +172,7 @@ class Ensemble:
         )
 
     def mean_weights(
-        self, posterior: Sequence[Any], block: Block
+        self, posterior: Sequence[object], block: Block
     ) -> Float[np.ndarray, "experts rows"]:
         """Expected weights of the components, averaged by weight."""
         each = zip(self.members, posterior, strict=True)

@@ -284,7 +284,7 @@ def _build(
     return ReducedMixture(core, rows, law, gate, tuple(order), scale_names)
 
 
-def _has_reduced_experts(experts: Any) -> bool:
+def _has_reduced_experts(experts: object) -> bool:
     """Whether experts are Gaussian regressions whose prior is in units of the noise, about zero."""
     if type(experts) is not LinearExperts or not experts.prior.operator.is_dense:
         return False

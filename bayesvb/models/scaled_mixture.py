@@ -224,7 +224,7 @@ class ScaledMixture(Mixture):
             found.append(scales.by_block(part.coefficient_squares(own)))
         return np.concatenate([np.empty(0), *found])
 
-    def _parts(self, experts: Any, gate: Any) -> list[tuple[Any, TermScales, Any]]:
+    def _parts(self, experts: object, gate: object) -> list[tuple[Any, TermScales, Any]]:
         """Parts with learned scales, and what belongs to them."""
         both = ((self.experts, self.of_experts, experts), (self.gate, self.of_gate, gate))
         return [one for one in both if len(one[1].start)]
@@ -257,7 +257,7 @@ class ScaledMixture(Mixture):
         return ScaledStats(sums.experts, sums.gate, scales)
 
     def step_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+        self, before: MixtureStats, posterior: MixturePosterior, stats: object
     ) -> ScaledStats:
         """The same beside statistics that rows left; precisions are of no rows."""
         scales = self._scale_step(posterior)
@@ -265,7 +265,7 @@ class ScaledMixture(Mixture):
         return ScaledStats(sums.experts, sums.gate, scales)
 
     def gradient_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+        self, before: MixtureStats, posterior: MixturePosterior, stats: object
     ) -> ScaledStats:
         """The same beside statistics that rows left; precisions are of no rows."""
         assert isinstance(posterior, ScaledPosterior)

@@ -275,7 +275,7 @@ class IntegratesScales(Protocol):
     def exact_draws(self, n: int, rng: np.random.Generator) -> Any:
         """Draws of all parameters by name, and their log density."""
 
-    def effect_variance(self, draws: Any, design: Any) -> Any:
+    def effect_variance(self, draws: object, design: object) -> Any:
         """Prior variance of what columns add to the response, given each draw."""
 
     def exact_predictive(self, block: Block) -> Any:

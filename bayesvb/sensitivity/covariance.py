@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +19,7 @@ from bayesvb.sensitivity.operator import expectations_along
 from bayesvb.sensitivity.row_space import choose_row_space
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.shared_response import BendsUpwards
 
 STEP = 1e-3
@@ -64,7 +63,6 @@ TOO_WIDE = (
 )
 """Why there is none beyond."""
 
-Model = AbstractVariationalModel[Any, Any]
 
 Rows = Float[np.ndarray, "directions entries"]
 
@@ -93,7 +91,7 @@ class LinearResponse:
         return "linear-response" if self.failure is None else "mean-field"
 
     def move(
-        self, model: Model, posterior: Any, draws: Draws
+        self, model: AnyModel, posterior: object, draws: Draws
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of the posterior given this covariance, with their log density.
 
@@ -114,7 +112,7 @@ class LinearResponse:
         return moved, log_density + change - 0.5 * np.log(values).sum()
 
 
-def coordinates_of(model: Model, posterior: Any) -> AbstractCoordinates:
+def coordinates_of(model: AnyModel, posterior: object) -> AbstractCoordinates:
     """Standard coordinates of a model that has them."""
     found = model.coordinates(posterior)
     if found is None:
@@ -127,7 +125,9 @@ def withheld(why: str, n_iter: int = 0) -> LinearResponse:
     return LinearResponse(np.empty((0, 0)), n_iter, why)
 
 
-def linear_response(model: Model, source: AbstractSource, stats: SufficientStats) -> LinearResponse:
+def linear_response(
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
+) -> LinearResponse:
     r"""Covariance of all parameters from the response of a variational posterior to tilts.
 
     Where ``exp(t h)`` multiplies the exact posterior, the derivative of ``E[g]`` in ``t`` is the
@@ -160,7 +160,7 @@ def linear_response(model: Model, source: AbstractSource, stats: SufficientStats
 
 
 def response_or_direction(
-    model: Model, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> tuple[LinearResponse, Float[np.ndarray, " entries"] | None]:
     """Linear response; and where there is none, as the bound is not concave, the way it bends up.
 
@@ -206,7 +206,7 @@ def _resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
 
 
 def _in_row_space(
-    model: Model, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
+    model: AnyModel, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
 ) -> LinearResponse | None:
     """Linear response in the space of rows; None where it takes longer, or finds no maximum."""
     with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
@@ -220,7 +220,7 @@ def _in_row_space(
 
 
 def _by_row(
-    model: Model, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
+    model: AnyModel, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
@@ -241,7 +241,7 @@ def _by_row(
 class _Differences:
     """Derivatives of expectations and of sweeps at the state of a fit, along given directions."""
 
-    def __init__(self, model: Model, source: AbstractSource, stats: SufficientStats) -> None:
+    def __init__(self, model: AnyModel, source: AbstractSource, stats: SufficientStats) -> None:
         self.model = model
         self.source = source
         self.stats = stats
@@ -264,7 +264,7 @@ class _Differences:
         """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
         return self._along(directions, self._sweeps)
 
-    def _sweeps(self, posteriors: Sequence[Any]) -> list[Float[np.ndarray, " entries"]]:
+    def _sweeps(self, posteriors: Sequence[object]) -> list[Float[np.ndarray, " entries"]]:
         self.passes += len(posteriors)
         steps = self.source.map_reduce_all([partial(self.model.e_step, q) for q in posteriors])
         return [
@@ -275,7 +275,7 @@ class _Differences:
     def _along(
         self,
         directions: Rows,
-        function: Callable[[Sequence[Any]], list[Float[np.ndarray, " entries"]]],
+        function: Callable[[Sequence[object]], list[Float[np.ndarray, " entries"]]],
     ) -> Rows:
         """Central differences; as many directions at a time as are no burden on memory."""
         centre = self.stats.to_vector()
@@ -293,7 +293,7 @@ class _Differences:
 class _SecondDerivatives(_Differences):
     """The same with sweeps that go by second derivatives of the rows: ``F' = f'' V``."""
 
-    def __init__(self, model: Model, source: AbstractSource, stats: SufficientStats) -> None:
+    def __init__(self, model: AnyModel, source: AbstractSource, stats: SufficientStats) -> None:
         super().__init__(model, source, stats)
         self.curving = Curving(model, source, model.update(stats))
 

@@ -13,7 +13,7 @@ from jaxtyping import Bool, Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.sensitivity.operator import Model
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 ROWS_AT_ONCE = 1024
@@ -34,7 +34,7 @@ class Curvature(SufficientStats):
 
 
 def curvature_of_rows(
-    model: Model, posterior: Any, kept: Bool[np.ndarray, " entries"], block: Block
+    model: AnyModel, posterior: object, kept: Bool[np.ndarray, " entries"], block: Block
 ) -> Curvature:
     """Sum over the rows of a block, a part at a time, in these entries."""
     if kept.all():
@@ -45,14 +45,14 @@ def curvature_of_rows(
 
 
 def _curved(
-    model: Model, posterior: Any, change: Float[np.ndarray, "some entries"], block: Block
+    model: AnyModel, posterior: object, change: Float[np.ndarray, "some entries"], block: Block
 ) -> Curvature:
     """Product of the second derivatives of a block's rows with changes of the expectations."""
     return _over_parts(model, posterior, block, lambda known, weight: known.curved(change, weight))
 
 
 def _over_parts(
-    model: Model, posterior: Any, block: Block, of: Callable[..., Float[np.ndarray, "_ _"]]
+    model: AnyModel, posterior: object, block: Block, of: Callable[..., Float[np.ndarray, "_ _"]]
 ) -> Curvature:
     """Sum of a function of derivatives of rows and case weights, a part of a block at a time."""
     parts = block.split(ROWS_AT_ONCE)
@@ -60,7 +60,7 @@ def _over_parts(
     return Curvature(np.asarray(sum(each, start=np.zeros(()))))
 
 
-def derivatives_of_rows(model: Model, posterior: Any, block: Block) -> Any:
+def derivatives_of_rows(model: AnyModel, posterior: object, block: Block) -> Any:
     """Derivatives of the rows of a model that has them."""
     return model.row_derivatives(posterior, block)
 
@@ -79,7 +79,7 @@ class Curving:
     posterior : object
     """
 
-    model: Model
+    model: AnyModel
     source: AbstractSource
     posterior: Any
 

@@ -19,7 +19,7 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, AbstractSensitivity
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.solvers import choose_solver, full_step
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 MANY_ROWS = 20_000
 """With more rows the derivative is that of a sample of half as many."""
@@ -36,7 +36,6 @@ APPLIED_AT_ONCE = 1 << 21
 SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""
 
-Model = AbstractVariationalModel[Any, Any]
 
 Evaluate = Callable[[Any, Block], Float[np.ndarray, "*axes rows"]]
 """Values of rows, on the last axis, under a posterior: one for all or one for each."""
@@ -71,7 +70,7 @@ class Deletion:
     AISTATS, section 2. Giordano, Broderick, Jordan (2018), JMLR 19(51), section 3, for ``F'``.
     """
 
-    model: Model
+    model: AnyModel
     source: AbstractSource
     stats: SufficientStats
     derivative: AbstractSensitivity
@@ -79,7 +78,7 @@ class Deletion:
     @classmethod
     def of(
         cls,
-        model: Model,
+        model: AnyModel,
         source: AbstractSource,
         stats: SufficientStats,
         rng: np.random.Generator,
@@ -224,7 +223,7 @@ class Deletion:
         return np.full_like(evaluate(self.posterior, row), np.nan)
 
 
-def check_answers(model: Model, what: str) -> None:
+def check_answers(model: AnyModel, what: str) -> None:
     """Refuse what needs the answer of all statistics where they are by group, and too many.
 
     Raises

@@ -280,7 +280,7 @@ class Jackknife:
         self,
         direct: Float[np.ndarray, " entries"],
         change: Float[np.ndarray, " entries"],
-        evaluate: Callable[[Any], Float[np.ndarray, " coordinates"]],
+        evaluate: Callable[[object], Float[np.ndarray, " coordinates"]],
     ) -> Float[np.ndarray, " coordinates"] | None:
         """Difference of centres, the answer of the other rows shortened until it is of data."""
         model, stats = self.deletion.model, self.deletion.stats

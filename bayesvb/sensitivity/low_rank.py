@@ -14,12 +14,12 @@ from scipy.linalg import lu_factor, lu_solve
 from bayesvb.data.blocks import Block
 from bayesvb.sensitivity.operator import (
     AbstractSensitivity,
-    Model,
     changes_along,
     expectations_along,
     units,
 )
 from bayesvb.sensitivity.row_directions import Directions, RowDirections
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 Rows = Float[np.ndarray, "vectors entries"]
@@ -108,7 +108,7 @@ def few_directions(known: RowDerivatives, n_entries: int) -> tuple[Directions, .
 
 
 def low_rank_sensitivity(
-    model: Model,
+    model: AnyModel,
     stats: Any,
     kept: Bool[np.ndarray, " entries"],
     block: Block,
@@ -149,7 +149,7 @@ def low_rank_sensitivity(
 
 
 def _of_prior(
-    model: Model, stats: Any, kept: Bool[np.ndarray, " entries"], known: RowDerivatives
+    model: AnyModel, stats: object, kept: Bool[np.ndarray, " entries"], known: RowDerivatives
 ) -> tuple[Int[np.ndarray, " single"], Float[np.ndarray, "single single"]]:
     """Entries at the end, to which rows add nothing, that the prior bends, and how."""
     alone = kept & (np.arange(len(kept)) >= len(kept) - known.n_more)
@@ -175,7 +175,7 @@ def _add_bends(
 
 
 def _changes(
-    model: Model, stats: Any, directions: RowDirections, known: RowDerivatives
+    model: AnyModel, stats: Any, directions: RowDirections, known: RowDerivatives
 ) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some entries"]]]:
     """How expectations change along directions, those of a scalar at a time, by their numbers.
 
@@ -210,7 +210,7 @@ def _factor_of(
 
 
 def _along_single(
-    model: Model,
+    model: AnyModel,
     stats: Any,
     single: Int[np.ndarray, " single"],
     known: RowDerivatives,

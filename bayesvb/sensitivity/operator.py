@@ -5,22 +5,19 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
-from bayesvb.variational.model import AbstractVariationalModel
+from bayesvb.variational.model import AnyModel
 
 STEP = 1e-5
 """Step of differences, relative to an entry and at least one: errors of its square."""
 
 TOGETHER = 1 << 17
 """Numbers of directions that are gone along together: arrays stay in the cache."""
-
-Model = AbstractVariationalModel[Any, Any]
 
 
 class AbstractSensitivity(abc.ABC):
@@ -82,9 +79,9 @@ def no_maximum() -> DataError:
 
 
 def expectations_along(
-    model: Model,
+    model: AnyModel,
     stats: SufficientStats,
-    posterior: Any,
+    posterior: object,
     directions: Float[np.ndarray, "directions entries"],
 ) -> Float[np.ndarray, "directions entries"] | None:
     """Derivatives of the expectations along directions; None where they have no closed form."""
@@ -100,7 +97,7 @@ def expectations_along(
 
 
 def changes_along(
-    model: Model, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
+    model: AnyModel, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
 ) -> Float[np.ndarray, "directions entries"]:
     """The same, by differences where there is no closed form; steps are small in each entry."""
     known = expectations_along(model, stats, model.update(stats), directions)
@@ -121,7 +118,7 @@ def units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "so
 
 
 def change_along(
-    model: Model, stats: SufficientStats, step: Float[np.ndarray, " entries"]
+    model: AnyModel, stats: SufficientStats, step: Float[np.ndarray, " entries"]
 ) -> Float[np.ndarray, " entries"]:
     """Change of the expectations along a step, from both sides of it."""
     centre = stats.to_vector()

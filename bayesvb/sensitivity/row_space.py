@@ -22,7 +22,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -33,7 +32,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.linear.quadratic_forms import Columns, Forms
 from bayesvb.sensitivity.curvature import derivatives_of_rows
-from bayesvb.sensitivity.operator import Model
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.shared_response import FLATTEST
 
@@ -119,7 +118,7 @@ class RowSpace:
     scale: Float[np.ndarray, " blocks"]
 
     @classmethod
-    def from_rows(cls, model: Model, posterior: Any, block: Block) -> RowSpace | None:
+    def from_rows(cls, model: AnyModel, posterior: object, block: Block) -> RowSpace | None:
         """Row space of these rows; None where covariances have no closed form."""
         forms = model.row_forms(posterior, block)
         if forms is None:
@@ -394,7 +393,7 @@ class RowSpace:
 
 
 def choose_row_space(
-    model: Model, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> RowSpace | None:
     """Row space of a fit where it takes less time than the space of statistics; else None.
 
@@ -405,7 +404,7 @@ def choose_row_space(
     return RowSpace.from_rows(model, model.update(stats), source.take(np.arange(source.n_rows)))
 
 
-def count_scalars(model: Model, source: AbstractSource, stats: SufficientStats) -> int | None:
+def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
     """Number of scalars of all rows; None where there is no row space, or it takes longer."""
     n_entries = stats.to_vector().size
     if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.rows_stand_for_others):

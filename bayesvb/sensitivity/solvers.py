@@ -30,7 +30,6 @@ from bayesvb.sensitivity.low_rank import (
 from bayesvb.sensitivity.operator import (
     STEP,
     AbstractSensitivity,
-    Model,
     changes_along,
     difference,
     expectations_along,
@@ -39,6 +38,7 @@ from bayesvb.sensitivity.operator import (
 from bayesvb.sensitivity.row_directions import Directions
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.row_space import MOST_DENSE, choose_row_space, count_scalars
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 MOST_NUMBERS = 1 << 28
@@ -109,7 +109,7 @@ class DenseSensitivity(AbstractSensitivity):
 
 
 def choose_solver(
-    model: Model, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> AbstractSensitivity:
     r"""``F'(s)`` of the map ``F`` from the statistics of one pass to those of the next.
 
@@ -168,7 +168,7 @@ def choose_solver(
 
 
 def row_sensitivity(
-    model: Model, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> RowSensitivity | None:
     """The solver in the space of rows; None where another takes less time."""
     space, posterior = choose_row_space(model, source, stats), model.update(stats)
@@ -180,7 +180,7 @@ def row_sensitivity(
 
 
 def krylov_sensitivity(
-    model: Model, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> KrylovSensitivity | None:
     """The iterative solver; None where changes of expectations have no closed form.
 
@@ -210,7 +210,7 @@ def _check_size(n_answering: int, n_entries: int) -> None:
         )
 
 
-def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) -> int | None:
+def n_answering(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
     """Entries of the statistics that answer to others; None where rows have no derivatives.
 
     The derivative of a pass takes as many updates, and solving with it the cube of it. Where rows
@@ -229,7 +229,11 @@ def n_answering(model: Model, source: AbstractSource, stats: SufficientStats) ->
 
 
 def _few(
-    model: Model, posterior: Any, source: AbstractSource, n_entries: int, first: RowDerivatives
+    model: AnyModel,
+    posterior: object,
+    source: AbstractSource,
+    n_entries: int,
+    first: RowDerivatives,
 ) -> tuple[Block, tuple[Directions, ...], RowDerivatives] | None:
     """All rows, the directions in which they bend the bound, and derivatives; None if many.
 
@@ -247,7 +251,7 @@ def _few(
     return None if each is None else (block, each, known)
 
 
-def is_affordable(model: Model, source: AbstractSource, stats: SufficientStats) -> bool:
+def is_affordable(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> bool:
     """Whether the derivative of a pass has at most ``MOST_NUMBERS`` numbers, or is never made."""
     n_entries = stats.to_vector().size
     if n_entries**2 <= MOST_NUMBERS or count_scalars(model, source, stats) is not None:
@@ -255,14 +259,14 @@ def is_affordable(model: Model, source: AbstractSource, stats: SufficientStats) 
     return (n_answering(model, source, stats) or n_entries) * n_entries <= MOST_NUMBERS
 
 
-def full_step(model: Model, posterior: Any, sums: Any) -> Float[np.ndarray, " entries"]:
+def full_step(model: AnyModel, posterior: object, sums: object) -> Float[np.ndarray, " entries"]:
     """Statistics of the next posterior, undamped, from the sums of a pass under this one."""
     statistics: SufficientStats = model.gradient_stats(posterior, sums)
     return statistics.to_vector()
 
 
 def _answering(
-    model: Model, posterior: Any, source: AbstractSource, n_entries: int
+    model: AnyModel, posterior: object, source: AbstractSource, n_entries: int
 ) -> Bool[np.ndarray, " entries"]:
     """Entries to which some row adds; all, if they are few."""
     if n_entries <= FEW_ENTRIES:
@@ -292,7 +296,7 @@ def _by_factor(
     return np.asarray(found)
 
 
-def _presence(model: Model, posterior: Any, block: Block) -> Presence:
+def _presence(model: AnyModel, posterior: object, block: Block) -> Presence:
     """Entries to which rows of a block add, a part at a time."""
     parts = (
         derivatives_of_rows(model, posterior, part).present() for part in block.split(ROWS_AT_ONCE)
@@ -301,7 +305,7 @@ def _presence(model: Model, posterior: Any, block: Block) -> Presence:
 
 
 def expectation_changes(
-    model: Model,
+    model: AnyModel,
     stats: SufficientStats,
     factors: Sequence[Int[np.ndarray, "_ _"]],
     shared: Int[np.ndarray, " shared"],
@@ -339,7 +343,7 @@ def expectation_changes(
 
 
 def _by_differences(
-    model: Model, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> Float[np.ndarray, "entries entries"]:
     """Two passes for each entry."""
     centre = stats.to_vector()

@@ -133,7 +133,7 @@ class _Inspector:
     h5py: Any
     size_of_file: int
 
-    def objects(self, root: Any) -> Iterator[tuple[str, Any]]:
+    def objects(self, root: object) -> Iterator[tuple[str, Any]]:
         """Path of every object below the root, with its data set; None for a group."""
         seen = {self.h5py.h5o.get_info(root).addr}
         self.attributes("", root)

@@ -20,7 +20,7 @@ FINE = 4096
 """Values into which the quantiles of each site are spread before they are put together."""
 
 
-def check_levels(told: Mapping[str, Sequence[Any]]) -> None:
+def check_levels(told: Mapping[str, Sequence[object]]) -> None:
     """Refuse levels that are neither text nor numbers.
 
     Raises
@@ -37,7 +37,7 @@ def check_levels(told: Mapping[str, Sequence[Any]]) -> None:
             )
 
 
-def pooled_levels(parts: Sequence[Mapping[str, list[Any]]]) -> dict[str, list[Any]]:
+def pooled_levels(parts: Sequence[Mapping[str, list[object]]]) -> dict[str, list[Any]]:
     """Levels of all sites: sorted if they are so at each, else in the order that all share.
 
     Raises

@@ -458,7 +458,7 @@ def _answers(model: AbstractEstimator, told: SiteStatistics) -> Arrays:
     return {}
 
 
-def _mark(model: AbstractEstimator, posterior: Any) -> float:
+def _mark(model: AbstractEstimator, posterior: object) -> float:
     """Divergence from the prior; of loadings alone, which have none, the size of their means."""
     if isinstance(posterior, Loadings):
         return float(np.linalg.norm(posterior.mean))

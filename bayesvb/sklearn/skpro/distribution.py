@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,9 @@ from skpro.distributions.base import BaseDistribution
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.student_mixture import StudentMixture
+
+if TYPE_CHECKING:
+    from bayesvb.estimators.fit import Fit
 
 Values = Float[np.ndarray, "..."]
 
@@ -48,7 +51,7 @@ class PredictiveDistribution(BaseDistribution):
         "broadcast_init": "off",
     }
 
-    def __init__(self, fit: Any, rows: pd.DataFrame, index: Any = None, columns: Any = None):
+    def __init__(self, fit: Fit, rows: pd.DataFrame, index: object = None, columns: object = None):
         self.fit = fit
         self.rows = rows
         super().__init__(index=index, columns=columns)
