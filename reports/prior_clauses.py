@@ -142,8 +142,10 @@ def _of_mixture(fit: AbstractFit, priors: Any) -> list[str]:
 
 
 def _of_components(fit: AbstractFit, priors: Any) -> list[str]:
+    location = "m0" if priors.m0 is not None else "0"
+    location = location if priors.s0 is None else f"W s0 + {location}".removesuffix(" + 0")
     return [
-        f"centre N(0, σ² / {priors.centre_precision:g})",
+        f"centre N({location}, σ² / {priors.centre_precision:g})",
         f"loadings N(0, σ² / α) with a relevance α ~ Gamma({priors.relevance_shape:g}, "
         f"{priors.relevance_rate:g}) of each component",
         _noise(priors, several=False),

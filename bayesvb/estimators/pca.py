@@ -17,7 +17,7 @@ from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.standardised_blocks import gapped_block
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, PriorError
 from bayesvb.estimators.gaussian_mixture import filled
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.estimators.model_rows import RowOptions
@@ -192,6 +192,7 @@ class BayesianPCA(AbstractGenerative):
         number = number_of_components(n_components, design.n_rows, varying)
         known = scaling, found.source, PrincipalAxes.of(found.fitted), varying
         self._keep(parsed, design, number, scale, missing, priors, *found.weights, *known)
+        _ = self.core  # m0 and s0 belong to these variables and components, or an error says so
         self._keep_rows(found.all_rows)
 
     @property
@@ -212,7 +213,18 @@ class BayesianPCA(AbstractGenerative):
     @property
     def core(self) -> PrincipalComponents:
         """The model on its own scale; densities are in the units of the data."""
-        return principal_components_of(self.scaling, self.axes, self.priors, self.n_components)
+        centre = _prior_centre(self.priors.m0, self.variables, self.scaling, self.varying)
+        prior = PcaPrior(
+            float(self.priors.centre_precision),
+            float(self.priors.noise_shape),
+            float(self.priors.noise_rate),
+            float(self.priors.relevance_shape),
+            float(self.priors.relevance_rate),
+            centre,
+            _prior_scores(self.priors.s0, self.n_components),
+        )
+        unit = np.log(self.scaling.scale)
+        return PrincipalComponents(prior, self.n_components, unit, self.axes, self.n_components)
 
     @property
     def log_jacobian(self) -> float:
@@ -242,11 +254,15 @@ class BayesianPCA(AbstractGenerative):
         order = tuple(np.argsort(-(loadings**2).sum(axis=0), kind="stable").tolist())
         largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=0)[None], axis=0)[0]
         sign = np.where(largest < 0.0, -1.0, 1.0)
+        if (
+            core.prior.centre_scores
+        ):  # the prior of the centre tells a component from its mirror image
+            core, sign = self.relabelled(core, order), np.ones_like(sign)
         return core, core.permuted(order, sign[list(order)], stats), order
 
     def relabelled(self, core: PrincipalComponents, order: Sequence[int]) -> PrincipalComponents:
-        """The same model: its components are exchangeable a priori."""
-        return core
+        """Model with components in this order, which are exchangeable unless ``s0`` is given."""
+        return replace(core, prior=core.prior.permuted(order)) if core.prior.centre_scores else core
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Loadings, centre, noise standard deviation and relevances in the data's units.
@@ -334,6 +350,10 @@ class BayesianPCA(AbstractGenerative):
         """Number of components whose loadings rise above their uncertainty; see ``components``."""
         return int(np.count_nonzero(fit.q.effective > 1.0))
 
+    def noise_from_prior(self, fit: AbstractFit) -> float:
+        """Share of the noise that is the prior's: 1 where the components fit the rows exactly."""
+        return self.core.noise_from_prior(fit.q)
+
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
         """One row per component.
 
@@ -374,6 +394,8 @@ class BayesianPCA(AbstractGenerative):
         rows = [PriorRow("loadings", "", words, 0.0, np.nan)]
         varying, centres, scales = self.varying, scaling.centre, scaling.scale
         names = self.varying_variables
+        if self.core.prior.centre_mean:
+            centres = centres + scales * self.core.prior.centre_mean
         for name, centre, unit in zip(names, centres[varying], scales[varying], strict=True):
             spread = float(unit * typical / np.sqrt(priors.centre_precision))
             student = f"Student t({2.0 * priors.noise_shape:g})"
@@ -411,18 +433,46 @@ class BayesianPCA(AbstractGenerative):
         return f"Bayesian PCA, at most {self.n_components} components, scale: {scale}"
 
 
-def principal_components_of(
-    scaling: Scaling, axes: PrincipalAxes, priors: PcaPriors, n_components: int
-) -> PrincipalComponents:
-    """Factor model with these priors."""
-    prior = PcaPrior(
-        float(priors.centre_precision),
-        float(priors.noise_shape),
-        float(priors.noise_rate),
-        float(priors.relevance_shape),
-        float(priors.relevance_rate),
-    )
-    return PrincipalComponents(prior, n_components, np.log(scaling.scale), axes, n_components)
+def _prior_centre(
+    m0: Mapping[str, float] | Sequence[float] | float | None,
+    names: Sequence[str],
+    scaling: Scaling,
+    varying: Bool[np.ndarray, " dims"],
+) -> tuple[float, ...]:
+    """Prior mean of the centre on the scale of the model; empty if it is that of the data."""
+    if m0 is None:
+        return ()
+    if isinstance(m0, Mapping):
+        unknown = [name for name in m0 if name not in names]
+        if unknown:
+            raise PriorError(
+                f"m0 names {unknown[0]!r}, which is not among the variables",
+                hint=f"the variables are {', '.join(map(repr, names))}",
+            )
+        values = np.array(
+            [m0.get(name, own) for name, own in zip(names, scaling.centre, strict=True)]
+        )
+    else:
+        values = np.array(_of_length("m0", m0, len(names), "variable"))
+    return tuple(np.where(varying, (values - scaling.centre) / scaling.scale, 0.0).tolist())
+
+
+def _prior_scores(s0: Sequence[float] | float | None, n_components: int) -> tuple[float, ...]:
+    """Scores of the prior centre; empty if they are zero."""
+    if s0 is None:
+        return ()
+    scores = [s0] * n_components if isinstance(s0, float) else s0
+    return tuple(_of_length("s0", scores, n_components, "component"))
+
+
+def _of_length(
+    name: str, values: Sequence[float] | float, length: int, what: str
+) -> Sequence[float]:
+    """The values, one for each variable or component."""
+    n_values = 1 if isinstance(values, float) else len(values)
+    if isinstance(values, float) or n_values != length:
+        raise PriorError(f"{name} has {n_values} values, not one for each {what}: {length}")
+    return values
 
 
 def _predictive(
@@ -526,20 +576,21 @@ def number_of_components(given: int | None, n_rows: int, varying: Bool[np.ndarra
     Centre and ``n_rows - 1`` components fit every row exactly: the noise precision then grows
     without bound, as far as its prior lets it.
     """
-    n_dims, n_varying = len(varying), int(varying.sum())
-    if n_dims < 2:
+    n_varying = int(varying.sum())
+    if len(varying) < 2:
         raise DataError("there is one variable only", hint="components need two or more")
-    if given is None:
-        return max(min(n_varying - 1, n_rows - 2), 1)
-    check_count("n_components", given, most=n_dims - 1, what="that these variables can have")
-    check_count("n_components", given, most=n_rows - 1, what="that these rows can have")
-    if given == n_rows - 1:
+    number = max(min(n_varying - 1, n_rows - 2), 1) if given is None else given
+    n_dims = len(varying)
+    check_count("n_components", number, most=n_dims - 1, what="that these variables can have")
+    check_count("n_components", number, most=n_rows - 1, what="that these rows can have")
+    if number == n_rows - 1:
+        remedy = f"use n_components={n_rows - 2} or fewer" if n_rows > 2 else "give 3 rows or more"
         warn(
-            f"n_components={given} fits {n_rows} rows exactly, so that they do not determine the "
-            f"noise: use n_components={max(n_rows - 2, 1)} or fewer",
+            f"n_components={number} fits {n_rows} rows exactly, so that they do not determine the "
+            f"noise: {remedy}",
             DesignWarning,
         )
-    return int(given)
+    return int(number)
 
 
 def _warn_of_constants(varying: Bool[np.ndarray, " dims"], names: Sequence[str]) -> None:

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
 from typing import Any, TypeVar
+
+import numpy as np
 
 from bayesvb.argument_checks import RENAMED, with_new_names
 from bayesvb.errors import PriorError, warn_renamed
@@ -213,16 +216,29 @@ class PcaPriors:
         ``N(0, sigma^2 / alpha)``. Nearly flat, it lets superfluous components vanish.
     standardize : bool
         Whether variables are centred and scaled at all.
+    m0 : mapping of str to float, or sequence of float, one per variable, optional
+        Prior mean of the centre, in the units of the data. By default, and for variables that a
+        mapping does not name, the mean of the variable. Give a larger ``centre_precision`` with it.
+    s0 : float, or sequence of float, one per component, optional
+        Scores of the prior guess of the centre, which given the loadings is ``N(W s0 + m0,
+        sigma^2 / centre_precision)``. Default: 0. Components then have an identity of their own:
+        they are sorted, but not turned.
 
     Raises
     ------
     PriorError
-        If a number is not positive and finite.
+        If a number is not finite, or, except for ``m0`` and ``s0``, not positive.
+
+    References
+    ----------
+    Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA, eq. 5.
 
     Examples
     --------
     >>> PcaPriors().centre_precision
     0.001
+    >>> PcaPriors(centre_precision=10.0, m0={"height": 170.0}).m0
+    {'height': 170.0}
     """
 
     centre_precision: float = 0.001
@@ -231,9 +247,18 @@ class PcaPriors:
     relevance_shape: float = 0.01
     relevance_rate: float = 0.001
     standardize: bool = True
+    m0: Mapping[str, float] | Sequence[float] | None = None
+    s0: float | Sequence[float] | None = None
 
     def __post_init__(self) -> None:
-        check_numbers(self)
+        check_numbers(self, besides=("m0", "s0"))
+        if isinstance(self.m0, Mapping):
+            centre = {str(name): _finite(f"m0[{name!r}]", x) for name, x in self.m0.items()}
+            object.__setattr__(self, "m0", centre)
+        elif self.m0 is not None:
+            object.__setattr__(self, "m0", _finite_sequence("m0", self.m0))
+        if self.s0 is not None:
+            object.__setattr__(self, "s0", _finite_sequence("s0", self.s0))
 
 
 @with_former_names
@@ -330,12 +355,34 @@ class NormalPriors:
         check_numbers(self)
 
 
-def check_numbers(priors: Any, *, optional: tuple[str, ...] = ()) -> None:
+def _finite(name: str, value: object) -> float:
+    """The value as a float, which files can hold."""
+    if (
+        isinstance(value, bool)
+        or not isinstance(value, Real)
+        or not abs(_as_double(value)) < float("inf")
+    ):
+        raise PriorError(f"{name}={value!r} must be a finite number")
+    return float(value)
+
+
+def _finite_sequence(name: str, value: object) -> tuple[float, ...] | float:
+    """Finite numbers, or a single one."""
+    if isinstance(value, Real) or not isinstance(value, Sequence | np.ndarray):
+        return _finite(name, value)
+    return tuple(_finite(f"{name}[{i}]", one) for i, one in enumerate(value))
+
+
+def check_numbers(
+    priors: Any, *, optional: tuple[str, ...] = (), besides: tuple[str, ...] = ()
+) -> None:
     """Raise unless every number is positive and finite, and every switch a truth value.
 
-    Numbers of numpy become floats, which files can hold.
+    Numbers of numpy become floats, which files can hold. Fields ``besides`` are not checked.
     """
     for field in fields(priors):
+        if field.name in besides:
+            continue
         value = getattr(priors, field.name)
         if isinstance(field.default, str):
             continue

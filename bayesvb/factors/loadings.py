@@ -78,25 +78,28 @@ class Loadings:
 
     def kl(
         self,
-        prior_precision: Float[np.ndarray, " columns"],
+        prior_mean: Float[np.ndarray, "dims columns"],
+        prior_precision: Float[np.ndarray, "columns columns"],
         prior_log_det: float,
         shape: float,
         rate: float,
     ) -> float:
-        """``E KL(self || prior)`` for a prior ``N(0, (tau diag p)^-1)`` whose ``p`` may be random.
+        """``E KL(self || prior)`` for a prior ``N(m_i, (tau P)^-1)`` whose ``P`` may be random.
 
         Parameters
         ----------
-        prior_precision : ndarray, shape (columns,)
-            ``E[p]``.
+        prior_mean : ndarray, shape (dims, columns)
+        prior_precision : ndarray, shape (columns, columns)
+            ``E[P]``.
         prior_log_det : float
-            ``E[sum log p]``.
+            ``E[log |P|]``.
         shape, rate : float
             Prior of the noise precision.
         """
         n_dims, n_columns = self.mean.shape
-        spread = (np.diagonal(self.covariance, axis1=1, axis2=2) * prior_precision).sum(axis=1)
-        pull = float((self.mean**2 @ prior_precision).sum()) * self.expected_precision
+        spread = (self.covariance * prior_precision).sum(axis=(1, 2))
+        shift = self.mean - prior_mean
+        pull = float(((shift @ prior_precision) * shift).sum()) * self.expected_precision
         shared = spread + self.log_det - prior_log_det - n_columns
         normal = 0.5 * (float(shared.sum()) * n_dims / len(shared) + pull)
         return float(normal + gamma_kl(self.shape, self.rate, shape, rate))

@@ -94,6 +94,9 @@ class HasScores(Protocol):
     def effective(self, fit: AbstractFit) -> int:
         """Number of components whose loadings rise above their uncertainty."""
 
+    def noise_from_prior(self, fit: AbstractFit) -> float:
+        """Share of the noise that is the prior's."""
+
     def moments(self, fit: AbstractFit) -> tuple[pd.Series, pd.DataFrame]:
         """Mean and covariance of a new row under the posterior."""
 

@@ -44,7 +44,9 @@ class Problem:
         return self.model.global_step(posterior, self.model.e_step(posterior, self.block).stats)
 
 
-def problem(seed, *, gapped=False, weighted=False, rows=None, dims=None, units=False):
+def problem(
+    seed, *, gapped=False, weighted=False, rows=None, dims=None, units=False, located=False
+):
     """Random data, prior and posterior, the latter with a centre that depends on the loadings."""
     rng = np.random.default_rng(seed)
     dims = dims or int(rng.integers(2, 7))
@@ -62,6 +64,9 @@ def problem(seed, *, gapped=False, weighted=False, rows=None, dims=None, units=F
         else PrincipalAxes.of(InMemorySource((replace(block, weight=None),)))
     )
     prior = PcaPrior(*rng.uniform(0.2, 2.0, 5))
+    if located:
+        m0, s0 = rng.normal(size=dims), rng.normal(size=q)
+        prior = replace(prior, centre_mean=tuple(m0), centre_scores=tuple(s0))
     log_jacobian = rng.normal(size=dims) if units else np.zeros(dims)
     model = PrincipalComponents(prior, q, log_jacobian, axes, q)
     root = rng.normal(size=(dims if gapped else 1, q + 1, q + 3))
@@ -98,6 +103,14 @@ def scores(p, posterior):
     return np.array(mean), np.array(covariance)
 
 
+def m0_of(p):
+    return np.array(p.model.prior.centre_mean or np.zeros(len(p.model.log_jacobian)))
+
+
+def s0_of(p):
+    return np.array(p.model.prior.centre_scores or np.zeros(p.model.n_scores))
+
+
 def bound_by_entries(p, posterior, x, s):
     """Every expectation of the model, for any scores with means ``x`` and covariances ``s``."""
     q, c, d, prior = posterior.loadings, posterior.relevance_shape, None, p.model.prior
@@ -118,13 +131,16 @@ def bound_by_entries(p, posterior, x, s):
             square = tau * t[i, n] ** 2 - 2.0 * tau * t[i, n] * (q.mean[i] @ z)
             row += 0.5 * (log_tau - LOG_2PI - square - (second * zz).sum())
         total += weight[n] * row
-    weights = np.append(c / d, prior.centre_precision)
     log_weights = (digamma(c) - np.log(d)).sum() + np.log(prior.centre_precision)
     for i in range(len(t)):
         covariance = q.covariance[i % len(q.covariance)]
         norm = np.diag(covariance) + tau * q.mean[i] ** 2
+        from_centre = np.append(-s0_of(p), 1.0)  # mu - W s0, of which m0 is the prior mean
+        square = from_centre @ covariance @ from_centre
+        square += tau * (from_centre @ q.mean[i] - m0_of(p)[i]) ** 2
         log_det = np.linalg.slogdet(covariance)[1]
-        total += 0.5 * (log_weights - weights @ norm + n_scores + 1 + log_det)
+        total += 0.5 * (log_weights - (c / d) @ norm[:-1] + n_scores + 1 + log_det)
+        total -= 0.5 * prior.centre_precision * square
     total -= kl_gamma(q.shape, q.rate, prior.noise_shape, prior.noise_rate)
     return total - kl_gamma(c, d, prior.relevance_shape, prior.relevance_rate)
 
@@ -153,7 +169,7 @@ class Paper:
 
 
 def paper_bound(p, posterior, *, log_of_means=False):
-    """The compact bound for ``s0 = 0``, ``m0 = 0``; ``log_of_means`` as eq. 39 is printed."""
+    """The compact bound, eq. 38 with ``E|W s0 + m0 - mu|^2``; ``log_of_means`` as eq. 39 is."""
     g, prior, t = Paper.of(posterior.loadings), p.model.prior, p.block.designs["variables"].T
     c, d = posterior.relevance_shape, posterior.relevance_rate
     (n_rows, dims), q = t.shape, len(g.s)
@@ -172,7 +188,9 @@ def paper_bound(p, posterior, *, log_of_means=False):
     total += 0.5 * n_rows * (np.linalg.slogdet(sigma)[1] + q)
     beta0 = prior.centre_precision
     total += 0.5 * dims * (np.log(beta0 / g.beta) + 1.0)
-    square = dims / g.beta + g.s @ tau_ww @ g.s + 2.0 * g.s @ tau_w.T @ g.m + tau * g.m @ g.m
+    scores, centre = g.s - s0_of(p), g.m - m0_of(p)
+    square = dims / g.beta + scores @ tau_ww @ scores
+    square += 2.0 * scores @ tau_w.T @ centre + tau * centre @ centre
     total -= 0.5 * beta0 * square
     log_alpha = (digamma(c) - np.log(d)).sum()
     if log_of_means:
@@ -187,7 +205,7 @@ def paper_bound(p, posterior, *, log_of_means=False):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_the_bound_is_the_sum_over_entries(gapped, weighted):
     for seed in range(20):
-        p = problem(seed, gapped=gapped, weighted=weighted)
+        p = problem(seed, gapped=gapped, weighted=weighted, located=seed % 2 == 1)
         for posterior in (p.posterior, p.model.update(p.following(p.posterior))):
             expected = bound_by_entries(p, posterior, *scores(p, posterior))
             assert p.bound_of(posterior) == pytest.approx(expected, rel=1e-10, abs=1e-9)
@@ -195,15 +213,41 @@ def test_the_bound_is_the_sum_over_entries(gapped, weighted):
 
 def test_the_bound_is_that_of_the_paper_in_its_own_parameters():
     for seed in range(50):
-        p = problem(seed)
+        p = problem(seed, located=seed % 2 == 1)
         for posterior in (p.posterior, p.model.update(p.following(p.posterior))):
             expected = paper_bound(p, posterior)
             assert p.bound_of(posterior) == pytest.approx(expected, rel=1e-10, abs=1e-9)
 
 
+def test_the_update_is_that_of_the_paper_for_any_prior_of_the_centre():
+    """Equations 17 to 23, in the parameters of the paper."""
+    for seed in range(20):
+        p = problem(seed, located=True)
+        prior, t, q = p.model.prior, p.block.designs["variables"].T, p.model.n_scores
+        x, sigma = scores(p, p.posterior)
+        stats = p.following(p.posterior)
+        g = Paper.of(p.model.update(stats).loadings)
+        s0, m0, beta0 = s0_of(p), m0_of(p), prior.centre_precision
+        beta = beta0 + len(t)
+        s = (beta0 * s0 - x.sum(axis=0)) / beta
+        m = (beta0 * m0 + t.sum(axis=0)) / beta
+        alpha = (prior.relevance_shape + 0.5 * t.shape[1]) / stats.relevance
+        precision = np.diag(alpha) + beta0 * np.outer(s0, s0) - beta * np.outer(s, s)
+        precision += x.T @ x + sigma.sum(axis=0)
+        pull = x.T @ t - beta0 * np.outer(s0, m0) + beta * np.outer(s, m)
+        M = np.linalg.solve(precision, pull)
+        b = prior.noise_rate + 0.5 * (t**2).sum() + 0.5 * beta0 * m0 @ m0 - 0.5 * beta * m @ m
+        b -= 0.5 * np.trace(M.T @ precision @ M)
+        assert_allclose(g.s, s, atol=1e-10)
+        assert_allclose(g.m, m, atol=1e-10)
+        assert_allclose(g.M, M.reshape(q, -1), rtol=1e-8, atol=1e-10)
+        assert_allclose(g.L, precision, rtol=1e-8, atol=1e-8)
+        assert g.b == pytest.approx(b, rel=1e-8)
+
+
 def test_the_bound_is_the_mean_log_ratio_of_draws(rng):
     """Over draws of scores as well: the number itself, constants included."""
-    p = problem(3, rows=5, dims=3)
+    p = problem(3, rows=5, dims=3, located=True)
     posterior = p.model.update(p.following(p.posterior))
     n = 40_000
     draws = p.model.draws(posterior, n, rng)

@@ -208,8 +208,56 @@ def test_few_rows_of_noise_leave_the_noise_determined(n_rows):
     truth = -20.0 * (1.0 + np.log(2.0 * np.pi))
     assert fit.log_density(new).mean() > truth - 40.0
     assert fit.log_density().mean() < truth + 40.0
+    assert fit.check()["grade"]["Noise of the components"] == "ok"
     with pytest.warns(DesignWarning, match=f"n_components={n_rows - 1} fits {n_rows} rows exactly"):
-        bvb.BayesianPCA("~ .", rows, n_components=n_rows - 1)
+        exact = bvb.BayesianPCA("~ .", rows, n_components=n_rows - 1)
+    check = exact.fit(seed=1, restarts=1, draws=25).check().loc["Noise of the components"]
+    assert check["grade"] == "problem"
+    assert check["number"] > 0.9
+    assert "fit fewer components" in check["remedy"]
+
+
+def test_a_prior_centre_pulls_the_centre_and_is_in_the_units_of_the_data(iris, tmp_path):
+    priors = bvb.PcaPriors(centre_precision=1e6, m0={"petal_width": 3.0})
+    fit = bvb.BayesianPCA("~ .", iris, priors=priors).fit(seed=1, restarts=1, draws=50)
+    centre = fit.posterior["centre"].mean(("chain", "draw"))
+    assert_allclose(centre, [*iris.mean()[:3], 3.0], atol=0.01)
+    assert fit.model.prior_table()["location"]["centre", "petal_width"] == pytest.approx(3.0)
+    given = [*iris.mean()[:3], 3.0]
+    listed = bvb.BayesianPCA("~ .", iris, priors=bvb.PcaPriors(centre_precision=1e6, m0=given))
+    assert_allclose(listed.fit(seed=1, restarts=1, draws=50).elbo, fit.elbo, rtol=1e-9)
+    again = bvb.load(fit.save(tmp_path / "fit.nc"))
+    assert again.model.priors == priors
+    assert_allclose(again.log_density(), fit.log_density(), rtol=1e-12)
+
+
+def test_scores_of_the_prior_centre_identify_the_components(iris):
+    """The joint density of draws is that of the fit's order; no component is turned."""
+    priors = bvb.PcaPriors(centre_precision=50.0, s0=(0.5, -2.0, 1.0))
+    model = bvb.BayesianPCA("~ .", iris, priors=priors)
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    assert sorted(fit.core.prior.centre_scores) == [-2.0, 0.5, 1.0]
+    assert (np.diff(fit.components()["norm"]) < 0.0).all()
+    joint = model.log_joint(fit.draws, order=fit.order)
+    ratio = joint - fit.core.log_posterior(fit.q, fit.draws)
+    assert abs(ratio.mean() - fit.elbo) < 40.0  # scores are integrated out in the first alone
+    assert fit.covariance == "mean-field"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"m0": {"petal": 1.0}}, "m0 names 'petal', which is not among the variables"),
+        ({"m0": [1.0, 2.0]}, "m0 has 2 values, not one for each variable: 4"),
+        ({"m0": 1.0}, "m0 has 1 values, not one for each variable: 4"),
+        ({"s0": [1.0, 2.0]}, "s0 has 2 values, not one for each component: 3"),
+        ({"s0": float("nan")}, "s0=nan must be a finite number"),
+        ({"m0": {"petal_width": "a"}}, r"m0\['petal_width'\]='a' must be a finite number"),
+    ],
+)
+def test_a_prior_centre_that_cannot_be_is_refused(iris, options, message, unchecked):
+    with pytest.raises(PriorError, match=message):
+        bvb.BayesianPCA("~ .", iris, priors=bvb.PcaPriors(**options))
 
 
 @pytest.mark.heavy

@@ -148,6 +148,11 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
     rank: int
 
     @property
+    def without_response(self) -> str:  # type: ignore[override]
+        """Reason for the only prior without a corrected covariance."""
+        return "with s0 the prior relates centre and loadings, which the correction takes apart"
+
+    @property
     def n_components(self) -> int:
         """One: rows are not divided."""
         return 1
@@ -185,17 +190,20 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
             raise np.linalg.LinAlgError("rates of a gamma distribution must be positive")
         prior, rows = self.prior, stats.rows
         shape = prior.relevance_shape + 0.5 * len(rows.tx)
-        weight = np.append(shape / stats.relevance, prior.centre_precision)
+        weight = prior.precision(shape / stats.relevance)
+        prior_mean = prior.mean(len(rows.tx), self.n_scores)
         xx = unpack(rows.xx)
-        precision = xx + np.diag(weight)
-        mean = np.linalg.solve(precision, rows.tx[..., None])[..., 0]
+        precision = xx + weight
+        pull = rows.tx + prior_mean @ weight
+        mean = np.linalg.solve(precision, pull[..., None])[..., 0]
         fitted = (mean[:, None, :] @ xx @ mean[:, :, None]).sum()
         residual = rows.tt[0] - 2.0 * (mean * rows.tx).sum() + fitted
+        shift = mean - prior_mean
         loadings = Loadings.from_precision(
             mean,
             precision,
             prior.noise_shape + 0.5 * float(rows.count.sum()),
-            prior.noise_rate + 0.5 * float(residual + (mean**2 @ weight).sum()),
+            prior.noise_rate + 0.5 * float(residual + ((shift @ weight) * shift).sum()),
         )
         informed = None if (rows.count > 0.0).all() else rows.count > 0.0
         return PcaPosterior(loadings, shape, stats.relevance, informed)
@@ -221,8 +229,13 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
 
     def known_response(
         self, posterior: PcaPosterior, source: AbstractSource
-    ) -> Float[np.ndarray, "coordinates coordinates"]:
-        """Covariance of these with the scores integrated out."""
+    ) -> Float[np.ndarray, "coordinates coordinates"] | None:
+        """Covariance of these with the scores integrated out.
+
+        Not with scores of the prior centre, under which the prior relates centre and loadings.
+        """
+        if self.prior.centre_scores:
+            return None
         coordinates = self.response_coordinates(posterior)
         return coordinates.covariance(
             source, self.prior.centre_precision, posterior.expected_relevance
@@ -247,12 +260,23 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
         sd = 1.0 / np.sqrt(draws["precision"][:, None, None])
         return np.asarray(draws["loadings"] @ scores + draws["centre"][..., None] + sd * noise)
 
+    def noise_from_prior(self, posterior: PcaPosterior) -> float:
+        """Prior rate of the noise precision over that rate plus half the squared residuals.
+
+        The posterior rate has the pull of the prior on the loadings besides.
+        """
+        q = posterior.loadings
+        shift = q.mean - self.prior.mean(len(q.mean), self.n_scores)
+        pull = (shift @ self.prior.precision(posterior.expected_relevance)) * shift
+        return self.prior.noise_rate / (q.rate - 0.5 * float(pull.sum()))
+
     def kl(self, posterior: PcaPosterior) -> float:
         """Divergence of loadings and noise given the relevances, and of the relevances."""
         prior, shape, rate = self.prior, posterior.relevance_shape, posterior.relevance_rate
         log_relevance = float((digamma(shape) - np.log(rate)).sum())
         loadings = posterior.loadings.kl(
-            np.append(shape / rate, prior.centre_precision),
+            prior.mean(len(posterior.loadings.mean), self.n_scores),
+            prior.precision(shape / rate),
             log_relevance + float(np.log(prior.centre_precision)),
             prior.noise_shape,
             prior.noise_rate,
@@ -298,7 +322,12 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
     def relabelled_draws(
         self, draws: Draws, posterior: PcaPosterior, block: Block
     ) -> tuple[Draws, int]:
-        """Components of each draw in the order, and with the signs, of the posterior's loadings."""
+        """Components of each draw in the order, and with the signs, of the posterior's loadings.
+
+        Scores of the prior centre, ``s_0``, identify both.
+        """
+        if self.prior.centre_scores:
+            return draws, 0
         reference = posterior.loadings.mean[:, :-1]
         alike = np.swapaxes(draws["loadings"], 1, 2) @ reference
         order = np.stack([best_order(np.abs(one)) for one in np.swapaxes(alike, 1, 2)])

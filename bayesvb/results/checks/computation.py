@@ -19,7 +19,7 @@ from bayesvb.evaluation.unseen_optima import SAME, unseen_share
 from bayesvb.models.ensemble import thinned
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import PREDICTION_DISTANCE
-from bayesvb.results.capabilities import HasExactPosterior
+from bayesvb.results.capabilities import HasExactPosterior, HasScores
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.grading import GRADES, Grade
 from bayesvb.results.exact_draws import is_exact, regimes
@@ -44,6 +44,7 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
             *_linear_response(fit),
             *_chains(fit),
             *_regimes(fit),
+            *_noise(fit),
             *_restarts(fit),
             *_rivals(fit),
         ]
@@ -155,6 +156,20 @@ def _regimes(fit: AbstractFit) -> list[Check]:
                 threshold=f"note: above {LIMITS.exact_r_hat if chains else LIMITS.exact_khat:g}, "
                 f"or fewer than {LIMITS.exact_draws:g} effective draws",
                 remedy=sampled if chains else remedy, section="computation", weighs=False)
+    ]  # fmt: skip
+
+
+def _noise(fit: AbstractFit) -> list[Check]:
+    """Whether rows determine the noise that the components leave over."""
+    if not isinstance(fit.model, HasScores) or fit.is_sampled:
+        return []
+    share, limits = fit.model.noise_from_prior(fit), GRADES["Noise of the components"]
+    return [
+        decided("Noise of the components", "computation", limits.grade(share), share,
+                "share of the noise that is the prior's", threshold=limits.description,
+                remedy="The components fit the rows exactly, so that densities of new rows depend "
+                "on the prior alone: fit fewer components, or give priors.noise_rate a meaning.",
+                section="scores")
     ]  # fmt: skip
 
 
