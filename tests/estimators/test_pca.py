@@ -213,7 +213,7 @@ def test_few_rows_of_noise_leave_the_noise_determined(n_rows):
         exact = bvb.BayesianPCA("~ .", rows, n_components=n_rows - 1)
     check = exact.fit(seed=1, restarts=1, draws=25).check().loc["Noise of the components"]
     assert check["grade"] == "problem"
-    assert check["number"] > 0.9
+    assert check["number"] > 0.3
     assert "fit fewer components" in check["remedy"]
 
 
