@@ -12,8 +12,8 @@ from scipy.special import betainc, betaln, expit, gammaln, pdtr
 from bayesvb.numerics.special import softplus
 
 __all__ = [
-    "LARGEST", "AbstractCountLaw", "BinomialLaw", "NegativeBinomialLaw", "PoissonLaw", "log_choose",
-    "log_rising", "rate_at",
+    "LARGEST", "AbstractCountLaw", "BinomialLaw", "NegativeBinomialLaw", "PoissonLaw",
+    "ZeroInflatedLaw", "log_choose", "log_rising", "rate_at",
 ]  # fmt: skip
 
 Numbers = Float[np.ndarray, "..."]
@@ -189,6 +189,53 @@ class NegativeBinomialLaw(AbstractCountLaw):
         rho = np.exp(self.log_dispersion)
         shape = np.broadcast_shapes(np.shape(rho), np.shape(self.log_mean))
         return _poisson(self.mean * rng.gamma(np.broadcast_to(rho, shape)) / rho, rng)
+
+
+@dataclass(frozen=True)
+class ZeroInflatedLaw(AbstractCountLaw):
+    """Counts that are zero with a probability besides: structural zeros.
+
+    Attributes
+    ----------
+    counts : AbstractCountLaw
+    zero : ndarray
+        Probability of a structural zero.
+    """
+
+    counts: AbstractCountLaw
+    zero: Numbers
+
+    @property
+    def mean(self) -> Numbers:
+        """``(1 - pi) mu``."""
+        return np.asarray((1.0 - self.zero) * self.counts.mean)
+
+    @property
+    def variance(self) -> Numbers:
+        """``(1 - pi) (v + pi mu^2)``, ``mu`` and ``v`` mean and variance of the counts."""
+        spread = self.counts.variance + self.zero * self.counts.mean**2
+        return np.asarray((1.0 - self.zero) * spread)
+
+    @property
+    def largest(self) -> Numbers:
+        """Largest possible counts."""
+        return self.counts.largest
+
+    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+        """``log(pi 1[y = 0] + (1 - pi) p(y))``."""
+        with np.errstate(divide="ignore"):  # the share of either may round to zero
+            zero, counted = np.log(self.zero), np.log1p(-self.zero)
+        own = counted + self.counts.log_mass_of_counts(y)
+        return np.where(y == 0.0, np.logaddexp(zero, own), own)
+
+    def cdf_of_counts(self, y: Numbers) -> Numbers:
+        """``pi + (1 - pi) F(y)``."""
+        return np.asarray(self.zero + (1.0 - self.zero) * self.counts.cdf_of_counts(y))
+
+    def draw(self, rng: np.random.Generator) -> Numbers:
+        """Counts, some replaced by zeros."""
+        drawn = self.counts.draw(rng)
+        return np.where(rng.random(drawn.shape) < self.zero, 0.0, drawn)
 
 
 def log_choose(trials: Numbers, y: Numbers) -> Numbers:

@@ -14,7 +14,7 @@ from bayesvb.argument_checks import check_choice, check_count, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
-from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.response_columns import INTERVAL
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
@@ -262,8 +262,8 @@ class DensityRegression(AbstractGatedMixture):
             return None
         of_gate = GATES[self.gate].learns_scales and self.n_components > 1
         experts, rows = self.experts, self.scales.rows
-        has_sigma = bool(further_terms(self.design).get(SIGMA))
-        learns = {MEAN: experts.learns_scales, SIGMA: has_sigma, GATING: of_gate}
+        further = {part: bool(terms) for part, terms in further_terms(self.design).items()}
+        learns = {MEAN: experts.learns_scales, **further, GATING: of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
         found = LearnedScales(self.design, self.priors, parts, self.n_components, rows, experts)
         return found if found.term_blocks else None

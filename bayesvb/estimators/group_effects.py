@@ -198,6 +198,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
         n_terms=len(design.terms[MEAN]),
         coefficient_sd=float(priors.coefficient_sd),
         sigma_sd=float(priors.sigma_sd),
+        zero_sd=float(priors.zero_sd),
         in_noise=priors.coefficient_units == "noise",
         noise_shape=float(priors.noise_shape),
         noise_rate=float(priors.noise_rate),

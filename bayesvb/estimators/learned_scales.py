@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.estimators.group_effects import (
     MOST_COLUMNS,
@@ -23,6 +23,7 @@ from bayesvb.experts.regression import (
     RegressionUnits,
     coefficients_parameter,
 )
+from bayesvb.experts.spread import SPREAD
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
@@ -90,14 +91,23 @@ OF_GATE = ParameterText(
 )
 
 
-OF_SIGMA = ParameterText(
-    symbol="s_δ",
-    meaning="standard deviation of the coefficients of a smooth of the log standard deviation, per "
-    "standard deviation of its columns",
-    heading="Scales of the smooths of sigma",
-    caption="Scale of each smooth of sigma: standard deviation of its coefficients",
-)
-
+OF_FURTHER = {
+    SIGMA: ParameterText(
+        symbol="s_δ",
+        meaning="standard deviation of the coefficients of a smooth of the log standard deviation, "
+        "per standard deviation of its columns",
+        heading="Scales of the smooths of sigma",
+        caption="Scale of each smooth of sigma: standard deviation of its coefficients",
+    ),
+    ZERO: ParameterText(
+        symbol="s_ζ",
+        meaning="standard deviation of the coefficients of a smooth of the log odds of a "
+        "structural zero, per standard deviation of its columns",
+        heading="Scales of the smooths of zero",
+        caption="Scale of each smooth of zero: standard deviation of its coefficients",
+    ),
+}
+"""Scales of the parts that experts read besides the mean."""
 
 @dataclass(frozen=True, eq=False)
 class LearnedScales:
@@ -109,7 +119,7 @@ class LearnedScales:
         Terms of the parts, and names of the responses.
     priors : Priors
     parts : tuple of str
-        Parts that learn scales, of ``"mean"``, ``"sigma"`` and ``"gating"``.
+        Parts that learn scales: that of the means, a further one of the experts, that of the gate.
     n_components : int
     n_rows : float
         Rows of the data by case weight: they bound the scale of common coefficients.
@@ -131,16 +141,17 @@ class LearnedScales:
         if self.n_components == 1 and self.priors.scales == "between":
             # One coefficient would have to estimate its own scale, and would be shrunk by it.
             found[MEAN] = _penalised(found.get(MEAN, ()))
-        if SIGMA in found:
+        if self._further in found:
             # Of one coefficient of a log sd that is small there is little to learn a scale from.
-            found[SIGMA] = _penalised(found[SIGMA])
+            found[self._further] = _penalised(found[self._further])
         return {part: blocks for part, blocks in found.items() if blocks}
 
     def varying(self, part: str) -> str:
         """What the coefficients differ over whose standard deviation is the scale of a term."""
         blocks = self.term_blocks.get(part, ())
         kinds = dict.fromkeys(VARYING[one.kind] for one in blocks if one.kind in VARYING)
-        names = [*(["over components"] if self.n_components > 1 else []), *kinds]
+        several = self.n_components > 1 and not PARTS[part].is_common
+        names = [*(["over components"] if several else []), *kinds]
         return " and ".join(names) or "around zero"  # of a lone coefficient, if all are learned
 
     def headings(self) -> dict[str, str]:
@@ -166,30 +177,47 @@ class LearnedScales:
             own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
             counts = coefficients_per_term(self.design, GATING)
         gate = self._scales(GATING, own, n_logits, counts)
-        n_sigma = len(self.term_blocks.get(SIGMA, ()))
-        sizes = [len(experts.start) - n_sigma, n_sigma, len(gate.start)]
-        rate = np.repeat([self._rate(part) for part in (MEAN, SIGMA, GATING)], sizes)
+        n_further, further = len(self.term_blocks.get(self._further, ())), self._further or MEAN
+        sizes = [len(experts.start) - n_further, n_further, len(gate.start)]
+        rate = np.repeat([self._rate(part) for part in (MEAN, further, GATING)], sizes)
         prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
         parts = (mixture.experts, mixture.gate, experts, gate, prior)
-        return ScaledMixture(*parts, common, self._half_t if common else (), self._n_sigma)
+        half_t = self._half_t if common else ()
+        name = ZERO if self._further == ZERO else SPREAD
+        return ScaledMixture(*parts, common, half_t, self._n_further, name)
 
     @property
-    def _n_sigma(self) -> int:
-        """Coefficients of the log standard deviation of a component."""
-        return len(further_terms(self.design).get(SIGMA, ()))
+    def _further(self) -> str:
+        """Part that the experts read besides the mean; empty if there is none."""
+        return next(iter(further_terms(self.design)), "")
+
+    @property
+    def _n_further(self) -> int:
+        """Coefficients of this part in one vector."""
+        return len(further_terms(self.design).get(self._further, ()))
+
+    @property
+    def _fixed_further(self) -> Float[np.ndarray, " terms"]:
+        """Prior precisions of these coefficients where they are fixed."""
+        sd = float(getattr(self.priors, PARTS[self._further].coefficient_sd))
+        return np.full(self._n_further, sd**-2.0)
 
     def _of_all_terms(self, n_components: int, common: CommonColumns | None) -> TermScales:
-        """Scales of the terms of the mean, then of those of sigma."""
+        """Scales of the terms of the mean, then of those of the experts' further part."""
         mean = self._of_mean(n_components, common)
-        if not self._n_sigma:
+        if not self._n_further:
             return mean
-        columns = [self._without_level(b.columns) for b in self.term_blocks.get(SIGMA, ())]
-        fixed = np.full(self._n_sigma, self.priors.sigma_sd**-2.0)
-        return mean.followed_by(TermScales.of(columns, fixed, n_components))
+        part, blocks = PARTS[self._further], self.term_blocks.get(self._further, ())
+        columns = [self._without_level(b.columns) for b in blocks]
+        # A vector that components have in common counts once, and not for each of them.
+        sizes = np.full(self._n_further, 1.0 / n_components if part.is_common else 1.0)
+        return mean.followed_by(TermScales.of(columns, self._fixed_further, n_components, sizes))
 
     def _without_level(self, columns: Sequence[int]) -> list[int]:
-        """Numbers of columns of sigma once its intercept is left out."""
-        level = self.design.terms[SIGMA].index(INTERCEPT)
+        """Numbers of columns of the further part once a level of its own is left out."""
+        if not PARTS[self._further].has_level:
+            return list(columns)
+        level = self.design.terms[self._further].index(INTERCEPT)
         return [column - (column > level) for column in columns]
 
     @property
@@ -280,14 +308,14 @@ class LearnedScales:
             MEAN: np.full(n_terms, self.priors.coefficient_sd**-2.0),
             GATING: np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
         }
-        if self._n_sigma:
-            fixed[SIGMA] = np.full(self._n_sigma, self.priors.sigma_sd**-2.0)
+        if self._n_further:
+            fixed[self._further] = self._fixed_further
         for part, blocks in self.term_blocks.items():
             columns = [column for block in blocks for column in block.columns]
-            columns = self._without_level(columns) if part == SIGMA else columns
+            columns = self._without_level(columns) if part == self._further else columns
             fixed[part][columns] = self.typical(part) ** -2.0
-        if {MEAN, SIGMA} & self.term_blocks.keys():
-            own = np.concatenate([fixed[MEAN], fixed.get(SIGMA, np.empty(0))])
+        if {MEAN, self._further} & self.term_blocks.keys():
+            own = np.concatenate([fixed[MEAN], fixed.get(self._further, np.empty(0))])
             experts = experts.with_coefficient_precision(own)
         border, effects = np.split(fixed[GATING], [len(gate.intercept)])
         coefficients = gate.coefficients.with_precision(border)
@@ -353,10 +381,11 @@ class LearnedScales:
         own = ("between", OF_DIFFERENCES, BETWEEN) if coupled else (
             MEAN, self._of_experts, PARTS[MEAN].scale
         )  # fmt: skip
+        further = self._further or SIGMA
         kinds = (
             (*own, of_mean),
             ("common", OF_COMMON_SCALES, COMMON_SCALE, penalised),
-            (SIGMA, OF_SIGMA, PARTS[SIGMA].scale, blocks.get(SIGMA, ())),
+            (further, OF_FURTHER[further], PARTS[further].scale, blocks.get(further, ())),
             (GATING, OF_GATE, PARTS[GATING].scale, blocks.get(GATING, ())),
         )
         found = self._common(core, draws, units) if coupled and SCALE_DRAWS[0] in draws else []

@@ -115,6 +115,10 @@ class Priors:
         deviation per standard deviation of a column. One is a factor of 2.7 in the spread.
     sigma_scale_rate : float
         The same rate for smooth terms of the part ``sigma``, whose scales are learned.
+    zero_sd : float
+        Prior standard deviation of a coefficient of the part ``zero``: of the log odds of a
+        structural zero per standard deviation of a column. Smooth terms learn their scale, with
+        ``gating_scale_rate``.
 
     Raises
     ------
@@ -150,6 +154,7 @@ class Priors:
     gating_scale_rate: float = 0.05
     sigma_sd: float = 1.0
     sigma_scale_rate: float = 0.05
+    zero_sd: float = 2.5
 
     def __post_init__(self) -> None:
         for name, known in (("coefficient_units", COEFFICIENT_UNITS), ("scales", SCALES)):

@@ -27,6 +27,7 @@ from bayesvb.experts.regression import AnyExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
 from bayesvb.experts.student_interval import IntervalStudentExperts
 from bayesvb.experts.weibull import WeibullExperts
+from bayesvb.experts.zero_inflated import with_zeros
 
 GAUSSIAN_EXPERTS: dict[str, Any] = {
     "full": FullGaussianExperts,
@@ -84,13 +85,23 @@ def _check_interval(prior: RegressionPrior) -> None:
         )
 
 
+def poisson(prior: RegressionPrior) -> AnyExperts:
+    """Poisson experts, with structural zeros if the formula has them."""
+    return with_zeros(PoissonExperts.from_prior(prior), prior)
+
+
+def negbinomial(prior: RegressionPrior) -> AnyExperts:
+    """Negative binomial experts, with structural zeros if the formula has them."""
+    return with_zeros(NegativeBinomialExperts.from_prior(prior), prior)
+
+
 EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "gaussian": gaussian,
     "student": student,
     "bernoulli": BernoulliExperts.from_prior,
     "binomial": BinomialExperts.from_prior,
-    "poisson": PoissonExperts.from_prior,
-    "negbinomial": NegativeBinomialExperts.from_prior,
+    "poisson": poisson,
+    "negbinomial": negbinomial,
     "gamma": GammaExperts.from_prior,
     "weibull": WeibullExperts.from_prior,
     "ordinal": OrdinalExperts.from_prior,

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN, ZERO
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.count_laws import NegativeBinomialLaw, log_rising
 from bayesvb.distributions.count_mixture import DrawnCountMixture
@@ -55,6 +56,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
     reads_dispersion = True
 
     words = "negative binomial regression"
+    parts = (MEAN, ZERO)
     formula = "negbinomial"
     response = Response(kind="count", support=(0.0, np.inf), link="log")
     link_text = PoissonExperts.link_text

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN, ZERO
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.count_laws import PoissonLaw, rate_at
 from bayesvb.distributions.count_mixture import DrawnCountMixture
@@ -33,6 +34,7 @@ class PoissonExperts(AbstractPredictorExperts):
     """
 
     words = "Poisson regression"
+    parts = (MEAN, ZERO)
     formula = "poisson"
     response = Response(kind="count", support=(0.0, np.inf), link="log")
     link_text = ParameterText(

@@ -57,6 +57,8 @@ class RegressionPrior:
         Largest level of an ordered response; 0 of others.
     sigma_sd : float
         Prior standard deviation of a coefficient of the log standard deviation of the noise.
+    zero_sd : float
+        Prior standard deviation of a coefficient of the log odds of a structural zero.
     """
 
     n_responses: int
@@ -74,6 +76,7 @@ class RegressionPrior:
     response_columns: tuple[str, ...] = ()
     n_levels: int = 0
     sigma_sd: float = 1.0
+    zero_sd: float = 2.5
 
     @property
     def operator(self) -> AbstractPrecision:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
+from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_text
 from bayesvb.formula.limits import LIMITS
@@ -41,7 +41,8 @@ class Formula:
     read : mapping of str to Part
         The parts by name, after the response if there is one.
     gating_given : bool
-        False if no gating was written: it has the terms of the mean, or is constant beside sigma.
+        False if no gating was written: it has the terms of the mean, or is constant
+        beside sigma or zero.
     """
 
     text: str
@@ -106,7 +107,8 @@ def parse_formula(
     ----------
     text : str
         `response ~ terms | terms`, or `~ terms` if one-sided. A part after the first may be
-        named: `gating(terms)`. With `sigma(terms)` and no gating the weights are constant.
+        named: `gating(terms)`. With `sigma(terms)` or `zero(terms)` and no gating the weights are
+        constant.
     parts : tuple of str
         Names of the parts, keys of ``PARTS``. The first two may be written without their name.
     one_sided : bool
@@ -150,8 +152,9 @@ def parse_formula(
             found[OFFSET] = read_offset(known)
         found[name] = read_part(body, intercept=not one_sided)
     defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in found}
-    # Beside a spread that covariates change, weights that they change too are rarely meant.
-    constant = read_part(read_section("1", 0, 1)) if SIGMA in found else None
+    # Beside a spread or zeros that covariates change, weights that they change are rarely meant.
+    further = any(name in found for name, part in PARTS.items() if part.coefficient_sd)
+    constant = read_part(read_section("1", 0, 1)) if further else None
     copied = {name: constant or found[first] for name, first in defaults.items() if first}
     found |= copied
     ordered = {name: found[name] for name in (RESPONSE, *names, OFFSET) if name in found}

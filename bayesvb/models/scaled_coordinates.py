@@ -24,8 +24,8 @@ SCALE_DRAWS = (
     "gate_term_precision",
 )
 """Names of draws of the precisions: of the experts' coefficients, or of their differences between
-components; of coefficients that components share; of the coefficients of the experts' log standard
-deviation; of the gate's coefficients."""
+components; of coefficients that components share; of the coefficients of a further part of the
+experts, ``sigma`` or ``zero``; of the gate's coefficients."""
 
 
 @dataclass(frozen=True)

@@ -98,8 +98,11 @@ class ScaledMixture(Mixture):
     half_t : tuple of (int, HalfTScale)
         Blocks whose standard deviation has a half-t prior, by position, instead of ``prior``.
     n_spread : int
-        Entries at the end of ``of_experts`` that are coefficients of the experts' log standard
-        deviation. Blocks of these come after all others of the experts.
+        Entries at the end of ``of_experts`` that are coefficients of a further part of the experts:
+        of their log standard deviation, or of structural zeros. Blocks of these come after all
+        others of the experts.
+    further_draws : str
+        Name of the draws of these coefficients.
 
     References
     ----------
@@ -114,6 +117,7 @@ class ScaledMixture(Mixture):
     common: CommonColumns | None = None
     half_t: tuple[tuple[int, HalfTScale], ...] = ()
     n_spread: int = 0
+    further_draws: str = SPREAD
 
     @cached_property
     def _n_lines(self) -> int:
@@ -476,7 +480,7 @@ class ScaledMixture(Mixture):
                 continue
             sd = 1.0 / np.sqrt(scales @ part.membership + (part.fixed > 0.0))
             if part is self.of_experts and self.n_spread:
-                draws[SPREAD] = draws[SPREAD] * sd[:, None, self._n_lines :]
+                draws[self.further_draws] = draws[self.further_draws] * sd[:, None, self._n_lines :]
                 sd = sd[:, : self._n_lines]
             if draws[name].shape[-1] > sd.shape[1]:  # they hold effects of groups
                 sd = np.repeat(sd, part.sizes[: sd.shape[1]].astype(int), axis=1)
@@ -579,7 +583,7 @@ class ScaledMixture(Mixture):
         """The same of the coefficients of the spread, whose blocks come last."""
         membership = self.of_experts.membership[self._of_spread, self._n_lines :]
         own = scales[:, -len(membership) :]
-        squares = (draws[SPREAD] ** 2).sum(axis=1) @ membership.T
+        squares = (draws[self.further_draws] ** 2).sum(axis=1) @ membership.T
         counts = self.of_experts.counts[self._of_spread]
         change = counts * namespace(scales).log(own) - (own - 1.0) * squares
         return 0.5 * change.sum(axis=1)  # type: ignore[no-any-return]

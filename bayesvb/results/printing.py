@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
-from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, SIGMA
+from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, PARTS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
@@ -85,8 +85,9 @@ def gate_note(model: AbstractPublicModel) -> str:
         return ""
     if given:
         return "one component: the gate is not used"
-    if SIGMA in model.formula.parts:
-        return "no gating part beside sigma: constant weights"
+    further = [name for name in model.formula.parts if PARTS[name].coefficient_sd]
+    if further:
+        return f"no gating part beside {further[0]}: constant weights"
     return "no gating part: same terms as the mean"
 
 

@@ -9,13 +9,15 @@ from bayesvb.data.parts.base import Part
 from bayesvb.data.parts.gating import GATING, GATING_PART
 from bayesvb.data.parts.mean import MEAN, MEAN_PART
 from bayesvb.data.parts.sigma import LOG_SIGMA, SIGMA, SIGMA_PART
+from bayesvb.data.parts.zero import ZERO, ZERO_PART
 
-__all__ = ["GATING", "LABELS", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "Part"]
+__all__ = ["GATING", "LABELS", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "ZERO", "Part"]
 
 PARTS: dict[str, Part] = {
     MEAN: MEAN_PART,
     GATING: GATING_PART,
     SIGMA: SIGMA_PART,
+    ZERO: ZERO_PART,
 }
 """Parts by name. An unnamed first part of a formula is the first of these, and so on."""
 

@@ -24,11 +24,16 @@ class Part:
         Whether a gate reads it, hence only models with two components or more; else the experts do.
     coefficients : str
         Name of the drawn coefficients of its terms, in the units of the data.
+    coefficient_sd : str
+        Field of the priors with the standard deviation of these coefficients, of a part that the
+        experts read besides the mean.
     table : str
         Name in tables of coefficients and priors where ``name`` is that of another parameter.
     has_level : bool
         Whether its level is a parameter of its own. Blocks then hold its columns without the
         intercept, which centres them.
+    is_common : bool
+        Whether components have its coefficients in common.
     scale : str
         Title in tables of the learned prior scales of its terms; empty if scales are fixed.
     scale_meaning : str
@@ -43,8 +48,10 @@ class Part:
     default: str | None = None
     of_weights: bool = False
     coefficients: str
+    coefficient_sd: str = ""
     table: str = ""
     has_level: bool = False
+    is_common: bool = False
     scale: str = ""
     scale_meaning: str = ""
     scale_rate: str = ""

@@ -15,6 +15,7 @@ SIGMA_PART = Part(
     name=SIGMA,
     synonyms=("scale", "sd", "dispersion", "disp", "spread", "noise"),
     coefficients="beta_sigma",
+    coefficient_sd="sigma_sd",
     table=LOG_SIGMA,
     has_level=True,
     scale="sigma scale",

@@ -1,0 +1,20 @@
+"""Zero part: the terms on which the probability of a structural zero depends."""
+
+from __future__ import annotations
+
+from bayesvb.data.parts.base import Part
+
+__all__ = ["ZERO", "ZERO_PART"]
+
+ZERO = "zero"
+
+ZERO_PART = Part(
+    name=ZERO,
+    synonyms=("zi", "hu", "inflation", "zeros", "zeroinfl", "hurdle"),
+    coefficients="beta_zero",
+    coefficient_sd="zero_sd",
+    is_common=True,
+    scale="zero scale",
+    scale_meaning="sd of a smooth's log odds {varying}, per sd of its columns",
+    scale_rate="gating_scale_rate",
+)
