@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from bayesvb.data.parts import GATING, LOG_SIGMA, MEAN, PARTS, SIGMA
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 
 from .cells.numerals import powers_written_out
 from .sections.model import tried
@@ -19,6 +19,12 @@ components, and of coefficients that the components have in common."""
 
 NOISE = "sigma"
 """Part of the noise, which families without a scale do not have."""
+
+FURTHER = {
+    SIGMA: "the log standard deviation",
+    ZERO: "the log odds of a structural zero",
+}
+"""Parts that experts read besides the mean, and what is linear in their coefficients."""
 
 LEARNED = "learned"
 """What the table says of coefficients whose scale is learned."""
@@ -43,7 +49,7 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     clauses = _of_coefficients(fit, priors)
     if _rows(fit, NOISE):
         clauses.append(_noise(priors, several=fit.core.n_components > 1))
-    clauses += _of_spread(fit, priors)
+    clauses += [clause for part in FURTHER for clause in _of_further(fit, priors, part)]
     if "nu" in fit.named.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
     elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
@@ -62,18 +68,17 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     return [*clauses, f"gate intercepts N(0, {priors.gating_intercept_sd:g}²)"]
 
 
-def _of_spread(fit: AbstractFit, priors: Any) -> list[str]:
-    """Prior of the coefficients of the log standard deviation, where there are some."""
-    rows = _rows(fit, LOG_SIGMA)
-    if not rows:
-        return []
-    clauses = []
+def _of_further(fit: AbstractFit, priors: Any, name: str) -> list[str]:
+    """Prior of the coefficients of a part that experts read besides the mean, where there are."""
+    part, clauses = PARTS[name], []
+    rows = _rows(fit, part.label)
     if any(LEARNED not in prior for prior in rows.values()):
-        clauses.append(f"coefficients of the log standard deviation N(0, {priors.sigma_sd:g}²)")
+        sd = getattr(priors, part.coefficient_sd)
+        clauses.append(f"coefficients of {FURTHER[name]} N(0, {sd:g}²)")
     if any(LEARNED in prior for prior in rows.values()):
         clauses.append(
-            "coefficients of smooths of the log standard deviation N(0, s²) with a standard "
-            f"deviation s learned per term, {_scales(fit, PARTS[SIGMA].scale)}"
+            f"coefficients of smooths of {FURTHER[name]} N(0, s²) with a standard "
+            f"deviation s learned per term, {_scales(fit, part.scale)}"
         )
     return clauses
 

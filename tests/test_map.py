@@ -33,6 +33,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/distributions/negbinomial_mixture.py": ("distributions/test_count_mixture.py",),
     "bayesvb/distributions/gamma_mixture.py": ("distributions/test_predictor_mixture.py",),
     "bayesvb/distributions/poisson_mixture.py": ("distributions/test_count_mixture.py",),
+    "bayesvb/distributions/zero_inflated_mixture.py": ("experts/test_zero_inflated.py",),
     "bayesvb/estimators/trials.py": ("experts/test_binomial.py",),
     "bayesvb/data/parts/base.py": (
         "test_parts.py",
@@ -179,6 +180,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/evaluation/psis.py": ("evaluation/test_information_criteria.py",),
     "bayesvb/evaluation/stacking_weights.py": ("results/test_stacking.py",),
     "bayesvb/data/parts/sigma.py": ("experts/test_spread.py",),
+    "bayesvb/data/parts/zero.py": ("experts/test_zero_inflated.py",),
     "bayesvb/distributions/weibull_mixture.py": ("experts/test_weibull.py",),
     "bayesvb/experts/positive.py": ("experts/test_gamma.py", "experts/test_weibull.py"),
     "bayesvb/experts/dispersed_predictor.py": (

@@ -109,6 +109,7 @@ OF_FURTHER = {
 }
 """Scales of the parts that experts read besides the mean."""
 
+
 @dataclass(frozen=True, eq=False)
 class LearnedScales:
     """The terms whose scales a density regression learns.

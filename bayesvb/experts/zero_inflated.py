@@ -417,9 +417,7 @@ def _derivatives(
     counted, t = 1.0 - local.structural, local.logit
     square = np.broadcast_to(local.curvature, shape)
     mean = local.structural - local.share + local.curvature * t
-    slopes = np.concatenate(
-        [own.slopes * counted[:, None], square[:, None], mean[:, None]], axis=1
-    )
+    slopes = np.concatenate([own.slopes * counted[:, None], square[:, None], mean[:, None]], axis=1)
     ones = np.ones((shape[0], 1, shape[1]))
     gap = np.concatenate([own.slopes, 0.0 * ones, -ones], axis=1)
     mixed = responsibilities * local.structural * counted

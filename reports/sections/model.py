@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayesvb.data.parts import GATING, MEAN, SIGMA
+from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
 from bayesvb.results.exact_draws import IntegratesScales
 from bayesvb.results.printing import formula_text, gate_note
 from bayesvb.results.summary import smooth_dof
@@ -61,7 +61,8 @@ def _gate(fit: AbstractFit) -> Summary:
 def _scales(fit: AbstractFit) -> Summary | None:
     """Parts whose coefficients have learned scales; None if there are none."""
     named, priors = fit.named, fit.model.priors
-    parts = [part for part in (MEAN, "between", SIGMA, GATING) if f"scale_{part}" in named.parts]
+    known = (MEAN, "between", SIGMA, ZERO, GATING)
+    parts = [part for part in known if f"scale_{part}" in named.parts]
     if not parts:
         return None
     return {
