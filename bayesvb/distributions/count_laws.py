@@ -226,7 +226,7 @@ class ZeroInflatedLaw(AbstractCountLaw):
         with np.errstate(divide="ignore"):  # the share of either may round to zero
             zero, counted = np.log(self.zero), np.log1p(-self.zero)
         own = counted + self.counts.log_mass_of_counts(y)
-        return np.where(y == 0.0, np.logaddexp(zero, own), own)
+        return np.asarray(np.where(y == 0.0, np.logaddexp(zero, own), own))
 
     def cdf_of_counts(self, y: Numbers) -> Numbers:
         """``pi + (1 - pi) F(y)``."""

@@ -94,7 +94,9 @@ class DensityRegression(AbstractGatedMixture):
         second part the weights have the terms of the experts. ``offset(z)`` in the first part is
         a known summand of the response, or of the linear predictor of a discrete response.
         ``"y ~ x1 | sigma(x1)"``: terms of the log standard deviation of Gaussian and Student
-        components; the weights are then constant unless ``gating(...)`` is written.
+        components; ``"y ~ x1 | zero(x1)"``: terms of the log odds of a structural zero of Poisson
+        and negative binomial counts. The weights are then constant unless ``gating(...)`` is
+        written.
     data : table
         pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a
         Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
@@ -352,9 +354,11 @@ class DensityRegression(AbstractGatedMixture):
         ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax
         gate as log odds against component 1), levels of groups in both those where the covariates
         of their slopes are zero; ``sigma`` the noise standard deviations, ``share`` the weights
-        averaged over (evenly thinned) rows; ``scale_mean``, ``scale_sigma`` and ``scale_gating``
-        the learned standard deviations of the coefficients of a term, on the standardised scale.
-        ``beta_sigma`` are the coefficients of the log standard deviation in the part ``sigma``.
+        averaged over (evenly thinned) rows; ``scale_mean``, ``scale_sigma``, ``scale_zero`` and
+        ``scale_gating`` the learned standard deviations of the coefficients of a term, on the
+        standardised scale.
+        ``beta_sigma`` are the coefficients of the log standard deviation in the part ``sigma``,
+        ``beta_zero`` those of the log odds of a structural zero in the part ``zero``.
         Where coefficients scatter around common ones, these are ``beta_common``, and the standard
         deviations ``scale_between`` and, of penalised terms, ``scale_common``. Effects of at most
         500 groups that have no columns are ``beta_groups``.

@@ -33,6 +33,8 @@ from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, con
 
 __all__ = ["ZeroInflatedExperts", "ZeroPosterior", "ZeroStats", "with_zeros"]
 
+OneLogit = Float[np.ndarray, "1 rows"]
+
 FIRST_STRUCTURAL = 0.5
 """Share of the zeros that are structural where runs start."""
 
@@ -80,12 +82,12 @@ class ZeroLocalPosterior(AbstractLocalPosterior):
     expected_log_density: Rows
     counts: Any
     structural: Rows
-    logit: Rows
-    share: Rows
-    curvature: Rows
+    logit: OneLogit
+    share: OneLogit
+    curvature: OneLogit
     design: AbstractDesign
 
-    def _weights(self, responsibilities: Rows) -> tuple[Rows, Rows]:
+    def _weights(self, responsibilities: Rows) -> tuple[OneLogit, OneLogit]:
         """Weights of ``z z'`` and of ``z``: of a logistic regression on expected zeros."""
         total = responsibilities.sum(axis=0, keepdims=True)
         expected = (responsibilities * self.structural).sum(axis=0, keepdims=True)
@@ -293,7 +295,7 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
         self, posterior: ZeroPosterior, weights: Rows, block: Block, response: int
     ) -> ZeroInflatedMixture:
         """Mixture of the counts with the expected probability of a structural zero, exact."""
-        counts = self.counts.predictive(posterior.counts, weights, block, response)
+        counts: Any = self.counts.predictive(posterior.counts, weights, block, response)
         moments = logit_moments(posterior.zero, self.design(block))
         share = softplus_moments(*moments, 1)[1]
         return ZeroInflatedMixture(counts, np.broadcast_to(share, counts.weights.shape))
@@ -406,7 +408,7 @@ def _is_zero(block: Block) -> Bool[np.ndarray, " rows"]:
 
 
 def _derivatives(
-    local: ZeroLocalPosterior, own: PartDerivatives, responsibilities: Rows, higher: list[Rows]
+    local: ZeroLocalPosterior, own: PartDerivatives, responsibilities: Rows, higher: list[OneLogit]
 ) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
     """``slopes`` and ``bends`` of ``PartDerivatives``, those in ``-E v^2 / 2`` and ``E v`` last.
 
