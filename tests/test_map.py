@@ -28,6 +28,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
     "bayesvb/data/former_columns.py": ("test_former_names.py",),
     "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),
+    "bayesvb/data/ordered_levels.py": ("experts/test_ordinal.py",),
+    "bayesvb/distributions/level_predictions.py": ("experts/test_ordinal.py",),
     "bayesvb/distributions/binomial_mixture.py": ("distributions/test_count_mixture.py",),
     "bayesvb/distributions/count_laws.py": ("distributions/test_count_mixture.py",),
     "bayesvb/distributions/negbinomial_mixture.py": ("distributions/test_count_mixture.py",),

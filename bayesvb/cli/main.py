@@ -24,6 +24,7 @@ from bayesvb.cli.options import (
     model_options,
     numbers,
     run_options,
+    values,
     whole_numbers,
 )
 from bayesvb.cli.tables import check_outputs, read_table, with_units, write_csv
@@ -219,7 +220,7 @@ def _fitted(
 @click.option("--kind", type=click.Choice(EVERY_KIND),
               help="What is predicted.  [default: mean; of classes probability]")  # fmt: skip
 @click.option("--q", callback=numbers, help="Probabilities of the quantiles: 0.05,0.5,0.95")
-@click.option("--at", callback=numbers, help="Values of the response, for cdf and density.")
+@click.option("--at", callback=values, help="Values of the response, for cdf and density.")
 @click.option("--prob", type=float, help="Probability of the interval.")
 @click.option("--response", help="Which variable, if there are several.")
 @click.option("--n", type=int, help="Number of draws.")
@@ -240,7 +241,7 @@ def predict(
     *,
     kind: str | None,
     q: list[float] | None,
-    at: list[float] | None,
+    at: list[float] | list[str] | None,
     prob: float | None,
     response: str | None,
     n: int | None,

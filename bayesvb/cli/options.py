@@ -25,6 +25,28 @@ from bayesvb.results.back_transformation import INVERSE
 if TYPE_CHECKING:
     import pandas as pd
 
+
+def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:
+    """Numbers with commas between them."""
+    try:
+        return None if value is None else [float(word) for word in value.split(",")]
+    except ValueError:
+        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0.05,0.5") from None
+
+
+def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list[str] | None:
+    """Names with commas between them."""
+    return None if value is None else [name.strip() for name in value.split(",")]
+
+
+def values(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+    """Numbers with commas between them, or labels of levels."""
+    try:
+        return numbers(ctx, param, value)
+    except click.BadParameter:
+        return names(ctx, param, value)
+
+
 OPTIONS = (
     click.option(
         "--model", type=click.Choice(list(COMMAND_NAMES)), default="density", show_default=True
@@ -47,6 +69,11 @@ OPTIONS = (
     ),
     click.option(
         "--scale", is_flag=True, default=None, help="Divide each variable by its own sd (pca)."
+    ),
+    click.option(
+        "--levels",
+        callback=names,
+        help="Levels of an ordered response of text: low,medium,high (density).",
     ),
     click.option("--group", help="Column of subjects that share one component (density)."),
     click.option("--weights", help="Column of case weights."),
@@ -196,14 +223,6 @@ def csv_format(command: Callable[..., None]) -> Callable[..., None]:
 def run_options(command: Callable[..., None]) -> Callable[..., None]:
     """The command with options that say how long a fit goes on, and how it runs."""
     return reduce(lambda given, option: option(given), reversed(RUN_OPTIONS), command)
-
-
-def numbers(ctx: click.Context, param: click.Parameter, value: str | None) -> list[float] | None:
-    """Numbers with commas between them."""
-    try:
-        return None if value is None else [float(word) for word in value.split(",")]
-    except ValueError:
-        raise click.BadParameter(f"{value!r} is not a list of numbers such as 0.05,0.5") from None
 
 
 def whole_numbers(ctx: click.Context, param: click.Parameter, value: str) -> list[int]:

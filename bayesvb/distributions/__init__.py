@@ -1,4 +1,4 @@
 """Distributions of a row: mixtures of normals and of Student t, and predictions from them.
 
-May import: errors, numerics, factors.
+May import: errors, numerics, data, factors.
 """

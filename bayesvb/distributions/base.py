@@ -143,7 +143,7 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
     def by_label(self: Mixture, n_components: int) -> Mixture:
         """Return the weights of stacked components by label; the parameters of the first ones."""
         mixture: Any = self
-        arrays = {one.name: getattr(self, one.name)[:n_components] for one in fields(mixture)}
+        arrays = {name: each[:n_components] for name, each in array_fields(mixture).items()}
         weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
         return cast(Mixture, replace(mixture, **{**arrays, "weights": weights}))
 
@@ -154,12 +154,19 @@ class AbstractDiscreteMixture(AbstractUnscaledMixture):
     is_discrete = True
 
 
+def array_fields(mixture: object) -> dict[str, np.ndarray]:
+    """Fields of a mixture that have an entry for each component."""
+    record: Any = mixture
+    found = {one.name: getattr(record, one.name) for one in fields(record)}
+    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
+
+
 def _concatenate(mixtures: Sequence[Mixture], axis: int) -> Mixture:
     """Mixture whose arrays are the arrays of several, one after the other."""
     first: Any = mixtures[0]
     arrays = {
-        one.name: np.concatenate([getattr(each, one.name) for each in mixtures], axis=axis)
-        for one in fields(first)
+        name: np.concatenate([getattr(each, name) for each in mixtures], axis=axis)
+        for name in array_fields(first)
     }
     return cast(Mixture, replace(first, **arrays))
 

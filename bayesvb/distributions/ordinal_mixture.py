@@ -1,4 +1,4 @@
-"""Mixtures over numbered levels: predictive distributions, and distributions given draws."""
+"""Mixtures over ordered levels: predictive distributions, and distributions given draws."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.distributions.base import (
     AbstractDiscreteMixture,
     AbstractDrawnMixture,
@@ -21,19 +22,21 @@ ROUNDING = 1e-12
 
 @dataclass(frozen=True)
 class OrdinalMixture(AbstractDiscreteMixture):
-    """Predictive distribution of ordered levels, which are numbered from 1.
+    """Predictive distribution of ordered levels, for which numbers stand.
 
     Attributes
     ----------
     weights : ndarray, shape (experts, rows)
     masses : ndarray, shape (experts, rows, levels)
         Probability of each level under each component.
+    order : OrderedLevels
     """
 
     values = "levels"
 
     weights: Float[np.ndarray, "experts rows"]
     masses: Float[np.ndarray, "experts rows levels"]
+    order: OrderedLevels
 
     @property
     def levels(self) -> Float[np.ndarray, "rows levels"]:
@@ -42,45 +45,47 @@ class OrdinalMixture(AbstractDiscreteMixture):
 
     def mean(self) -> Float[np.ndarray, " rows"]:
         """Mean number of the level."""
-        return _moments(self.levels)[0]
+        return _moments(self.order.numbers, self.levels)[0]
 
     def sd(self) -> Float[np.ndarray, " rows"]:
         """Standard deviation of the number of the level."""
-        return _moments(self.levels)[1]
+        return _moments(self.order.numbers, self.levels)[1]
 
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
         """Log probability of one level per row under each component."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(np.stack([_at(each, y) for each in self.masses])))
+            return np.asarray(
+                np.log(np.stack([_at(self.order.numbers, each, y) for each in self.masses]))
+            )
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Log probability of one level per row."""
         with np.errstate(divide="ignore"):
-            return np.asarray(np.log(_at(self.levels, y)))
+            return np.asarray(np.log(_at(self.order.numbers, self.levels, y)))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
         """Probability of every point at every row."""
-        return _at(self.levels, points[:, None])
+        return _at(self.order.numbers, self.levels, points[:, None])
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Probability of a level up to ``y``, each row at its own point."""
-        return _up_to(self.levels, y)
+        return _up_to(self.order.numbers, self.levels, y)
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
         """Probability of a level up to each of the same points, for every row."""
-        return _up_to(self.levels, points[:, None])
+        return _up_to(self.order.numbers, self.levels, points[:, None])
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
         """Smallest level whose distribution function is at least ``q``."""
         check_probabilities(q)
-        return _smallest(self.levels, q[:, None])
+        return _smallest(self.order.numbers, self.levels, q[:, None])
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
         """Independent draws of every row."""
         levels = self.levels
-        return _smallest(levels, rng.random((n, len(levels))))
+        return _smallest(self.order.numbers, levels, rng.random((n, len(levels))))
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,12 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
     ----------
     weights : ndarray, shape (experts, draws, rows)
     masses : ndarray, shape (experts, draws, rows, levels)
+    order : OrderedLevels
     """
 
     weights: Float[np.ndarray, "experts ..."]
     masses: Float[np.ndarray, "experts ..."]
+    order: OrderedLevels
 
     @property
     def levels(self) -> Float[np.ndarray, "... levels"]:
@@ -103,28 +110,28 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
 
     def mean(self) -> Float[np.ndarray, "..."]:
         """Mean numbers of the level."""
-        return _moments(self.levels)[0]
+        return _moments(self.order.numbers, self.levels)[0]
 
     def sd(self) -> Float[np.ndarray, "..."]:
         """Standard deviations of the number of the level."""
-        return _moments(self.levels)[1]
+        return _moments(self.order.numbers, self.levels)[1]
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
         """Probabilities of a level beyond a value."""
-        return 1.0 - _up_to(self.levels, np.asarray(value, dtype=float))
+        return 1.0 - _up_to(self.order.numbers, self.levels, np.asarray(value, dtype=float))
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
         """Probabilities of a level less than a value."""
-        return _up_to(self.levels, np.asarray(np.ceil(value) - 1.0))
+        return _up_to(self.order.numbers, self.levels, np.asarray(np.ceil(value) - 1.0))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:
         """Probabilities of a level."""
-        return _at(self.levels, np.asarray(value, dtype=float))
+        return _at(self.order.numbers, self.levels, np.asarray(value, dtype=float))
 
     def quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Smallest level whose distribution function is at least ``q``."""
         check_probabilities(np.array([q]))
-        return _smallest(self.levels, np.asarray(q))
+        return _smallest(self.order.numbers, self.levels, np.asarray(q))
 
 
 Levels = Float[np.ndarray, "... levels"]
@@ -132,15 +139,14 @@ Levels = Float[np.ndarray, "... levels"]
 Numbers = Float[np.ndarray, "..."]
 
 
-def _moments(levels: Levels) -> tuple[Numbers, Numbers]:
+def _moments(numbers: Numbers, levels: Levels) -> tuple[Numbers, Numbers]:
     """Mean and standard deviation of the number of the level."""
-    number = np.arange(1.0, levels.shape[-1] + 1.0)
-    mean = levels @ number
-    return mean, np.sqrt(np.maximum(levels @ number**2 - mean**2, 0.0))
+    mean = levels @ numbers
+    return mean, np.sqrt(np.maximum(levels @ numbers**2 - mean**2, 0.0))
 
 
 def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:
-    """Probabilities of each point broadcast, and cumulative ones with zero first."""
+    """Points of each row, and cumulative probabilities with zero first."""
     below = np.cumsum(levels, axis=-1)
     below = np.concatenate([np.zeros_like(below[..., :1]), below], axis=-1)
     shape = np.broadcast_shapes(levels.shape[:-1], np.shape(y))
@@ -148,26 +154,25 @@ def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:
     return np.broadcast_to(y, shape), whole
 
 
-def _at(levels: Levels, y: Numbers) -> Numbers:
+def _at(numbers: Numbers, levels: Levels, y: Numbers) -> Numbers:
     """Probability of a value; zero where it is no level."""
-    n_levels = levels.shape[-1]
     shape = np.broadcast_shapes(levels.shape[:-1], np.shape(y))
     points = np.broadcast_to(y, shape)
-    known = (points >= 1.0) & (points <= n_levels) & (points == np.round(points))
-    place = np.where(known, points, 1.0).astype(int)[..., None] - 1
-    found = np.take_along_axis(np.broadcast_to(levels, (*shape, n_levels)), place, axis=-1)
-    return np.where(known, found[..., 0], 0.0)
+    place = np.minimum(np.searchsorted(numbers, points), len(numbers) - 1)
+    whole = np.broadcast_to(levels, (*shape, len(numbers)))
+    found = np.take_along_axis(whole, place[..., None], axis=-1)
+    return np.where(numbers[place] == points, found[..., 0], 0.0)
 
 
-def _up_to(levels: Levels, y: Numbers) -> Numbers:
+def _up_to(numbers: Numbers, levels: Levels, y: Numbers) -> Numbers:
     """Probability of values up to ``y``."""
     points, below = _places(levels, y)
-    place = np.clip(np.floor(points), 0, levels.shape[-1]).astype(int)[..., None]
+    place = np.searchsorted(numbers, points, side="right")[..., None]
     return np.asarray(np.take_along_axis(below, place, axis=-1)[..., 0].clip(0.0, 1.0))
 
 
-def _smallest(levels: Levels, q: Numbers) -> Numbers:
+def _smallest(numbers: Numbers, levels: Levels, q: Numbers) -> Numbers:
     """Smallest level up to which there is a probability of at least ``q``."""
     points, below = _places(levels, q)
     short = (below[..., 1:-1] < points[..., None] - ROUNDING).sum(axis=-1)
-    return np.asarray(1.0 + short, dtype=float)
+    return np.asarray(numbers[short])

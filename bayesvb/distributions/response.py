@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.errors import DataError
 
 __all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
@@ -22,7 +23,7 @@ POSSIBLE: dict[ResponseKind, str] = {
     "count": "a whole number from 0",
     "successes": "a whole number from 0 to the number of trials",
     "binary": "0 or 1",
-    "levels": "a whole number, the levels counted from 1",
+    "levels": "a whole number",
 }
 """Possible values, within an error message."""
 
@@ -32,7 +33,7 @@ REMEDIES: dict[ResponseKind, str] = {
     "this family, or choose family='gaussian'",
     "count": "correct the value, or choose a family for continuous responses",
     "successes": "write cbind(successes, failures) ~ ..., or successes | trials(n) ~ ...",
-    "levels": "number the levels from 1 on: data[...].cat.codes + 1 of an ordered column",
+    "levels": "levels=[...] names the levels from the lowest to the highest",
     "binary": "write 1 where the event occurred and 0 elsewhere, or choose another family",
 }
 
@@ -45,13 +46,15 @@ class Response:
     ----------
     kind : {"continuous", "positive", "count", "successes", "binary", "levels", "classes", "none"}
         ``"successes"`` are counted among trials; without their number a row is one trial.
-        ``"levels"`` are ordered and numbered from 1.
+        ``"levels"`` are ordered: those of ``order``.
         ``"classes"`` have no order and no numbers; their labels are ``levels``. ``"none"``: the
         variables of a row are described together.
     support : tuple of float
         Smallest and largest possible value; infinite where there is none.
     levels : tuple of str
         Labels of the classes.
+    order : OrderedLevels
+        Levels of an ordered response; none of others.
     link : {"identity", "logit", "log"}
         Function of the mean that is linear in the covariates, in one component.
     """
@@ -59,6 +62,7 @@ class Response:
     kind: ResponseKind
     support: tuple[float, float] = (-np.inf, np.inf)
     levels: tuple[str, ...] = ()
+    order: OrderedLevels = UNORDERED
     link: Literal["identity", "logit", "log"] = "identity"
 
     @property

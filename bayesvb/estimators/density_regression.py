@@ -25,6 +25,7 @@ from bayesvb.distributions.base import (
     joint_log_density,
 )
 from bayesvb.distributions.interval_scores import interval_log_scores
+from bayesvb.distributions.level_predictions import predict_levels
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.estimators.base import empty_stats
@@ -45,7 +46,7 @@ from bayesvb.estimators.groups import (
     with_memberships,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
-from bayesvb.estimators.identification import check_available, check_identified
+from bayesvb.estimators.identification import check_available, check_identified, response_kind
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
@@ -123,6 +124,9 @@ class DensityRegression(AbstractGatedMixture):
         weights depend on what is the same in all of them (growth mixtures, latent classes of
         trajectories). Subjects are then what is left out, counted and classified. Rows that lack a
         value are dropped one by one; those of a subject may be anywhere in the data.
+    levels : sequence, optional
+        Levels of an ordered response from the lowest to the highest, if the column does not have
+        an order of its own as whole numbers and ordered categories have.
     weight_type : {"frequency", "sampling"}
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows,
@@ -170,6 +174,7 @@ class DensityRegression(AbstractGatedMixture):
     scales: Scales
     source: AbstractSource
     grouping: Grouping | None
+    levels: tuple[object, ...] | None
 
     @checked
     def __init__(
@@ -184,6 +189,7 @@ class DensityRegression(AbstractGatedMixture):
         weights: object = None,
         weight_type: str = "frequency",
         group: str | None = None,
+        levels: Sequence[object] | None = None,
         missing: str = "drop",
         context: Mapping[str, object] | None = None,
     ) -> None:
@@ -198,6 +204,7 @@ class DensityRegression(AbstractGatedMixture):
         kind = RowKind(
             partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
             regression_block,
+            response=response_kind(family, levels),
             most_effects=most_effects(parsed, family, priors, group, n_components),
             prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
             kept=partial(read_by, n_components),
@@ -209,7 +216,7 @@ class DensityRegression(AbstractGatedMixture):
         check_identified(response, found.design, n_components, gate, found.grouping)
         self._keep(
             parsed, found.design, int(n_components), gate, family, priors, *found.weights,
-            found.scales, found.source, found.grouping,
+            found.scales, found.source, found.grouping, levels and tuple(levels),
         )  # fmt: skip
         self._keep_rows(found.all_rows)
 
@@ -341,6 +348,7 @@ class DensityRegression(AbstractGatedMixture):
             "priors": vars(self.priors),
             **self.weight_options(),
             **({} if self.grouping is None else {"group": self.grouping.name}),
+            **({} if self.levels is None else {"levels": list(self.levels)}),
         }
 
     def relabelled(self, core: Any, order: Sequence[int]) -> Any:
@@ -425,6 +433,9 @@ class DensityRegression(AbstractGatedMixture):
         """What is asked of a distribution of each complete row."""
         if kind == "component":
             distribution = distribution.by_label(self.n_components)
+        order = self.design.order
+        if order.values:
+            return predict_levels(distribution, rows.index, rows.complete, kind, options, order)
         return predict(distribution, rows.index, rows.complete, kind, options)
 
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:

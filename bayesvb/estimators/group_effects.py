@@ -186,11 +186,6 @@ def check_levels(design: Design) -> None:
             )
 
 
-def _largest_level(design: Design) -> int:
-    """Largest level of an ordered response, by which thresholds are counted."""
-    return int(np.max(np.asarray(design.response, dtype=float), initial=0.0))
-
-
 def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
@@ -207,7 +202,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
         standardised=priors.standardize,
         further_terms={name: len(terms) for name, terms in further_terms(design).items()},
         response_columns=tuple(RESPONSE_COLUMNS.keys() & design.matrices.keys()),
-        n_levels=_largest_level(design) if family == "ordinal" else 0,
+        levels=design.order,
     )
     groups = design.groups
     if groups is not None:

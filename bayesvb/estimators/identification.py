@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from bayesvb.data.grouping import Grouping
@@ -9,10 +11,32 @@ from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.response_columns import TRIALS
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
+from bayesvb.experts import EXPERTS
+from bayesvb.experts.regression import RegressionPrior
 from bayesvb.formula.design import Design
+from bayesvb.formula.responses import Ordered, ResponseKind
 from bayesvb.gates import GATES
 
-__all__ = ["check_available", "check_identified"]
+__all__ = ["check_available", "check_identified", "response_kind"]
+
+
+def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
+    """What a formula makes of the response of a family.
+
+    Raises
+    ------
+    DataError
+        If a family whose response has no levels is given some.
+    """
+    probe = RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)
+    if EXPERTS[family](probe).response.kind == "levels":
+        return Ordered(None if levels is None else tuple(levels))
+    if levels is not None:
+        raise DataError(
+            f"levels={list(levels)!r}, and the response of family={family!r} has no levels",
+            hint="leave levels out, or choose family='ordinal'",
+        )
+    return "numeric"
 
 
 def check_available(family: str) -> None:

@@ -88,7 +88,7 @@ class RowKind(Generic[ScalesT]):
         Derives the scales from all rows.
     block : callable
         Makes a block of some rows in these scales.
-    response : {"numeric", "any", "none"}
+    response : {"numeric", "any", "none"} or Ordered
         What the model explains.
     warn : bool
         Whether constant and collinear columns are worth a warning to it.

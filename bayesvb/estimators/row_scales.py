@@ -74,23 +74,25 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
     """Refuse responses that a family cannot have, in whichever row."""
     described, names = family.response, rows.design.response_names
     has_offset = rows.design.offset is not None and not family.reads_offset
-    described.check(rows.response_ends, names, has_offset=has_offset)
+    ends = rows.ends(RESPONSE)
+    described.check(ends, names, has_offset=has_offset)
     if INTERVAL in rows.design.matrices:
-        _check_intervals(rows)
-        if described.kind == "positive":
+        if described.kind == "positive":  # the start of a site without events has no shape
+            _check_intervals(rows.ends(INTERVAL)[1])
             _check_right_censored(rows)
+        elif rows.is_whole:
+            _check_intervals(rows.moments[INTERVAL].highest)
     if described.kind == "successes" and TRIALS not in rows.design.matrices:
-        _check_one_trial(names[0], float(rows.response_ends.max()))
-    if described.kind == "levels":
-        _check_levels(names[0], float(rows.response_ends.max()))
+        _check_one_trial(names[0], float(ends.max()))
+    if described.kind == "levels" and rows.is_whole:
+        _check_levels(names[0], len(described.order))
     if described.is_discrete:
         for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
 
 
-def _check_intervals(rows: AbstractDesignRows) -> None:
+def _check_intervals(farthest: Float[np.ndarray, " 2"]) -> None:
     """Raise if no row says how far the response goes up, or down."""
-    farthest = rows.moments[INTERVAL].highest
     for end, side in zip(farthest, ("left", "right"), strict=True):
         if end == INFINITE:
             raise DataError(
@@ -102,8 +104,8 @@ def _check_intervals(rows: AbstractDesignRows) -> None:
 
 def _check_right_censored(rows: AbstractDesignRows) -> None:
     """Raise for intervals with two ends and for left-censored rows of a positive response."""
-    found = rows.moments[INTERVAL]
-    if found.lowest[0] or found.highest[0] or found.highest[1] > 0.0:
+    lowest, highest = rows.ends(INTERVAL)
+    if lowest[0] or highest[0] or highest[1] > 0.0:
         raise DataError(
             "this family takes rows that are seen or right censored, and some are left censored "
             "or known up to an interval",
@@ -111,12 +113,12 @@ def _check_right_censored(rows: AbstractDesignRows) -> None:
         )
 
 
-def _check_levels(name: str, most: float) -> None:
+def _check_levels(name: str, n_levels: int) -> None:
     """Raise for two levels, which are no ordered response."""
-    if most < 3.0:
+    if n_levels < 3:
         raise DataError(
-            f"the largest level of `{name}` is {most:g}, and family='ordinal' needs three or more",
-            hint="number the levels 1, 2, 3, ...; of two levels use family='bernoulli'",
+            f"`{name}` has {n_levels} levels, and an ordinal regression needs three or more",
+            hint="of two levels: 0 and 1 with family='bernoulli'",
         )
 
 

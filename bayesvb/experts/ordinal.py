@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from jaxtyping import Float, Int
 from scipy.special import expit
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
@@ -83,7 +85,7 @@ class OrdinalRows(AbstractLocalPosterior):
 
 @dataclass(frozen=True)
 class OrdinalExperts(AbstractLinkedExperts):
-    r"""``P(y <= c) = sigma(tau_c - u)``: ordered levels 1 to ``C``, thresholds of each component.
+    r"""``P(y <= c) = sigma(tau_c - u)``: ordered levels, thresholds of each component.
 
     The first threshold is 0, as the predictor has an intercept, and later ones add increments
     ``exp(lambda)``, so that thresholds are ordered in every draw. A Gaussian posterior of the
@@ -110,6 +112,7 @@ class OrdinalExperts(AbstractLinkedExperts):
 
     prior: Normal
     increments: Normal
+    levels: OrderedLevels
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> OrdinalExperts:
@@ -125,23 +128,19 @@ class OrdinalExperts(AbstractLinkedExperts):
                 f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
                 hint="leave dof out",
             )
-        n_increments = max(prior.n_levels, FEWEST_LEVELS) - 2
+        n_increments = max(len(prior.levels), FEWEST_LEVELS) - 2
         eye = np.eye(n_increments) / INCREMENT_SD**2
         precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
         return cls(
             Normal.from_precision(np.zeros(prior.n_terms), precision),
             Normal.from_precision(np.zeros(n_increments), eye),
+            prior.levels,
         )
 
     @property
-    def n_levels(self) -> int:
-        """Number of levels."""
-        return int(self.increments.mean.shape[-1]) + 2
-
-    @property
     def response(self) -> Response:  # type: ignore[override]
-        """Levels from 1 to their number."""
-        return Response(kind="levels", support=(1.0, float(self.n_levels)))
+        """Ordered levels."""
+        return Response(kind="levels", order=self.levels)
 
     @staticmethod
     def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
@@ -164,12 +163,16 @@ class OrdinalExperts(AbstractLinkedExperts):
         """Posterior of the coefficients."""
         return posterior.coefficients
 
+    def places(self, block: Block) -> Int[np.ndarray, " rows"]:
+        """Position of the level of each row, from 0."""
+        return self.levels.places(block.response[0])
+
     def local(self, posterior: OrdinalPosterior, block: Block) -> OrdinalRows:
         """Expected log probabilities at the point of the increments."""
         design, increments = self.design(block), posterior.increments.mean
         known, variance = logit_moments(posterior.coefficients, design)
         mean, _ = with_offset(known, variance, block)
-        rows = LevelDerivatives.of_rows(block.response[0], mean, variance, increments)
+        rows = LevelDerivatives.of_rows(self.places(block), mean, variance, increments)
         linear = rows.slope + rows.curvature * known
         return OrdinalRows(rows.expected_log_density, rows, linear, design, increments)
 
@@ -181,7 +184,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         nothing = np.zeros((n_experts, block.n_rows))
         mean, _ = with_offset(nothing, nothing, block)
         increments = np.repeat(self.increments.mean[None], n_experts, axis=0)
-        rows = LevelDerivatives.of_rows(block.response[0], mean, nothing, increments)
+        rows = LevelDerivatives.of_rows(self.places(block), mean, nothing, increments)
         design = self.design(block)
         local = OrdinalRows(rows.expected_log_density, rows, rows.slope, design, increments)
         return local.sufficient_stats(responsibilities)
@@ -224,11 +227,11 @@ class OrdinalExperts(AbstractLinkedExperts):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        level, at = block.response[0].astype(int), thresholds(draws["increments"])
+        place, at = self.places(block), thresholds(draws["increments"])
         far = np.full((*at.shape[:-1], 1), np.inf)
         ends = np.concatenate([-far, at, far], axis=-1)
         predictor = self.drawn_predictor(draws, block)
-        below, above = ends[..., level - 1], ends[..., level]
+        below, above = ends[..., place], ends[..., place + 1]
         inner = np.log(-np.expm1(below - above))
         return np.asarray(inner - softplus(predictor - above) - softplus(below - predictor))
 
@@ -244,7 +247,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         own = np.take_along_axis(each, chosen[:, None, :, None], axis=1)[:, 0]
         below = np.cumsum(own, axis=-1)[..., :-1]
         passed = (rng.random(chosen.shape)[..., None] > below).sum(axis=-1)
-        return np.asarray(1.0 + passed[:, None])
+        return np.asarray(self.levels.numbers[passed[:, None]])
 
     def log_density(
         self, posterior: OrdinalPosterior | None, draws: Draws
@@ -277,7 +280,7 @@ class OrdinalExperts(AbstractLinkedExperts):
             at, spread = at[:, None], spread[:, None]
         v, s = mean[..., None] - at, variance[..., None] + spread
         beyond = softplus_moments(v, np.broadcast_to(s, v.shape), 1)[1]
-        return OrdinalMixture(weights, _differences(beyond))
+        return OrdinalMixture(weights, _differences(beyond), self.levels)
 
     def _threshold_moments(
         self, law: Normal
@@ -300,9 +303,8 @@ class OrdinalExperts(AbstractLinkedExperts):
     ) -> DrawnOrdinalMixture:
         """Probabilities of the levels given each draw."""
         each = np.moveaxis(self.drawn_masses(draws, block), 1, 0)
-        return DrawnOrdinalMixture(
-            np.broadcast_to(np.moveaxis(weights, 1, 0), each.shape[:-1]), each
-        )
+        own = np.broadcast_to(np.moveaxis(weights, 1, 0), each.shape[:-1])
+        return DrawnOrdinalMixture(own, each, self.levels)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients of the log odds, and distances between thresholds."""
@@ -314,7 +316,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         """``beta``, and thresholds where all terms are zero."""
         beta = replace(coefficients_parameter(draws, units), text=self.link_text)
         at = thresholds(draws["increments"]) - beta.values[..., [self._intercept(units)]]
-        names = [f"{level}|{level + 1}" for level in range(1, self.n_levels)]
+        names = [f"{lower}|{upper}" for lower, upper in pairwise(self.levels.labels)]
         dims = ("component", "level")
         further = NamedParameter(
             "threshold", at, dims, THRESHOLDS, "threshold", coords={"level": names}

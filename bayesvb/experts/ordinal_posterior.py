@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
@@ -138,14 +138,14 @@ class LevelDerivatives:
     @classmethod
     def of_rows(
         cls,
-        y: Float[np.ndarray, " rows"],
+        level: Int[np.ndarray, " rows"],
         mean: Float[np.ndarray, "experts rows"],
         variance: Float[np.ndarray, "experts rows"],
         increments: Float[np.ndarray, "experts increments"],
     ) -> LevelDerivatives:
-        """Expectations under a normal predictor, exact to 1e-8."""
+        """Expectations under a normal predictor, exact to 1e-8; levels are counted from 0."""
         at = thresholds(increments)
-        n_levels, level = at.shape[-1] + 1, y.astype(int) - 1
+        n_levels = at.shape[-1] + 1
         place = np.clip(level, 0, n_levels - 2), np.clip(level - 1, 0, n_levels - 2)
         has_upper, has_lower = level < n_levels - 1, level > 0
         above = softplus_moments(mean - at[:, place[0]], variance)

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS
+from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.data.parts import MEAN
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
@@ -53,8 +54,8 @@ class RegressionPrior:
         Effects of each group, and groups, where effects have no columns.
     response_columns : tuple of str
         Kinds of further columns of the response, names of ``RESPONSE_COLUMNS``.
-    n_levels : int
-        Largest level of an ordered response; 0 of others.
+    levels : OrderedLevels
+        Levels of an ordered response; none of others.
     sigma_sd : float
         Prior standard deviation of a coefficient of the log standard deviation of the noise.
     zero_sd : float
@@ -74,7 +75,7 @@ class RegressionPrior:
     n_effects: int = 0
     n_groups: int = 0
     response_columns: tuple[str, ...] = ()
-    n_levels: int = 0
+    levels: OrderedLevels = UNORDERED
     sigma_sd: float = 1.0
     zero_sd: float = 2.5
 

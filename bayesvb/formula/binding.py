@@ -235,7 +235,7 @@ def bind(
         Parsed formula.
     frame : pandas.DataFrame
         With text column names, and rows.
-    response : {"numeric", "categorical", "any", "none"}
+    response : {"numeric", "categorical", "any", "none"} or Ordered
         What the model can explain.
     context : mapping
         Functions and constants that the formula may use besides the allow-list.
@@ -274,7 +274,7 @@ def bind(
     of_classes = class_column(formula, factors, rows.columns, kind=response)
     if of_classes is None:
         return bound, rows
-    return replace(bound, classes=classes_of(rows.columns[of_classes], of_classes)), rows
+    return replace(bound, classes=classes_of(rows.columns[of_classes], of_classes, response)), rows
 
 
 def _kept(

@@ -14,6 +14,7 @@ from bayesvb.data.column_units import declared_units, labelled
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS
@@ -27,7 +28,7 @@ from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.missing import MissingValues
 from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
-from bayesvb.formula.responses import Classes, ResponseKind
+from bayesvb.formula.responses import Classes, Ordered, ResponseKind
 from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_blocks import TermBlock
@@ -111,7 +112,8 @@ class Design:
     response_names : tuple of str
         As the formula writes them.
     levels : tuple of str or None
-        Labels of the classes of a categorical response; ``classes`` holds them as values.
+        Labels of the classes of a categorical response; ``classes`` holds them as values. None of
+        ordered levels, whose numbers are the response.
     matrices : mapping of str to array
         Part -> array of shape (rows, terms) in C order. Further columns of the response are
         matrices too, by the names of ``RESPONSE_COLUMNS``.
@@ -159,6 +161,12 @@ class Design:
     def class_labels(self) -> tuple[str, ...]:
         """Labels of the classes of a categorical response; none of any other."""
         return self.levels or ()
+
+    @property
+    def order(self) -> OrderedLevels:
+        """Levels of an ordered response; none of any other."""
+        found = None if self.classes is None else self.classes.order
+        return UNORDERED if found is None else found
 
     @property
     def n_rows(self) -> int:
@@ -427,7 +435,7 @@ class Design:
         rows, made = encode_new(self._encoder, self.frame, given, self.unseen, response=response)
         target: Response | None = made.get(RESPONSE)
         if response and self.classes:
-            target = self.classes.codes(rows.columns[self.classes.column])
+            target = self.classes.response(rows.columns[self.classes.column])
         parts = [name for name in self.matrices if response or name not in RESPONSE_COLUMNS]
         matrices = {part: made[bound.same_as.get(part, part)] for part in parts}
         return Rows(rows.given, rows.usable, matrices, target, _summed(made))
@@ -451,7 +459,7 @@ def build_design(
         From `parse_formula`.
     data : pandas, polars or pyarrow table, or mapping of columns
         It is not changed, and not copied where no value is missing.
-    response : {"numeric", "categorical", "any", "none"}
+    response : {"numeric", "categorical", "any", "none"} or Ordered
         What the model can explain; "any" takes text, levels and truth values for classes.
     context : mapping, optional
         Functions and constants that the formula may use besides the allow-list.
@@ -484,7 +492,8 @@ def build_design(
     >>> design.terms["mean"], design.terms["gating"], design.n_missing
     (('Intercept', 'x'), ('Intercept',), 1)
     """
-    _check_known("response", response, get_args(ResponseKind))
+    if not isinstance(response, Ordered):
+        _check_known("response", response, get_args(get_args(ResponseKind)[0]))
     _check_known("missing", missing, POLICIES if formula.response is None else POLICIES[:2])
     given = as_frame(data)
     if not len(given):
@@ -501,9 +510,9 @@ def build_design(
     return Design(
         formula=formula,
         frame=rows.frame,
-        response=classes.codes(rows.columns[classes.column]) if classes else target,
+        response=classes.response(rows.columns[classes.column]) if classes else target,
         response_names=encoder.names.get(RESPONSE, (formula.response or "",) if classes else ()),
-        levels=classes.labels if classes else None,
+        levels=classes.unordered_labels if classes else None,
         matrices={part: made[first] for part, first in bound.same_as.items()} | apart,
         terms={part: encoder.names[first] for part, first in bound.same_as.items()} | own_names,
         term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from scipy.special import expit
 
 import bayesvb as bvb
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, DesignWarning
 from bayesvb.evaluation.elpd import read_elpd
 
 CUTS = np.array([-1.0, 0.3, 1.5])
@@ -31,6 +31,17 @@ def model_of(data, formula="y ~ x + z", **options):
 @pytest.fixture(scope="module")
 def data():
     return table(400, 1)
+
+
+LABELS = ["never", "low", "medium", "high"]
+"""Not in alphabetical order."""
+
+
+def labelled(data, **how):
+    """The levels as ordered categories, or as text."""
+    codes = data["y"].astype(int) - 1
+    words = pd.Categorical.from_codes(codes, LABELS, ordered=True)
+    return data.assign(y=words.astype(object) if how.get("text") else words)
 
 
 @pytest.fixture(scope="module")
@@ -121,22 +132,101 @@ def test_an_offset_shifts_the_log_odds(data):
 
 
 def test_errors_say_what_to_do(data):
-    with pytest.raises(DataError, match=r"holds 2\.5, and must be a whole number"):
+    with pytest.raises(DataError, match="holds fractions, and this model needs ordered levels"):
         model_of(data.assign(y=data["y"].where(data.index != 3, 2.5)))
-    with pytest.raises(DataError, match="the largest level of `y` is 2"):
+    with pytest.raises(DataError, match="`y` has 2 levels, and an ordinal regression needs three"):
         model_of(data.assign(y=data["y"].clip(upper=2.0)))
     with pytest.raises(DataError, match="not identified"):
         model_of(data, n_components=2)
     with pytest.raises(DataError, match="needs the intercept"):
         model_of(data, "y ~ 0 + x")
-    words = pd.Categorical.from_codes(data["y"].astype(int) - 1, list("abcd"), ordered=True)
-    with pytest.raises(DataError, match=r"cat\.codes") as raised:
-        model_of(data.assign(y=words))
-    assert "family='ordinal'" in str(raised.value)
+    text = labelled(data, text=True)
+    with pytest.raises(DataError, match="holds text without an order") as raised:
+        model_of(text)
+    assert "levels=[...]" in str(raised.value)
+    with pytest.raises(DataError, match="holds categories without an order"):
+        model_of(text.astype({"y": "category"}))
+    with pytest.raises(DataError, match="lacks 'never', which `y` holds"):
+        model_of(text, levels=LABELS[1:])
+    with pytest.raises(DataError, match="has 'low' twice"):
+        model_of(text, levels=[*LABELS, "low"])
+    with pytest.raises(DataError, match="family='gaussian' has no levels"):
+        model_of(data, levels=[1, 2, 3, 4], family="gaussian")
+    with pytest.raises(DataError, match="family='ordinal' describes them"):
+        model_of(labelled(data), family="gaussian")
 
 
-def test_rows_of_a_file_are_those_of_a_table(tmp_path):
+def as_polars(data):
+    polars = pytest.importorskip("polars")
+    return polars.DataFrame(
+        {"y": polars.Series(list(data["y"]), dtype=polars.Enum(LABELS))}
+        | {name: data[name].to_numpy() for name in "xz"}
+    )
+
+
+@pytest.mark.parametrize(
+    ("made", "options"),
+    [
+        (labelled, {}),
+        (lambda data: as_polars(labelled(data)), {}),
+        (lambda data: labelled(data, text=True), {"levels": LABELS}),
+        (lambda data: data.assign(y=data["y"].astype(int) * 2 + 1), {}),
+    ],
+    ids=["ordered categories", "polars enum", "text", "other numbers"],
+)
+def test_levels_are_those_of_their_numbers(made, options):
+    """However the levels are written: the fit is the same."""
     data = table(60, 6)
+    plain, other = model_of(data), model_of(made(data), **options)
+    each = [model.fit(seed=1, draws=50, max_iter=20) for model in (plain, other)]
+    assert each[0].elbo == each[1].elbo
+
+
+def test_labels_are_shown_and_understood(tmp_path):
+    data = labelled(table(60, 6))
+    fit = model_of(data).fit(seed=1, draws=50)
+    cuts = ["never|low", "low|medium", "medium|high"]
+    assert list(fit.summary().loc[("threshold", 1)].index) == cuts
+    mass = fit.predict(data, "probability")
+    assert list(mass.columns) == LABELS
+    assert_allclose(fit.predict(data, "cdf", at="medium"), 1.0 - mass["high"])
+    assert_allclose(fit.predict(data, "density", at=data["y"]), np.exp(fit.log_density(data)))
+    middle = fit.predict(data, "quantile", q=0.5)
+    assert middle.dtype == data["y"].dtype
+    assert (fit.predict(data, "cdf", at=middle) >= 0.5).all()
+    with pytest.raises(DataError, match="at='seldom' is not a level of the response"):
+        fit.predict(data, "density", at="seldom")
+    fit.save(tmp_path / "fit.nc")
+    again = bvb.load(tmp_path / "fit.nc")
+    text = data[:5].astype({"y": object})
+    assert_allclose(again.log_density(text), fit.log_density(text))
+    with pytest.raises(DataError, match="has levels the fit never saw: 'seldom'"):
+        fit.log_density(text.assign(y="seldom"))
+
+
+def test_whole_numbers_stand_for_themselves():
+    data = table(60, 6)
+    plain, other = (
+        model_of(data.assign(y=data["y"] + shift)).fit(seed=1, draws=50) for shift in (0, 2)
+    )
+    assert_allclose(other.predict(data), plain.predict(data) + 2.0)
+    assert list(other.predict(data[:2], "probability").columns) == [3, 4, 5, 6]
+    assert set(other.predict(data, "quantile", q=0.5)) <= {3.0, 4.0, 5.0, 6.0}
+    assert other.summary().loc[("threshold", 1)].index[0] == "3|4"
+
+
+def test_levels_without_rows_are_left_out_with_a_warning():
+    data = labelled(table(60, 6)).query("y != 'low'")
+    with pytest.warns(DesignWarning, match="no row of `y` has the level 'low'"):
+        model = model_of(data)
+    assert model.design.order.labels == ("never", "medium", "high")
+
+
+@pytest.mark.parametrize("text", [True, False], ids=["text", "dictionary"])
+def test_rows_of_a_file_are_those_of_a_table(tmp_path, text):
+    data = labelled(table(60, 6), text=text)
     data.to_parquet(tmp_path / "rows.parquet", row_group_size=20)
-    streamed = model_of(tmp_path / "rows.parquet").fit(seed=1, draws=50)
-    assert_allclose(streamed.elbo, model_of(data).fit(seed=1, draws=50).elbo, rtol=1e-9)
+    options = {"levels": LABELS} if text else {}
+    streamed = model_of(tmp_path / "rows.parquet", **options).fit(seed=1, draws=50)
+    whole = model_of(data, **options).fit(seed=1, draws=50)
+    assert_allclose(streamed.elbo, whole.elbo, rtol=1e-9)

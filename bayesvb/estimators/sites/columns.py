@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from graphlib import CycleError, TopologicalSorter
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -67,14 +69,18 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[Any]:
             return sorted(union)
     except TypeError as error:
         raise DataError(f"`{name}` has text and numbers for levels") from error
-    longest = max(every, key=len)
+    before: dict[Any, set[Any]] = {value: set() for values in every for value in values}
     for values in every:
-        if values != [value for value in longest if value in values]:
-            raise DataError(
-                f"`{name}` has its levels in another order at one site: {values}, {longest}",
-                hint="give all sites the same categories, or text",
-            )
-    return list(longest)
+        for lower, upper in pairwise(values):
+            before[upper].add(lower)
+    try:
+        return list(TopologicalSorter(before).static_order())
+    except CycleError as error:
+        raise DataError(
+            f"`{name}` has its levels in another order at one site: "
+            + ", ".join(map(repr, error.args[1])),
+            hint="give all sites the same categories, or text",
+        ) from error
 
 
 def pooled_quantiles(

@@ -30,7 +30,7 @@ from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.design import Design
 from bayesvb.formula.dot import every_column
 from bayesvb.formula.encoder import Encoder, fit_encoder
-from bayesvb.formula.parser import RESPONSE, Formula
+from bayesvb.formula.parser import Formula
 from bayesvb.formula.passes.design_rows import (
     TARGET,
     AbstractDesignReader,
@@ -197,9 +197,13 @@ class RowsOfSite(AbstractSampledRows):
         return self.encoding.moments(0, self.rows.sample)
 
     @property
-    def response_ends(self) -> Float[np.ndarray, "2 responses"]:
+    def is_whole(self) -> bool:
+        """Whether the sites have pooled their moments."""
+        return self.pooled is not None
+
+    def ends(self, name: str) -> Float[np.ndarray, "2 columns"]:
         """Extremes of this site: sites pool none, which would be values of single rows."""
-        own = self._own_moments[RESPONSE]
+        own = self._own_moments[name]
         return np.stack([own.lowest, own.highest])
 
     def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
@@ -387,9 +391,31 @@ def _check_known(column: pd.Series, name: str, known: Any) -> None:
         )
 
 
+def _position_in(categories: pd.Index) -> Callable[[Any], int]:
+    """Position of each level among the ordered categories of a site.
+
+    Raises
+    ------
+    DataError
+        If another site has a level that is none of them.
+    """
+
+    def position(level: Any) -> int:
+        if level not in categories:
+            raise DataError(
+                f"the level {level!r} of another site is not one of the ordered categories here",
+                hint="give all sites the same categories",
+            )
+        return int(categories.get_indexer([level])[0])
+
+    return position
+
+
 def _cycled(known: Any, places: Any, dtype: Any) -> Any:
     """Levels one after the other, in the type of a column."""
     values = [known[place % len(known)] for place in places]
     if isinstance(dtype, pd.CategoricalDtype):
+        if dtype.ordered:  # sites without some of the levels do not know where these belong
+            known = sorted(known, key=_position_in(dtype.categories))
         return pd.Categorical(values, categories=list(known), ordered=dtype.ordered)
     return pd.Series(values).astype(dtype).array

@@ -83,9 +83,13 @@ class AbstractDesignRows(abc.ABC):
         """Standardised blocks of all rows; None if all of them are in memory."""
 
     @property
-    def response_ends(self) -> Float[np.ndarray, "2 responses"]:
-        """Lowest and highest value of each response among the rows that can be read."""
-        found = self.moments[RESPONSE]
+    def is_whole(self) -> bool:
+        """Whether moments are of all rows, or else of one site before sites have pooled them."""
+        return True
+
+    def ends(self, name: str) -> Float[np.ndarray, "2 columns"]:
+        """Lowest and highest value of each column of a matrix among the rows that can be read."""
+        found = self.moments[name]
         return np.stack([found.lowest, found.highest])
 
     @property
@@ -103,7 +107,7 @@ class AbstractDesignRows(abc.ABC):
         """
         design, moments = self.design, self.moments
         numeric = RESPONSE in moments and design.levels is None
-        if numeric:
+        if numeric and self.is_whole:
             found = moments[RESPONSE]
             if (found.lowest == found.highest).any():
                 raise DataError("the response is the same in every row with weight")

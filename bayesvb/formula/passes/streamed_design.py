@@ -39,7 +39,7 @@ from bayesvb.formula.passes.learned_numbers import learned_numbers, with_learned
 from bayesvb.formula.passes.representatives import Choice, Representatives
 from bayesvb.formula.passes.term_states import exact_term
 from bayesvb.formula.passes.transform_states import exact_states
-from bayesvb.formula.responses import ResponseKind
+from bayesvb.formula.responses import Ordered, ResponseKind
 from bayesvb.formula.special_terms import OFFSET
 
 __all__ = [
@@ -77,8 +77,8 @@ class BlockEncoding:
         offset = made[OFFSET].sum(axis=1) if OFFSET in made else None
         known = made.get(RESPONSE)
         if bound.classes is not None:
-            codes = bound.classes.codes(rows.columns[bound.classes.column])
-            known = codes[:, None].astype(float)
+            given = bound.classes.response(rows.columns[bound.classes.column])
+            known = given.reshape(len(given), 1).astype(float)
         return EncodedRows(matrices, known, weight, offset)
 
     def moments(self, number: int, frame: pd.DataFrame) -> Moments:
@@ -195,7 +195,7 @@ def rows_in_blocks(
     ----------
     formula : Formula
     frames : AbstractFrames
-    response : {"numeric", "any", "none"}
+    response : {"numeric", "any", "none"} or Ordered
         What the model can explain; see ``build_design``.
     context : mapping, optional
         Functions and constants that the formula may use besides the allow-list.
@@ -261,6 +261,8 @@ def columns_to_read(
         if isinstance(one.term, GroupTerm) and len(one.columns) > 1
     )
     levels = dict.fromkeys(role.column for role in roles if role.role in ("levels", "groups"))
+    if isinstance(response, Ordered) and RESPONSE in bound.parts:  # numbers are levels too
+        levels |= dict.fromkeys(role.column for role in bound.parts[RESPONSE].roles)
     own = tuple(name for name in names if name in read)
     known = bound.absent({name: head[name] for name in own})
     lacking = tuple(name for name in own if name not in known)
@@ -396,9 +398,11 @@ def design_of_sample(
     return Design(
         formula=bound.formula,
         frame=usable.frame,
-        response=classes.codes(usable.columns[classes.column]) if classes else made.get(RESPONSE),
+        response=classes.response(usable.columns[classes.column])
+        if classes
+        else made.get(RESPONSE),
         response_names=names.get(RESPONSE, given),
-        levels=classes.labels if classes else None,
+        levels=classes.unordered_labels if classes else None,
         matrices={part: made[first] for part, first in same_as.items()},
         terms={part: names[first] for part, first in same_as.items()},
         term_blocks={part: encoder.term_blocks(first) for part, first in bound.same_as.items()},

@@ -12,6 +12,7 @@ from bayesvb.errors import DataError
 from bayesvb.estimators.sites.columns import pooled_levels, pooled_quantiles
 from bayesvb.estimators.sites.contents import keyed
 from bayesvb.estimators.sites.record import moments_of
+from bayesvb.estimators.sites.rounds import model_at_site
 from bayesvb.results.all_rows import rows_text
 
 
@@ -301,6 +302,8 @@ def test_levels_of_sites_come_in_one_order():
     assert pooled_levels([{"g": ["a", "c"]}, {"g": ["b"]}]) == {"g": ["a", "b", "c"]}
     low = [{"g": ["low", "mid", "high"]}, {"g": ["low", "high"]}]
     assert pooled_levels(low) == {"g": ["low", "mid", "high"]}
+    parts = [{"g": ["low", "mid"]}, {"g": ["mid", "high"]}]
+    assert pooled_levels(parts) == {"g": ["low", "mid", "high"]}
     with pytest.raises(DataError, match="another order"):
         pooled_levels([{"g": ["low", "mid", "high"]}, {"g": ["mid", "low"]}])
     with pytest.raises(DataError, match="same columns"):
@@ -309,6 +312,30 @@ def test_levels_of_sites_come_in_one_order():
         pooled_levels([{"g": ["a"]}, {"g": []}])
     with pytest.raises(DataError, match="text and numbers"):
         pooled_levels([{"g": ["a"]}, {"g": [1]}])
+
+
+def test_ordered_levels_keep_their_order_where_sites_lack_some():
+    """Each site has levels in alphabetical order, which is not theirs."""
+    words = ["low", "mid", "high"]
+    y = pd.Categorical.from_codes(np.digitize(DATA["y"][:120], [-3.0, 2.0]), words, ordered=True)
+    data = DATA[:120].assign(y=y)
+    sites = [data[data["y"] != "mid"], data[data["y"] == "mid"]]
+    options = {"n_components": 1, "family": "ordinal"}
+    model = bvb.DensityRegression("y ~ x", data, **options)
+    agreed = rounds(model, sites, until="scales")
+    for site in sites:
+        assert model_at_site(model, site, None, agreed).design.order.labels == tuple(words)
+
+
+def test_a_site_may_have_censored_rows_only():
+    data = DATA[:120].assign(y=DATA["y"].clip(upper=2.0), late=DATA["y"] > 2.0)
+    sites = [data[data["late"]], data[~data["late"]]]
+    model = bvb.DensityRegression("cens(y, late) ~ x", data, n_components=1)
+    agreed = rounds(model, sites, restarts=1, covariance="mean-field", tol=0.05)
+    found = bvb.fit_from_sites(model, data, agreed)
+    assert found.elbo == pytest.approx(model.fit(seed=1, draws=50).elbo, abs=0.1)
+    with pytest.raises(DataError, match="all rows are right censored"):
+        bvb.DensityRegression("cens(y, late) ~ x", sites[0].assign(y=DATA["x"]), n_components=1)
 
 
 @pytest.mark.parametrize("wrong", [None, [], "a", 3, [3], ["absent.nc"], {}])
