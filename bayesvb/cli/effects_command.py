@@ -7,7 +7,7 @@ from typing import Any
 import click
 
 from bayesvb.cli.csv_files import CsvFormat
-from bayesvb.cli.options import TRANSFORM, csv_format, numbers
+from bayesvb.cli.options import TRANSFORM, csv_format, numbers, values
 from bayesvb.cli.tables import check_outputs, read_table, write_csv
 from bayesvb.errors import DataError
 
@@ -29,9 +29,9 @@ def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> An
 @click.option("--slope", help="A covariate: derivatives with respect to it, all else equal.")
 @click.option("--target", help="Property of the response: mean, sd, quantile, probability, ...")
 @click.option("--q", callback=numbers, help="Probabilities, for --target quantile.")
-@click.option("--above", callback=numbers, help="Value, for --target probability.")
-@click.option("--below", callback=numbers, help="Value, for --target probability.")
-@click.option("--at", callback=numbers, help="Values, for --target density.")
+@click.option("--above", callback=values, help="Value, for --target probability.")
+@click.option("--below", callback=values, help="Value, for --target probability.")
+@click.option("--at", callback=values, help="Values, for --target density.")
 @click.option("--response", help="Which response, if there are several.")
 @TRANSFORM
 @click.option("--prob", type=float, help="Probability of the intervals.")

@@ -120,7 +120,7 @@ def _values(
     if estimands[0].target == "weights":
         weights = np.moveaxis(np.exp(fit.core.log_weights(fit.draws, block)), 1, 0)
         return [np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))]
-    if estimands[0].levels:
+    if estimands[0].levels and fit.model.response.is_categorical:
         return [np.moveaxis(fit.core.drawn_probabilities(fit.draws, block), 1, 0)]
     name = fit.model.design.response_names[response]
     mixture = drawn_distributions_of(fit).drawn_mixture(fit, block, response)

@@ -67,7 +67,9 @@ class Estimand:
         """What it is, in words, for one response; ``label`` adds the unit that it is in."""
         if self.levels:
             return f"probability of each level of {response}"
-        shown = ", ".join(f"{value:g}" for value in self.values)
+        shown = ", ".join(
+            f"{value:g}" if isinstance(value, float) else str(value) for value in self.shown
+        )
         response = self.scales[response][1] if response in self.scales else response
         if self.target in IN_UNITS:
             response = label(response)
@@ -81,7 +83,15 @@ class Estimand:
             return "component", tuple(range(1, n_components + 1))
         if self.levels:
             return "level", self.levels
-        return (self.option, self.values) if self.several else (None, (None,))
+        return (self.option, self.shown) if self.several else (None, (None,))
+
+    @property
+    def shown(self) -> tuple[object, ...]:
+        """Values of the option as the data hold them: of ordered levels their labels."""
+        order = self.described.order
+        if self.option in ("at", "above", "below") and order.values and not order.are_numbers:
+            return tuple(order.labels_at(self.values))
+        return self.values
 
     def __call__(self, mixture: AbstractDrawnMixture, response: str = "") -> Values:
         """The numbers of every draw and row, of a response that holds numbers.
@@ -94,6 +104,8 @@ class Estimand:
         change = self.scales[response][0] if response in self.scales else None
         if change is not None and isinstance(mixture, AbstractLocationScaleMixture):
             mixture = TransformedMixture(mixture, change)
+        if self.levels:
+            return np.stack([mixture.density(number) for number in self.described.order.numbers])
         if self.target == "link":
             return self.described.to_link(mixture.mean())[None]
         if self.target == "odds":
@@ -159,6 +171,8 @@ def estimand(
     target = target or response.targets[0]
     if response.is_categorical:
         return _of_classes(target, given, response.levels)
+    if target == "probability" and response.order.values and not given:
+        return Estimand(target, levels=response.order.labels, described=response)
     if target == "median":
         raise DataError("target='median' is a quantile", hint="write target='quantile', q=0.5")
     check_choice("target", target, tuple(TARGETS))
@@ -176,7 +190,7 @@ def estimand(
         listed = " or ".join(f"{name}=..." for name in reads)
         raise DataError(f"target={target!r} needs {listed}, and one of them only")
     ((name, value),) = given.items()
-    numbers = _numbers(name, value)
+    numbers = _numbers(name, value, response)
     if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():
         raise DataError(f"q={value!r} is not between 0 and 1", hint="write 0.05 for 5%")
     values = tuple(np.atleast_1d(numbers).tolist())
@@ -199,7 +213,10 @@ def _of_classes(target: str, given: Mapping[str, object], levels: tuple[str, ...
     return Estimand(target, levels=levels if target == "probability" else ())
 
 
-def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
+def _numbers(name: str, value: object, response: Response) -> Float[np.ndarray, "*shape"]:
+    """Values of an option as numbers; ordered levels may be given by their labels."""
+    if name != "q" and response.order.values and not response.order.are_numbers:
+        return response.order.numbers_of(name, value)
     array = np.asarray(value)
     if array.dtype.kind not in "iuf" or array.ndim > 1 or not array.size:
         raise DataError(f"{name}={value!r} is not a number or a list of numbers")

@@ -46,7 +46,7 @@ from bayesvb.estimators.groups import (
     with_memberships,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
-from bayesvb.estimators.identification import check_available, check_identified, response_kind
+from bayesvb.estimators.identification import check_family, check_identified, response_kind
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
@@ -194,22 +194,16 @@ class DensityRegression(AbstractGatedMixture):
         context: Mapping[str, object] | None = None,
     ) -> None:
         check_choice("gate", gate, tuple(GATES))
-        check_available(family)
-        check_choice("family", family, tuple(EXPERTS))
+        check_family(family)
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
         priors = priors or default_priors(family, n_components)
-        rows = RowOptions(weights, weight_type, missing, context, group)
         check_count("n_components", n_components)
-        kind = RowKind(
-            partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
-            regression_block,
-            response=response_kind(family, levels),
-            most_effects=most_effects(parsed, family, priors, group, n_components),
-            prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
-            kept=partial(read_by, n_components),
+        kind = _row_kind(
+            parsed, family, priors, n_components, gate=gate, group=group, levels=levels
         )
-        found = model_rows(parsed, data, rows, kind)
+        options = RowOptions(weights, weight_type, missing, context, group)
+        found = model_rows(parsed, data, options, kind)
         response = experts_of(family, priors, found.design).response
         warn_of_response(found.design, response)
         check_count("n_components", n_components, **most_components(found.design, found.grouping))
@@ -519,6 +513,27 @@ class DensityRegression(AbstractGatedMixture):
         if self.n_components == 1:
             return "Density regression, 1 component"
         return f"Density regression, {self.n_components} components, {self.gate} gate"
+
+
+def _row_kind(
+    formula: Formula,
+    family: str,
+    priors: Priors,
+    n_components: int,
+    *,
+    gate: str,
+    group: str | None,
+    levels: Sequence[object] | None,
+) -> RowKind[Scales]:
+    """What a density regression derives from its rows."""
+    return RowKind(
+        partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
+        regression_block,
+        response=response_kind(family, levels),
+        most_effects=most_effects(formula, family, priors, group, n_components),
+        prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
+        kept=partial(read_by, n_components),
+    )
 
 
 def default_priors(family: str, n_components: int) -> Priors:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from bayesvb.argument_checks import check_choice
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.response_columns import TRIALS
@@ -17,7 +18,7 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.responses import Ordered, ResponseKind
 from bayesvb.gates import GATES
 
-__all__ = ["check_available", "check_identified", "response_kind"]
+__all__ = ["check_family", "check_identified", "response_kind"]
 
 
 def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
@@ -39,8 +40,8 @@ def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
     return "numeric"
 
 
-def check_available(family: str) -> None:
-    """Raise for a family that the algorithm cannot fit, with the remedy.
+def check_family(family: str) -> None:
+    """Raise for a family that is unknown or that the algorithm cannot fit, with the remedy.
 
     The log density of a beta distribution is not concave in the logit of its mean: with precision
     50 and a response of 0.9 its second derivative is positive for three quarters of the logits from
@@ -57,6 +58,7 @@ def check_available(family: str) -> None:
             hint="log(y / (1 - y)) ~ ... with family='gaussian' keeps predictions between 0 and 1; "
             "shares of known numbers of trials: cbind(k, n - k) ~ ... with family='binomial'",
         )
+    check_choice("family", family, tuple(EXPERTS))
 
 
 def check_identified(

@@ -495,8 +495,7 @@ def build_design(
     if not isinstance(response, Ordered):
         _check_known("response", response, get_args(get_args(ResponseKind)[0]))
     _check_known("missing", missing, POLICIES if formula.response is None else POLICIES[:2])
-    given = as_frame(data)
-    if not len(given):
+    if not len(given := as_frame(data)):
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
     encoder, made = fit_encoder(bound, rows, most_effects=most_effects)

@@ -116,11 +116,21 @@ def test_draws_of_thresholds_are_ordered(fit):
     assert (np.diff(at, axis=-1) > 0.0).all()
 
 
-def test_words(fit):
+def test_effects_are_of_the_levels():
+    fit = model_of(labelled(table(60, 6))).fit(seed=1, draws=50)
     assert str(fit).startswith("Ordinal regression")
-    found = bvb.effects.comparisons(fit, "x", average_by=True, target="density", at=4)
-    assert found.words == "P(y = 4)"
-    assert 0.0 < found.summary["estimate"].item() < 0.3
+
+    def change(**options):
+        return bvb.effects.comparisons(fit, "x", average_by=True, **options)
+
+    each = change(target="probability").summary
+    assert list(each["level"]) == LABELS
+    assert_allclose(each["estimate"].sum(), 0.0, atol=1e-9)
+    highest = change(target="density", at="high")
+    assert highest.words == "P(y = high)"
+    assert_allclose(highest.summary["estimate"], each["estimate"].iloc[-1])
+    beyond = change(target="probability", above="medium")
+    assert_allclose(beyond.summary["estimate"], highest.summary["estimate"])
 
 
 def test_an_offset_shifts_the_log_odds(data):

@@ -406,7 +406,7 @@ def _position_in(categories: pd.Index) -> Callable[[Any], int]:
                 f"the level {level!r} of another site is not one of the ordered categories here",
                 hint="give all sites the same categories",
             )
-        return int(categories.get_indexer([level])[0])
+        return int(categories.get_indexer(pd.Index([level]))[0])
 
     return position
 

@@ -331,9 +331,10 @@ def test_a_site_may_have_censored_rows_only():
     data = DATA[:120].assign(y=DATA["y"].clip(upper=2.0), late=DATA["y"] > 2.0)
     sites = [data[data["late"]], data[~data["late"]]]
     model = bvb.DensityRegression("cens(y, late) ~ x", data, n_components=1)
-    agreed = rounds(model, sites, restarts=1, covariance="mean-field", tol=0.05)
-    found = bvb.fit_from_sites(model, data, agreed)
-    assert found.elbo == pytest.approx(model.fit(seed=1, draws=50).elbo, abs=0.1)
+    agreed = rounds(model, sites, until="starts")
+    for site in sites:
+        scales = model_at_site(model, site, None, agreed).scales.response
+        assert scales.scale == pytest.approx(model.scales.response.scale)
     with pytest.raises(DataError, match="all rows are right censored"):
         bvb.DensityRegression("cens(y, late) ~ x", sites[0].assign(y=DATA["x"]), n_components=1)
 
