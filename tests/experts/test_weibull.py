@@ -8,9 +8,14 @@ from scipy.optimize import minimize
 from scipy.stats import kstest, weibull_min
 
 import bayesvb as bvb
+from bayesvb.data.blocks import Block
 from bayesvb.distributions.weibull_mixture import WEIBULL
 from bayesvb.errors import DataError, FormulaError
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.experts import EXPERTS
+from bayesvb.experts.dispersed_predictor import DispersedPosterior, on_axis
+from bayesvb.experts.regression import RegressionPrior
+from bayesvb.factors.normal import Normal
 
 SLOPES = np.array([0.5, 0.6, -0.4])
 
@@ -135,3 +140,19 @@ def test_far_rows_do_not_overshoot_between_the_nodes():
     local = model.core.experts.local(found.q.experts, model.source.whole())
     assert local.expected_log_density[0, 0] < -5.0
     assert (local.predictor.curvature > 0.0).all()
+
+
+@pytest.mark.parametrize("variance", [0.1, 4.0, 25.0])
+def test_rows_far_from_a_component_are_not_interpolated_to_high_densities(variance):
+    """Hazards are doubly exponential in the log of the shape; the mean is that over its law."""
+    experts = EXPERTS["weibull"](RegressionPrior(1, 1, 2.0, True, 1.0, 1.0))
+    distance = experts.dispersion.logs - 0.3
+    law = experts.dispersion.posterior(-5.0 * distance[None] ** 2)
+    coefficients = Normal.from_covariance(np.zeros((1, 1)), np.full((1, 1, 1), variance))
+    times = np.exp(np.linspace(-4.0, 6.0, 21))
+    block = Block({"mean": np.ones((1, 21))}, times[None])
+    local = experts.local(DispersedPosterior(coefficients, law), block)
+    moments = np.zeros((1, 21)), np.full((1, 21), variance)
+    each = experts.expected_at(block, *moments, on_axis(np.exp(law.points[0]))).value
+    exact = np.einsum("p,pkn->kn", law.probabilities[0], each)
+    assert_allclose(local.expected_log_density, exact, rtol=5e-3)
