@@ -26,6 +26,12 @@ def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> An
 @click.argument("saved")
 @click.argument("covariates", nargs=-1)
 @click.option("--contrast", help="A covariate: compare its values, all else equal.")
+@click.option(
+    "--ratio",
+    is_flag=True,
+    default=None,
+    help="Ratios, with --contrast: risk, rate or odds ratios where the response has them.",
+)
 @click.option("--slope", help="A covariate: derivatives with respect to it, all else equal.")
 @click.option("--target", help="Property of the response: mean, sd, quantile, probability, ...")
 @click.option("--q", callback=numbers, help="Probabilities, for --target quantile.")
@@ -66,6 +72,8 @@ def effects(
     if contrast is not None and slope is not None:
         raise DataError("--contrast and --slope are two questions", hint="ask one at a time")
     given = {name: value for name, value in options.items() if value is not None}
+    if "ratio" in given and contrast is None:
+        raise DataError("--ratio is of a contrast", hint="name a covariate: --contrast x --ratio")
     for name in ("above", "below"):
         if len(given.get(name, ())) == 1:
             given[name] = given[name][0]

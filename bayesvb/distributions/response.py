@@ -120,6 +120,14 @@ class Response:
             return "probability of {y} in one trial"
         return None
 
+    def ratio_name(self, target: str) -> str:
+        """Name of the ratio of two values of a target; empty where it has none of its own."""
+        if target == "odds":
+            return "odds ratio"
+        if target != "mean":
+            return ""
+        return "risk ratio" if self.is_probability else "rate ratio" * (self.kind == "count")
+
     def to_link(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Means on the scale of the link.
 

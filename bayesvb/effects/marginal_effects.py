@@ -17,6 +17,7 @@ from bayesvb.effects.effect_draws import Combined, Plan, drawn_distributions_of,
 from bayesvb.effects.estimands import Estimand, Values, estimand
 from bayesvb.effects.grid import Conditional, EvaluationGrid, Groups, setting
 from bayesvb.effects.result import EffectRequest, Effects, chosen_responses, effects_of
+from bayesvb.errors import DataError
 from bayesvb.results.back_transformation import transformation_of
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def comparisons(
     data: object = None,
     average_by: str | Sequence[str] | bool | None = None,
     comparison: str = "difference",
+    ratio: bool = False,
     target: str | None = None,
     q: Numbers = None,
     above: Numbers = None,
@@ -149,13 +151,19 @@ def comparisons(
         As in ``predictions``.
     comparison : {"difference", "ratio", "lift"}
         ``b - a``, ``b / a`` or ``(b - a) / a``, for predictions ``a`` at the earlier and ``b`` at
-        the later value. A ratio of means is a risk ratio or a rate ratio, and of
-        ``target="odds"`` an odds ratio.
+        the later value.
+    ratio : bool
+        Whether to return ``b / a``, on the scale that the response asks for: of the mean a risk
+        ratio (0 and 1, trials) or a rate ratio (counts), of ``target="odds"`` an odds ratio. Of
+        ``target="link"`` it is the exponential of the difference of links: an odds ratio where
+        these are log odds, a ratio of means where they are log means. Otherwise the same as
+        ``comparison="ratio"``.
 
     Raises
     ------
     DataError
-        For a name, level or option that is not known, or fewer than two values.
+        For a name, level or option that is not known, fewer than two values, or ``ratio=True``
+        with another comparison.
 
     Examples
     --------
@@ -168,6 +176,8 @@ def comparisons(
     """
     drawn_distributions_of(fit)
     check_choice("comparison", comparison, tuple(COMPARISONS))
+    if ratio:
+        comparison, target = _as_ratio(fit, comparison, target)
     request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     name, plan = _contrasts(fit, contrast, rows, comparison)
@@ -175,6 +185,19 @@ def comparisons(
     return _answer(
         fit, ("comparisons", name, comparison), told, plan, request, (average_by, response, prob)
     )
+
+
+def _as_ratio(fit: AbstractFit, comparison: str, target: str | None) -> tuple[str, str | None]:
+    """The comparison, and the target whose ratio is the exponential of a difference of links."""
+    if comparison == "lift":
+        raise DataError(
+            "ratio=True returns b / a, and comparison='lift' is (b - a) / a",
+            hint="leave one of them out",
+        )
+    if target != "link":
+        return "ratio", target
+    scale = {"logit": "odds", "log": "mean"}
+    return "ratio", scale.get(fit.model.response.link, target)
 
 
 def _contrasts(

@@ -93,6 +93,8 @@ def effects_of(
     names = design.response_names
     said = (request.estimand.words(names[i], design.label) for i in request.responses)
     words = " and ".join(dict.fromkeys(said))
+    ratio = request.estimand.described.ratio_name(request.estimand.target)
+    words += f" ({ratio})" if ratio and request.measure == "ratio" else ""
     coords = {
         str(name): ("row", np.asarray(labels[name]))
         for name in labels

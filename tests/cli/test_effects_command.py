@@ -35,7 +35,10 @@ CALLS = {
         ["--slope", "times", "--average-by", "all", "--prob", "0.5"],
         lambda fit: bvb.effects.slopes(fit, "times", average_by=True, prob=0.5),
     ),
-    "contrast": (["--contrast", "times"], lambda fit: bvb.effects.comparisons(fit, "times")),
+    "contrast": (
+        ["--contrast", "times", "--ratio"],
+        lambda fit: bvb.effects.comparisons(fit, "times", ratio=True),
+    ),
     "probability": (
         ["times", "--target", "probability", "--above", "0"],
         lambda fit: bvb.effects.predictions(fit, ["times"], target="probability", above=0.0),
@@ -58,6 +61,8 @@ def test_effects_are_those_of_the_functions(name, fit, saved, command, tmp_path)
 def test_effects_are_printed_and_wrong_words_answered(saved, command):
     done = command("effects", saved, "times")
     assert done.exit_code == 0 and done.stdout.startswith("Predictions: mean of accel")
+    alone = command("effects", saved, "times", "--ratio")
+    assert "--ratio is of a contrast" in alone.stderr
     both = command("effects", saved, "--contrast", "times", "--slope", "times")
     assert both.exit_code == 2 and "two questions" in both.stderr
     unknown = command("effects", saved, "tines")

@@ -121,10 +121,14 @@ def test_effects_are_of_probabilities_or_of_log_odds(fit):
     assert float(of_link.summary["estimate"].iloc[0]) == pytest.approx(found["mean"], abs=1e-9)
     assert found["odds_ratio"] == pytest.approx(np.exp(found["mean"]))
     assert "Odds ratio" in str(fit)
-    given = {"contrast": "x", "average_by": True, "comparison": "ratio"}
-    odds, risks = (bvb.effects.comparisons(fit, **given, target=t) for t in ("odds", "mean"))
-    assert "ratio of odds of y = 1" in str(odds)
+    given = {"contrast": "x", "average_by": True, "ratio": True}
+    targets = ("odds", "mean", "link")
+    odds, risks, links = (bvb.effects.comparisons(fit, **given, target=t) for t in targets)
+    assert "ratio of odds of y = 1 (odds ratio)" in str(odds)
+    assert "(risk ratio)" in str(risks) and str(links) == str(odds)
     assert_allclose(np.log(odds.draws), of_link.draws)
+    with pytest.raises(DataError, match=r"ratio=True returns b / a, and comparison='lift'"):
+        bvb.effects.comparisons(fit, **given, comparison="lift")
     assert float(risks.summary["estimate"].iloc[0]) < float(odds.summary["estimate"].iloc[0])
 
 
