@@ -89,12 +89,11 @@ def _simulate(description: Description, n: int | None, seed: int | None) -> pd.D
 def _read(description: Description) -> pd.DataFrame:
     """Read a shipped file."""
     file = resources.files("bayesvb.datasets").joinpath("data", f"{description.name}.csv")
-    with file.open("rb") as stream:
-        frame = pd.read_csv(stream)
+    levelled = {one.name: list(one.levels) for one in description.columns if one.levels}
+    with file.open("rb") as stream:  # levels may be written with digits
+        frame = pd.read_csv(stream, dtype=dict.fromkeys(levelled, "str"))
     categories = {
-        column.name: pd.Categorical(frame[column.name], categories=list(column.levels))
-        for column in description.columns
-        if column.levels
+        name: pd.Categorical(frame[name], categories=levels) for name, levels in levelled.items()
     }
     frame = frame.assign(**categories)
     frame.attrs["units"] = {

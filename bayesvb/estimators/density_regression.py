@@ -69,6 +69,8 @@ from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.exact_draws import is_integrated
+from bayesvb.results.group_covariance import group_notes
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.response_notes import warn_of_response
 from bayesvb.results.summary import prior_frame
@@ -503,10 +505,11 @@ class DensityRegression(AbstractGatedMixture):
         return {**lines, **shared, **GROUP_SD_HEADING, **scales}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """What the weights are, where no heading of coefficients says it."""
+        """What the weights are, where no heading of coefficients says it; what groups are."""
+        groups = group_notes(self.design, integrated=is_integrated(fit))
         if self.n_components == 1 or fit.core.gate_coefficients(fit.draws):
-            return []
-        return [f"Weights of the components: {fit.core.coefficient_meaning()}."]
+            return groups
+        return [*groups, f"Weights of the components: {fit.core.coefficient_meaning()}."]
 
     def description(self) -> str:
         """First line of what is printed of the model."""

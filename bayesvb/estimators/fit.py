@@ -706,13 +706,20 @@ class Fit(AbstractFit):
 
     @checked
     def variance_components(self, *, prob: float = PROB) -> pd.DataFrame:
-        """Standard deviations of group-level effects and of the noise, and shares of the variance.
+        """Standard deviations and correlations of group-level effects, and shares of the variance.
 
-        The variance is that of the response given the covariates, averaged over rows: that of
-        ``(1 | g)`` is the intraclass correlation. What an effect adds to it is its variance times
-        the mean square of what it is multiplied by, of ``(x | g)`` the distance of ``x`` from its
-        mean. Of binary responses and proportions it is the variance of a latent response with
-        logistic noise, pi^2 / 3; counts have no share.
+        Quantities that depend on the covariates of slopes, such as the standard deviation of the
+        levels of ``(x | g)``, are given at zero and at the means of these covariates.
+
+        - ``"sd"``: of each effect over groups, and of the noise, in units of the response or of its
+          link (of a slope per unit of its covariate).
+        - ``"correlation"``: of two effects of a group, where they have a full covariance.
+        - ``"icc"``: intraclass correlation, the share of the variance given the covariates.
+        - ``"share"``: of the variance of the response over rows, with the part of the coefficients
+          that all groups share.
+
+        Binary responses and proportions have a latent response with logistic noise, of variance
+        pi^2 / 3; counts have neither intraclass correlations nor shares.
 
         Parameters
         ----------
@@ -722,14 +729,14 @@ class Fit(AbstractFit):
         Returns
         -------
         pandas.DataFrame
-            Index term, the last ``"residual"``; posterior means ``sd``, in units of the response
-            or of its link (per unit of ``x``), and ``share``, with central intervals
-            ``sd_lower``, ``sd_upper``, ``share_lower``, ``share_upper``.
+            Index (quantity, term, at), ``at`` the values of covariates or empty; posterior mean
+            ``estimate`` and central interval ``lower``, ``upper``.
 
         Raises
         ------
         DataError
-            If the mean has no group-level effects, or there are several components or responses.
+            If the mean has no group-level effects, or their standard deviations are fixed, or
+            there are several components or responses.
 
         References
         ----------
@@ -742,8 +749,8 @@ class Fit(AbstractFit):
         >>> import bayesvb as bvb
         >>> data = bvb.datasets.load("cps1985")
         >>> model = bvb.DensityRegression("log(wage) ~ (1 | sector)", data, n_components=1)
-        >>> model.fit(seed=1).variance_components()["share"].round(1).to_dict()
-        {'(1 | sector)': 0.1, 'residual': 0.9}
+        >>> model.fit(seed=1).variance_components()["estimate"]["icc"].round(1).tolist()
+        [0.1]
         """
         from bayesvb.results.variance_components import variance_components
 

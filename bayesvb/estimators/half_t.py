@@ -11,11 +11,18 @@ from jaxtyping import Float
 
 from bayesvb.data.parts import MEAN
 from bayesvb.data.standardised_blocks import Scales, without_offset
+from bayesvb.errors import FormulaError
 from bayesvb.estimators.priors import Priors
 from bayesvb.factors.half_t import HALF_T_DOF
+from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.formula.design import Design
 from bayesvb.models.half_t_mixture import HalfTMixture, can_integrate, with_half_t_scales
 from bayesvb.models.mixture import Mixture
+from bayesvb.results.group_covariance import (
+    integrated_covariances,
+    joint_terms,
+    penalised_blocks,
+)
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -24,7 +31,17 @@ __all__ = ["GROUP_SD_HEADING", "group_sds", "half_t_rows", "with_half_t"]
 GROUP_SD = "sd of groups"
 """What tables call the standard deviations of effects of groups."""
 
-GROUP_SD_HEADING = {GROUP_SD: f"{GROUP_SD} (of each effect, in units of the response)"}
+GROUP_CORRELATION = "correlation of groups"
+"""What tables call the correlations of effects of a group."""
+
+GROUP_SD_HEADING = {
+    GROUP_SD: f"{GROUP_SD} (of each effect, in units of the response)",
+    GROUP_CORRELATION: f"{GROUP_CORRELATION} (of two effects of a group, covariates at zero)",
+}
+
+MOST_NUMBERS = 6
+"""Standard deviations and correlations that are integrated over together, where some are
+correlations: of 512 points 118 are effective with six, and more numbers were not measured."""
 
 TEXT = ParameterText(
     symbol="s",
@@ -35,12 +52,45 @@ TEXT = ParameterText(
 )
 
 
+OF_CORRELATIONS = ParameterText(
+    symbol="ρ",
+    meaning="correlation over groups of two effects, where the covariates of slopes are zero",
+    heading="Correlations of effects of groups",
+    caption="Correlation over groups of two effects, where the covariates of slopes are zero",
+)
+
+
 def with_half_t(mixture: Mixture, priors: Priors, design: Design, scales: Scales) -> Mixture:
     """The mixture with half-t priors of its scales; itself where they cannot be integrated."""
     if priors.scales != "between" or not can_integrate(mixture):
         return mixture
     membership: Any = mixture.of_experts.membership  # type: ignore[attr-defined]
-    return with_half_t_scales(mixture, half_t_units(membership, priors, design))
+    unit, blocks = half_t_units(membership, priors, design), penalised_blocks(design)
+    joint = joint_terms(design)
+    check_numbers(len(blocks), joint, design)
+    correlated = tuple(
+        tuple(i for i, block in enumerate(blocks) if block.joint == term) for term in joint
+    )
+    return with_half_t_scales(mixture, unit, correlated)
+
+
+def check_numbers(n_scales: int, joint: Sequence[str], design: Design) -> None:
+    """Raise for more standard deviations and correlations than can be integrated over.
+
+    Raises
+    ------
+    FormulaError
+    """
+    terms = [term for term in design.group_terms(MEAN) if term.term in joint]
+    n_numbers = n_scales + sum(len(UniformCorrelation(len(t.effects)).pairs) for t in terms)
+    if joint and n_numbers > MOST_NUMBERS:
+        raise FormulaError(
+            design.formula.text,
+            f"{n_scales} standard deviations of penalised terms and {n_numbers - n_scales} "
+            f"correlations, and at most {MOST_NUMBERS} of them can be integrated over together",
+            design.formula.place(MEAN),
+            f"write `{joint[0].replace('|', '||')}` for independent effects",
+        )
 
 
 def half_t_units(
@@ -55,17 +105,38 @@ def half_t_units(
 
 
 def group_sds(core: object, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
-    """Standard deviations of effects over groups in the data's units, where scales have half-t."""
-    blocks = [b for b in design.term_blocks[MEAN] if b.kind in ("group", "smooth")]
-    groups = [(i, block) for i, block in enumerate(blocks) if block.kind == "group"]
-    if not isinstance(core, HalfTMixture) or not groups or "term_precision" not in draws:
-        return []
-    at = [i for i, _ in groups]
-    unit = scales.response.scale[0] / scales.parts[MEAN].scale[[b.columns[0] for _, b in groups]]
-    sd = unit / np.sqrt(draws["term_precision"][:, at] * draws["precision"][:, :, 0])
-    names = [block.name for _, block in groups]
-    coords = {"block_groups": names}
-    return [NamedParameter("group_sd", sd, ("block_groups",), TEXT, GROUP_SD, coords=coords)]
+    """Standard deviations of effects over groups in the data's units, where scales have half-t.
+
+    Of effects with a full covariance where the covariates of slopes are zero, with their
+    correlations; of independent effects where the covariates have their means.
+    """
+    sds, names, correlations, pairs = [], [], [], []
+    for one in integrated_covariances(core, draws, design, scales):
+        term, place = one.term, np.zeros(one.n_covariates) if one.correlated else one.term.centres
+        covariance = one.at(place)
+        sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+        sds.append(sd)
+        names += [block.name for block in term.term_blocks]
+        if one.correlated:
+            for i, j in UniformCorrelation(sd.shape[1]).pairs:
+                correlations.append(covariance[:, i, j] / (sd[:, i] * sd[:, j]))
+                pairs.append(f"({term.effects[j]}, {term.effects[i]} | {term.grouping})")
+    found = []
+    if names:
+        dims, coords = ("block_groups",), {"block_groups": names}
+        found.append(
+            NamedParameter("group_sd", np.hstack(sds), dims, TEXT, GROUP_SD, coords=coords)
+        )
+    if pairs:
+        dims, coords = ("pair_groups",), {"pair_groups": pairs}
+        values = np.stack(correlations, axis=1)
+        found.append(
+            NamedParameter(
+                "group_correlation", values, dims, OF_CORRELATIONS, GROUP_CORRELATION,
+                signed=True, coords=coords,
+            )
+        )  # fmt: skip
+    return found
 
 
 def half_t_rows(
@@ -74,7 +145,7 @@ def half_t_rows(
     """Rows of the prior table, those of scales with their half-t priors in the data's units."""
     if not isinstance(core, HalfTMixture):
         return list(rows)
-    blocks = {b.name: b for b in design.term_blocks[MEAN] if b.kind in ("group", "smooth")}
+    blocks = {block.name: block for block in penalised_blocks(design)}
     units = dict(zip(blocks, core.unit, strict=True))
     found = []
     for row in rows:

@@ -24,7 +24,12 @@ from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.kept_sample import restored
-from bayesvb.estimators.older_files import named_findings, with_packed_groups, without_lone_gate
+from bayesvb.estimators.older_files import (
+    named_findings,
+    with_independent_groups,
+    with_packed_groups,
+    without_lone_gate,
+)
 from bayesvb.estimators.saved_schema import (
     check_arrays,
     check_description,
@@ -166,13 +171,15 @@ def _model(
     from bayesvb.estimators import MODELS
     from bayesvb.estimators.rebuilding import built
 
-    options = _renamed(told["options"])
+    options, formula = _renamed(told["options"]), told["formula"]
+    if "|" in formula and not told.get("correlated_groups"):
+        formula = with_independent_groups(formula)
     if context is not None:
         options["context"] = context
     try:
         return built(
             MODELS[told["model"]],
-            told["formula"],
+            formula,
             frame,
             options=options,
             complete=state["complete"] > 0,

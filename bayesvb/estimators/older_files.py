@@ -8,9 +8,17 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
+from bayesvb.data.parts import PARTS
+from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.parser import parse_formula
 from bayesvb.models.mixture import Mixture
 
-__all__ = ["named_findings", "with_packed_groups", "without_lone_gate"]
+__all__ = [
+    "named_findings",
+    "with_independent_groups",
+    "with_packed_groups",
+    "without_lone_gate",
+]
 
 State = Mapping[str, Shaped[np.ndarray, "..."]]
 
@@ -30,6 +38,25 @@ def named_findings(findings: Mapping[str, float]) -> dict[str, float]:
     {'elbo_decrease': 0.5, 'parameters': 7.0}
     """
     return {FINDINGS.get(name, name): value for name, value in findings.items()}
+
+
+def with_independent_groups(formula: str) -> str:
+    """Return a formula whose effects of groups are independent, as those of ``(x | g)`` once were.
+
+    Until version 0.3 ``(x | g)`` was ``(x || g)``.
+
+    Examples
+    --------
+    >>> with_independent_groups("y ~ x + (x | g) | gating((1 | g))")
+    'y ~ x + (x || g) | gating((1 | g))'
+    """
+    parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
+    terms = [one for part in parsed.read.values() for one in part.own]
+    correlated = [one for one in terms if isinstance(one, GroupTerm) and one.correlated]
+    tokens = [token for one in correlated for token in one.place.section.tokens]
+    for at in sorted({token.start for token in tokens if token.text == "|"}, reverse=True):
+        formula = f"{formula[:at]}|{formula[at:]}"
+    return formula
 
 
 def without_lone_gate(state: State, prefix: str, core: Any, blank: Any) -> State:

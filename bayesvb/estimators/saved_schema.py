@@ -81,6 +81,7 @@ DESCRIPTION = Record(
         "units": MapOf(str),
         "missing": MapOf(int),
         "automatic": bool,
+        "correlated_groups": bool,
     },
 )
 """Of files of all versions; what later ones have added is optional."""

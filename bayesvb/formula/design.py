@@ -23,6 +23,7 @@ from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices, warn_of_ids
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.encoder import Encoder, fit_encoder
+from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.missing import MissingValues
@@ -382,6 +383,10 @@ class Design:
     def smooths(self, part: str) -> dict[str, tuple[int, ...]]:
         """Name -> columns of each curve of a part, and of each set of wiggles of a surface."""
         return self._encoder.smooths(self._encoder.bound.same_as[part])
+
+    def group_terms(self, part: str) -> tuple[GroupColumns, ...]:
+        """Terms of groups of a part, whether their effects have columns or not."""
+        return self._encoder.group_terms(self._encoder.bound.same_as[part])
 
     def at_zero(
         self, part: str, values: Float[np.ndarray, "*batch columns"]

@@ -22,7 +22,7 @@ from bayesvb.formula.binding import BoundFormula, UsableRows
 from bayesvb.formula.budget import check_columns
 from bayesvb.formula.checks import ranges, require_finite, require_squares, warn_levels
 from bayesvb.formula.columns import ColumnRole, roles_in
-from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.formula.group_columns import UNSEEN, GroupColumns
 from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.marginality import orthogonal_terms
@@ -130,6 +130,10 @@ class Encoder:
     def smooths(self, part: str) -> dict[str, tuple[int, ...]]:
         """Name -> columns of each curve of a part, and of each set of wiggles of a surface."""
         return self.own[part].smooths(self._first(part))
+
+    def group_terms(self, part: str) -> tuple[GroupColumns, ...]:
+        """Terms of groups of a part."""
+        return self.own[part].group_terms
 
     def at_zero(
         self, part: str, values: Float[np.ndarray, "*batch columns"]

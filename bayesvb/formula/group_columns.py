@@ -30,6 +30,10 @@ __all__ = ["MOST_GROUPS", "GroupColumns", "check_columns_of", "fit_groups"]
 MOST_GROUPS = 500
 """Groups of a term of which each may be a column: the covariance of their effects is a matrix."""
 
+MOST_CORRELATED = 3
+"""Effects with a full covariance: six numbers are integrated over. Four have ten, for which the
+points of the integration were not measured."""
+
 UNSEEN = "new group"
 """What stands for a group that was not in the first rows, in names of columns."""
 
@@ -51,6 +55,8 @@ class GroupColumns(AbstractTermColumns):
         Numbers of the combinations of levels that are there, ascending.
     labels : tuple of str
         Names of the groups, and of those that were not there.
+    correlated : bool
+        Whether the effects of a group have a full covariance.
     """
 
     grouping: str
@@ -58,6 +64,13 @@ class GroupColumns(AbstractTermColumns):
     centres: Float[np.ndarray, " covariates"]
     groups: Int[np.ndarray, " groups"]
     labels: tuple[str, ...]
+    correlated: bool = False
+
+    @property
+    def term(self) -> str:
+        """The term with all its effects: ``(1 + x | g)``."""
+        bar = "|" if self.correlated or len(self.effects) == 1 else "||"
+        return f"({' + '.join(self.effects)} {bar} {self.grouping})"
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -77,8 +90,9 @@ class GroupColumns(AbstractTermColumns):
     @property
     def term_blocks(self) -> tuple[TermBlock, ...]:
         """One scale for each effect."""
+        joint = self.term if self.correlated else ""
         return tuple(
-            TermBlock(f"({effect} | {self.grouping})", places, "group")
+            TermBlock(f"({effect} | {self.grouping})", places, "group", joint=joint)
             for effect, places in zip(self.effects, self.together, strict=True)
         )
 
@@ -127,15 +141,24 @@ def fit_groups(term: GroupTerm, codes: tuple[str, ...], data: TermData) -> Group
     ------
     DataError
         If there is one group only.
+    FormulaError
+        If more than ``MOST_CORRELATED`` effects are correlated.
     """
     groups = np.unique(_combinations(data))
     count = len(groups)
     if count == 1:
         raise DataError(f"`{term.place.text}`: there is one group only", hint="leave it out")
     effects = (*(("1",) if term.intercept else ()), *map(with_own_names, codes))
+    if term.correlated and len(effects) > MOST_CORRELATED:
+        raise term.place.refused(
+            f"`{term.place.text}` has {len(effects)} correlated effects of a group, and at most "
+            f"{MOST_CORRELATED} are possible",
+            f"write `{term.place.text.replace('|', '||')}` for independent effects",
+        )
     centres = np.array([np.unique(x).mean() for x in data.numbers])
     labels = (*_labels(groups, data.levels), UNSEEN)
-    return GroupColumns(":".join(term.groups), effects, centres, groups, labels)
+    grouping = ":".join(term.groups)
+    return GroupColumns(grouping, effects, centres, groups, labels, term.correlated)
 
 
 def check_columns_of(found: GroupColumns, written: str) -> None:

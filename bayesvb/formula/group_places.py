@@ -79,7 +79,8 @@ class GroupPlaces(AbstractTermColumns):
         """A scale for each effect, which stand behind so many columns, one place for each."""
         size = len(self.labels)
         return tuple(
-            TermBlock(name, (first + j,), "group", size) for j, name in enumerate(self.effects)
+            replace(block, columns=(first + j,), size=size)
+            for j, block in enumerate(self.groups.term_blocks)
         )
 
     def places(self, data: TermData) -> Float[np.ndarray, "rows _"]:

@@ -27,12 +27,15 @@ class GroupTerm:
         Covariates of which every group has a slope of its own.
     groups : tuple of str
         Columns whose combinations are the groups.
+    correlated : bool
+        Whether the effects of a group have a full covariance, not independent prior scales.
     """
 
     place: SpecialTerm
     intercept: bool
     numbers: tuple[Code, ...]
     groups: tuple[str, ...]
+    correlated: bool = False
 
     @property
     def columns(self) -> tuple[tuple[str, Role], ...]:
@@ -43,8 +46,8 @@ class GroupTerm:
 def read_group(place: SpecialTerm) -> tuple[GroupTerm, ...]:
     """The effects that a term writes: one for each level of nesting.
 
-    ``(x | a/b)`` is ``(x | a) + (x | a:b)``. ``(x || a)`` is ``(x | a)``, as effects of a group
-    are independent a priori.
+    ``(x | a/b)`` is ``(x | a) + (x | a:b)``. Several effects of ``(x | a)`` are correlated within
+    each group, and those of ``(x || a)`` independent.
 
     Raises
     ------
@@ -58,10 +61,9 @@ def read_group(place: SpecialTerm) -> tuple[GroupTerm, ...]:
         raise place.refused(f"`{place.text}` has more than one bar", "write (x | g)")
     intercept, numbers = _effects(place, inside[: bars[0]])
     names, signs = _groups(place, inside[bars[-1] + 1 :])
-    if "/" not in signs:
-        return (GroupTerm(place, intercept, numbers, names),)
-    depths = range(1, len(names) + 1)
-    return tuple(GroupTerm(place, intercept, numbers, names[:depth]) for depth in depths)
+    correlated = not twice and intercept + len(numbers) > 1
+    depths = range(1, len(names) + 1) if "/" in signs else (len(names),)
+    return tuple(GroupTerm(place, intercept, numbers, names[:n], correlated) for n in depths)
 
 
 def _effects(place: SpecialTerm, tokens: Sequence[Token]) -> tuple[bool, tuple[Code, ...]]:

@@ -124,6 +124,12 @@ class OwnColumns:
         return found
 
     @property
+    def group_terms(self) -> tuple[GroupColumns, ...]:
+        """Terms of groups, with columns or without."""
+        each = (one.groups if isinstance(one, GroupPlaces) else one for one in self.each)
+        return tuple(one for one in each if isinstance(one, GroupColumns))
+
+    @property
     def groups(self) -> GroupPlaces | None:
         """The term whose effects stay apart from the columns."""
         return next((one for one in self.each if isinstance(one, GroupPlaces)), None)

@@ -34,12 +34,16 @@ class TermBlock:
     size : int
         Coefficients of each column: one, but of effects that stay apart from the columns, whose
         place is behind all of these, one for each group.
+    joint : str
+        Term of effects of groups with a full covariance, the same of all its blocks; empty of
+        blocks whose coefficients are independent of those of other blocks.
     """
 
     name: str
     columns: tuple[int, ...]
     kind: BlockKind
     size: int = 1
+    joint: str = ""
 
 
 def term_blocks(

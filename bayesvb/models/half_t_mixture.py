@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN
@@ -14,6 +14,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
+from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.models.arrow_regression import RegressionSums
 from bayesvb.models.half_t_scales import HalfTScales, ScaledRegression
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
@@ -22,7 +23,10 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.local import Draws
 
-__all__ = ["HalfTMixture", "can_integrate", "with_half_t_scales"]
+__all__ = ["EFFECT_CORRELATION", "HalfTMixture", "can_integrate", "with_half_t_scales"]
+
+EFFECT_CORRELATION = "effect_correlation"
+"""Name of the drawn correlations of effects of a group, pair by pair of each set."""
 
 
 @dataclass(frozen=True)
@@ -38,6 +42,9 @@ class HalfTMixture(ScaledMixture):
     unit : ndarray, shape (blocks,)
         Scale of the half-t prior of the standard deviation of a block's coefficients: of the
         response over the root of the sum of the mean squares of the columns.
+    correlated : tuple of tuple of int
+        Blocks whose effects are correlated within each group, with a uniform prior of their
+        correlation matrix. The variational posterior takes them to be independent.
     integrated : HalfTScales or None
         Exact posterior of the regression, where draws and predictions are those.
 
@@ -48,6 +55,7 @@ class HalfTMixture(ScaledMixture):
     """
 
     unit: Float[np.ndarray, " blocks"] = field(kw_only=True)
+    correlated: tuple[tuple[int, ...], ...] = field(default=(), kw_only=True)
     integrated: HalfTScales | None = field(default=None, kw_only=True)
 
     def integrating(self, stats: MixtureStats) -> HalfTMixture | None:
@@ -63,21 +71,38 @@ class HalfTMixture(ScaledMixture):
         sums = RegressionSums.of(xx, stats.xy[0, 0], stats.weight[0], stats.yy[0, 0], blocks)
         fixed = np.where(membership.any(axis=0), 0.0, np.diagonal(prior.precision))
         shape, rate = float(prior.shape), float(prior.rate[0])
-        return ScaledRegression(sums, membership, fixed, self.unit, shape, rate)
+        return ScaledRegression(sums, membership, fixed, self.unit, shape, rate, self.correlated)
 
     def exact_draws(
         self, n: int, rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of all parameters by name, and their log density."""
         assert self.integrated is not None
-        coefficients, precision, scales, log_q = self.integrated.draws(n, rng)
+        coefficients, precision, numbers, log_q = self.integrated.draws(n, rng)
+        scales, correlations = np.split(numbers, [len(self.unit)], axis=1)
         draws = {
             "coefficients": coefficients[:, None, None],
             "precision": precision[:, None, None],
             "gate": np.ones((n, 1)),
             "term_precision": scales,
+            **({EFFECT_CORRELATION: correlations} if self.correlated else {}),
         }
         return draws, log_q
+
+    def correlation_matrices(
+        self, draws: Draws
+    ) -> list[tuple[Int[np.ndarray, "effects groups"], Float[np.ndarray, "draws effects effects"]]]:
+        """Columns of correlated effects, and their correlation matrices in each draw."""
+        if EFFECT_CORRELATION not in draws:
+            return []
+        found, first, membership = [], 0, self.of_experts.membership
+        for blocks in self.correlated:
+            prior = UniformCorrelation(len(blocks))
+            last = first + len(prior.pairs)
+            columns = np.stack([np.flatnonzero(membership[block]) for block in blocks])
+            found.append((columns, prior.matrix(draws[EFFECT_CORRELATION][:, first:last])))
+            first = last
+        return found
 
     def exact_predictive(self, block: Block) -> StudentMixture:
         """Predictive distribution of the response of each row by the exact posterior."""
@@ -98,7 +123,14 @@ class HalfTMixture(ScaledMixture):
     ) -> Float[np.ndarray, "draws rows"]:
         """Prior variance of what these columns add to the response, given each draw."""
         precision = self.of_experts.by_term(draws["term_precision"])
-        return np.asarray((1.0 / (precision * draws["precision"][:, :, 0])) @ design**2)
+        variance = 1.0 / (precision * draws["precision"][:, :, 0])
+        total = variance @ design**2
+        for columns, matrix in self.correlation_matrices(draws):
+            own, sd = design[columns], np.sqrt(variance[:, columns[:, 0]])
+            products = np.einsum("agr,bgr->abr", own, own)
+            beside = matrix - np.eye(len(columns))
+            total = total + np.einsum("dab,da,db,abr->dr", beside, sd, sd, products)
+        return np.asarray(total)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw, scales with their half-t prior."""
@@ -109,6 +141,19 @@ class HalfTMixture(ScaledMixture):
         own = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * scales)
         change = (own - self.prior.log_density(scales)).sum(axis=1)
         total: Float[np.ndarray, " draws"] = super().log_prior(draws) + change
+        total = total + self._log_correlated(draws)
+        return total
+
+    def _log_correlated(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+        """Log prior density of correlations, and change of the density of effects by them."""
+        noise, total = draws["precision"][:, :, 0], np.zeros(len(draws["precision"]))
+        for columns, matrix in self.correlation_matrices(draws):
+            precision = self.of_experts.by_term(draws["term_precision"])[:, columns[:, 0]]
+            unit = np.sqrt(precision * noise)[..., None] * draws["coefficients"][:, 0, 0, columns]
+            change = np.linalg.inv(matrix) - np.eye(len(columns))
+            squares = np.einsum("dab,dag,dbg->d", change, unit, unit)
+            total -= 0.5 * (columns.shape[1] * np.linalg.slogdet(matrix)[1] + squares)
+            total += UniformCorrelation(len(columns)).log_constant
         return total
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
@@ -118,8 +163,16 @@ class HalfTMixture(ScaledMixture):
         scales = 1.0 / (sd**2 * draws["precision"][:, :, 0])
         spread = self.of_experts.by_term(scales) ** -0.5
         spread[:, self.of_experts.fixed > 0.0] = 1.0
-        draws["coefficients"] = draws["coefficients"] * spread[:, None, None]
-        return {**draws, "term_precision": scales}
+        coefficients, each = draws["coefficients"], []
+        for blocks in self.correlated:
+            prior = UniformCorrelation(len(blocks))
+            z = prior.draws(n, rng)
+            at = np.stack([np.flatnonzero(self.of_experts.membership[one]) for one in blocks])
+            coefficients[:, 0, 0, at] = prior.root(z) @ coefficients[:, 0, 0, at]
+            each.append(prior.correlations(z))
+        draws["coefficients"] = coefficients * spread[:, None, None]
+        correlations = {EFFECT_CORRELATION: np.hstack(each)} if each else {}
+        return {**draws, "term_precision": scales, **correlations}
 
     def reduced_space(self, block: Block) -> None:
         """None: half-t scales are integrated numerically."""
@@ -146,7 +199,11 @@ def can_integrate(mixture: Mixture) -> bool:
     return mixture.experts.draws_complete and len(mean) == 1 and not mean.any()
 
 
-def with_half_t_scales(mixture: Mixture, unit: Float[np.ndarray, " blocks"]) -> HalfTMixture:
+def with_half_t_scales(
+    mixture: Mixture,
+    unit: Float[np.ndarray, " blocks"],
+    correlated: tuple[tuple[int, ...], ...] = (),
+) -> HalfTMixture:
     """The mixture with half-t priors of its scales, which have these units."""
     given = {one.name: getattr(mixture, one.name) for one in fields(ScaledMixture)}
-    return HalfTMixture(**given, unit=unit)
+    return HalfTMixture(**given, unit=unit, correlated=correlated)

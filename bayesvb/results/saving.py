@@ -52,6 +52,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         "combined": bool(fit.members),
         "covariance": fit.covariance,
         "automatic": fit.automatic,
+        "correlated_groups": True,  # what (x | g) says; it was (x || g) in earlier files
         "traces": [str(key) for key in fit.traces],
         "restarts": fit.restarts.to_dict(orient="list"),
         "seconds": fit.seconds,

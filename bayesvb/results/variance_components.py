@@ -1,7 +1,9 @@
-"""Standard deviations of group-level effects and of the noise, and their shares of the variance."""
+"""Variances of group-level effects and of the noise: standard deviations, correlations, shares."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,10 +11,18 @@ from jaxtyping import Float
 
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN, SIGMA
+from bayesvb.data.scaling import INTERCEPT
 from bayesvb.distributions.intervals import tails
 from bayesvb.errors import DataError
+from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.formula.design import Design
+from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.results.group_covariance import (
+    GroupCovariance,
+    integrated_covariances,
+    values_text,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -22,43 +32,136 @@ if TYPE_CHECKING:
 LATENT_LOGISTIC = np.pi**2 / 3.0
 """Variance of the logistic distribution, of the noise of a latent response on the logit scale."""
 
-RESIDUAL = "residual"
+FIXED, RESIDUAL = "fixed effects", "residual"
+
+Values = Float[np.ndarray, " draws"]
 
 
 def variance_components(fit: AbstractFit, prob: float) -> pd.DataFrame:
     """Table of the components; see ``Fit.variance_components``."""
     import pandas as pd
 
-    blocks = _group_blocks(fit)
-    draws = {block.name: _sds(fit, block) for block in blocks}
-    design, rows = fit.model.design, fit.model.weights
-    size = {block.name: np.average(_multiplier(design, block) ** 2, weights=rows)
-            for block in blocks}  # fmt: skip
-    variance = {name: size[name] * sd**2 for name, sd in draws.items()}
-    noise = _residual_variance(fit)
-    if noise is not None:
-        draws[RESIDUAL], variance[RESIDUAL] = np.sqrt(noise), noise
-    total = np.sum(list(variance.values()), axis=0)
-    table = {}
-    for name, sd in draws.items():
-        share = variance[name] / total if noise is not None else np.full(len(sd), np.nan)
-        lower, upper = np.quantile(np.stack([sd, share], axis=1), tails(prob), axis=0)
-        table[name] = [sd.mean(), lower[0], upper[0], share.mean(), lower[1], upper[1]]
-    columns = ["sd", "sd_lower", "sd_upper", "share", "share_lower", "share_upper"]
-    return pd.DataFrame.from_dict(table, orient="index", columns=columns).rename_axis("term")
+    parts = VarianceParts.from_fit(fit)
+    rows = {**parts.sds(), **parts.correlations(), **parts.intraclass(), **parts.shares()}
+    values = np.stack(list(rows.values()))
+    lower, upper = np.quantile(values, tails(prob), axis=1)
+    index = pd.MultiIndex.from_tuples(list(rows), names=["quantity", "term", "at"])
+    columns = {"estimate": values.mean(axis=1), "lower": lower, "upper": upper}
+    return pd.DataFrame(columns, index=index)
 
 
-def _group_blocks(fit: AbstractFit) -> list[TermBlock]:
-    """The group-level effects on the mean.
+@dataclass(frozen=True)
+class VarianceParts:
+    """What the variance of a response consists of, in each draw.
+
+    Attributes
+    ----------
+    groups : tuple of (GroupCovariance, ndarray of shape (rows, effects))
+        Covariance of each term, and what its effects are multiplied by in each row.
+    fixed : ndarray, shape (draws,)
+        Variance over rows of what the coefficients that all groups share add.
+    noise : ndarray, shape (draws,), or None
+        Variance of the noise; None for counts, whose noise follows the mean.
+    weights : ndarray, shape (rows,), or None
+        Case weights.
+    """
+
+    groups: tuple[tuple[GroupCovariance, Float[np.ndarray, "rows effects"]], ...]
+    fixed: Values
+    noise: Values | None
+    weights: Float[np.ndarray, " rows"] | None
+
+    @classmethod
+    def from_fit(cls, fit: AbstractFit) -> VarianceParts:
+        """Return the parts of a fit with one component and one response."""
+        terms, design = _terms(fit), fit.model.design
+        multipliers = [
+            np.stack([_multiplier(design, block) for block in _blocks(design, one.term)], axis=1)
+            for one in terms
+        ]
+        each = tuple(zip(terms, multipliers, strict=True))
+        return cls(each, _fixed_variance(fit), _residual_variance(fit), fit.model.weights)
+
+    @cached_property
+    def places(self) -> list[list[Float[np.ndarray, " covariates"]]]:
+        """Values of the covariates of each term at which it is described: zero, then the means.
+
+        One place of no values where no term has slopes.
+        """
+        zero, mean = [], []
+        for one, multipliers in self.groups:
+            own = np.average(multipliers, axis=0, weights=self.weights)
+            zero.append(np.zeros(one.n_covariates))
+            mean.append(one.term.centres + own[int(one.term.intercept) :])
+        return [zero, mean] if any(len(values) for values in zero) else [zero]
+
+    def at(self, place: list[Float[np.ndarray, " covariates"]]) -> str:
+        """Return words for a place, each covariate once."""
+        words = [
+            values_text(one.term, own) for (one, _), own in zip(self.groups, place, strict=True)
+        ]
+        return ", ".join(dict.fromkeys(word for word in words if word))
+
+    def sds(self) -> dict[tuple[str, str, str], Values]:
+        """Return standard deviations of the effects, levels at each place, and of the noise."""
+        found = {}
+        for i, (one, _) in enumerate(self.groups):
+            for j, block in enumerate(one.term.term_blocks):
+                for place in self.places:
+                    moves = one.term.intercept and j == 0
+                    where = values_text(one.term, place[i]) if moves else ""
+                    found["sd", block.name, where] = np.sqrt(one.at(place[i])[:, j, j])
+        if self.noise is not None:
+            found["sd", RESIDUAL, ""] = np.sqrt(self.noise)
+        return found
+
+    def correlations(self) -> dict[tuple[str, str, str], Values]:
+        """Return correlations of effects with a full covariance at each place."""
+        found = {}
+        for i, (one, _) in enumerate(self.groups):
+            for place in self.places if one.correlated else []:
+                covariance, term = one.at(place[i]), one.term
+                sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
+                for a, b in UniformCorrelation(len(term.effects)).pairs:
+                    name = f"({term.effects[b]}, {term.effects[a]} | {term.grouping})"
+                    moves = term.intercept and b == 0
+                    where = values_text(term, place[i]) if moves else ""
+                    found["correlation", name, where] = covariance[:, a, b] / (sd[:, a] * sd[:, b])
+        return found
+
+    def intraclass(self) -> dict[tuple[str, str, str], Values]:
+        """Return intraclass correlations: shares of the variance given the covariates."""
+        found = {}
+        for place in self.places if self.noise is not None else []:
+            each = [one.variance(own) for (one, _), own in zip(self.groups, place, strict=True)]
+            total = np.sum(each, axis=0) + self.noise
+            for (one, _), variance in zip(self.groups, each, strict=True):
+                found["icc", one.term.term, self.at(place)] = variance / total
+        return found
+
+    def shares(self) -> dict[tuple[str, str, str], Values]:
+        """Return shares of the variance of the response over rows."""
+        if self.noise is None:
+            return {}
+        variances = {FIXED: self.fixed}
+        for one, multipliers in self.groups:
+            variances[one.term.term] = one.mean_variance(multipliers, self.weights)
+        variances[RESIDUAL] = self.noise
+        total = np.sum(list(variances.values()), axis=0)
+        return {("share", name, ""): value / total for name, value in variances.items()}
+
+
+def _terms(fit: AbstractFit) -> list[GroupCovariance]:
+    """Covariances of the terms of groups of the mean.
 
     Raises
     ------
     DataError
-        If there are none, or several components or responses.
+        If there are none, or several components or responses, or their scales are not learned.
     """
-    model = fit.model
-    blocks = [b for b in model.design.term_blocks.get(MEAN, ()) if b.kind == "group"]
-    if not blocks:
+    model: Any = fit.model
+    terms = model.design.group_terms(MEAN) if MEAN in model.design.terms else ()
+    if not terms:
         raise DataError("the mean has no groups", hint="effects of groups are written (1 | g)")
     if model.size > 1 or len(model.design.response_names) > 1:
         raise DataError(
@@ -66,23 +169,34 @@ def _group_blocks(fit: AbstractFit) -> list[TermBlock]:
             hint="fit.summary() has the scales of group-level effects; n_components=1 has one "
             "variance",
         )
-    return blocks
+    known = integrated_covariances(fit.core, fit.draws, model.design, model.scales)
+    if known:
+        return known
+    if "scale_mean" not in fit.named.values:
+        raise DataError(
+            "the standard deviations of groups are fixed: Priors(scales='fixed')",
+            hint="leave scales out, or choose 'learned'",
+        )
+    return [GroupCovariance.from_sds(term, _sds(fit, term), None) for term in terms]
 
 
-def _sds(fit: AbstractFit, block: TermBlock) -> Float[np.ndarray, " draws"]:
-    """Standard deviation of an effect over groups, in units of the response or of its link."""
+def _blocks(design: Design, term: GroupColumns) -> list[TermBlock]:
+    """Blocks of a term's effects."""
+    blocks = {block.name: block for block in design.term_blocks[MEAN]}
+    return [blocks[block.name] for block in term.term_blocks]
+
+
+def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effects"]:
+    """Standard deviation of each effect over groups, in units of the response or of its link."""
     model: Any = fit.model
-    named, scales = fit.named, model.scales
-    if "group_sd" in named.values:
-        at = named.coords["block_groups"].index(block.name)
-        return np.asarray(named.values["group_sd"][:, at])
-    at = named.coords["block_mean"].index(block.name)
-    scale = named.values["scale_mean"][:, at]
-    apart = _place_apart(model.design, block)
-    own, place = (MEAN, block.columns[0]) if apart is None else (GROUP_ROWS, apart)
-    unit = scales.parts[own].scale[place]
+    named, scales, found = fit.named, model.scales, []
     noise = named.values["sigma"][:, 0] if "sigma" in named.values else 1.0
-    return np.asarray(scale * noise / unit)
+    for block in _blocks(model.design, term):
+        scale = named.values["scale_mean"][:, named.coords["block_mean"].index(block.name)]
+        apart = _place_apart(model.design, block)
+        own, place = (MEAN, block.columns[0]) if apart is None else (GROUP_ROWS, apart)
+        found.append(scale * noise / scales.parts[own].scale[place])
+    return np.stack(found, axis=1)
 
 
 def _multiplier(design: Design, block: TermBlock) -> Float[np.ndarray, " rows"]:
@@ -99,7 +213,23 @@ def _place_apart(design: Design, block: TermBlock) -> int | None:
     return None if behind < 0 else behind + 1
 
 
-def _residual_variance(fit: AbstractFit) -> Float[np.ndarray, " draws"] | None:
+def _fixed_variance(fit: AbstractFit) -> Values:
+    """Variance over rows of what the coefficients that all groups share add to the mean."""
+    design, values = fit.model.design, fit.named.values["beta"]
+    blocks = [block for block in design.term_blocks[MEAN] if block.kind == "group"]
+    groups = {column for block in blocks for column in block.columns}
+    shared = [
+        j for j, name in enumerate(design.terms[MEAN]) if j not in groups and name != INTERCEPT
+    ]
+    coefficients = values.reshape(len(values), -1)[:, shared]
+    columns = design.matrices[MEAN][:, shared]
+    covariance = np.atleast_2d(np.cov(columns.T, aweights=fit.model.weights, ddof=0))
+    if not shared:
+        return np.zeros(len(values))
+    return np.asarray(((coefficients @ covariance) * coefficients).sum(axis=1))
+
+
+def _residual_variance(fit: AbstractFit) -> Values | None:
     """Variance of the noise averaged over rows; None for counts, whose noise follows the mean."""
     values, design = fit.named.values, fit.model.design
     if "sigma" not in values:

@@ -35,7 +35,7 @@ CASES = {
 def pair(request):
     """A fit, and what statsmodels finds by restricted maximum likelihood."""
     data, slopes = CASES[request.param]
-    effects = "(x | g)" if slopes else "(1 | g)"
+    effects = "(x || g)" if slopes else "(1 | g)"
     model = bvb.DensityRegression(f"y ~ x + {effects} | 1", data, n_components=1)
     parts = {"vc_formula": {"slope": "0 + x"}} if slopes else {}
     with warnings.catch_warnings():

@@ -35,36 +35,54 @@ def test_they_are_those_of_the_analysis_of_variance():
     within = ((data["y"] - means) ** 2).sum() / (len(data) - N_GROUPS)
     between = SIZE * ((means - data["y"].mean()) ** 2).sum() / SIZE / (N_GROUPS - 1)
     sd = np.sqrt((between - within) / SIZE)
-    assert_allclose(found["sd"], [sd, np.sqrt(within)], rtol=0.05)
-    assert_allclose(found["share"].sum(), 1.0)
-    assert (found["sd_lower"] < found["sd"]).all() and (found["sd"] < found["sd_upper"]).all()
+    estimate = found["estimate"]
+    assert_allclose(estimate["sd"], [sd, np.sqrt(within)], rtol=0.05)
+    assert_allclose(estimate["icc"], sd**2 / (sd**2 + within), rtol=0.05)
+    assert_allclose(estimate["share"].sum(), 1.0)
+    assert estimate["share", "fixed effects", ""] == 0.0
+    some = found[found.index.get_level_values("term") != "fixed effects"]
+    assert (some["lower"] < some["estimate"]).all() and (some["estimate"] < some["upper"]).all()
 
 
 def test_shares_do_not_depend_on_units():
     one, other = (
         components("y ~ x + (x | g)", DATA.assign(y=unit * DATA["y"])) for unit in (1.0, 10.0)
     )
-    assert_allclose(other["share"], one["share"], rtol=1e-6)
-    assert_allclose(other["sd"], 10.0 * one["sd"], rtol=1e-6)
-    assert 0.2 < one.loc["(x | g)", "sd"] < 0.6
-    variance = one["sd"] ** 2 * [1.0, ((DATA["x"] - DATA["x"].mean()) ** 2).mean(), 1.0]
-    assert_allclose(variance / variance.sum(), one["share"], atol=0.02)
+    one, other = one["estimate"], other["estimate"]
+    for quantity, unit in (("sd", 10.0), ("correlation", 1.0), ("icc", 1.0), ("share", 1.0)):
+        assert_allclose(other[quantity], unit * one[quantity], rtol=1e-6)
+    assert 0.2 < one["sd", "(x | g)", ""] < 0.6
+    assert_allclose(one["share"].sum(), 1.0)
+
+
+def test_levels_are_at_zero_and_at_the_mean_of_the_covariate():
+    """The model is the same one wherever the covariate has its zero, and so is its table."""
+    moved = DATA.assign(x=DATA["x"] - DATA["x"].mean())
+    one, other = (components("y ~ x + (x | g)", data)["estimate"] for data in (DATA, moved))
+    (zero, mean), (at_zero, _) = one["icc"].index.unique("at"), other["icc"].index.unique("at")
+    assert (zero, mean, at_zero) == ("x = 0", f"x = {DATA['x'].mean():.4g}", "x = 0")
+    for quantity, term in (("sd", "(1 | g)"), ("correlation", "(1, x | g)")):
+        assert_allclose(one[quantity, term, mean], other[quantity, term, at_zero], rtol=1e-6)
+        assert abs(one[quantity, term, zero] - one[quantity, term, mean]) > 0.05
+    for quantity in ("share", "sd"):
+        terms = [t for t in one[quantity].index if not t[1]]
+        assert_allclose(one[quantity][terms], other[quantity][terms], rtol=1e-6)
 
 
 @pytest.mark.parametrize("family", ["student", "bernoulli"])
 def test_other_noise(family):
     found = components(f"{'b' if family == 'bernoulli' else 'y'} ~ x + (1 | g)", family=family)
-    assert_allclose(found["share"].sum(), 1.0)
-    assert 0.5 < found.loc["(1 | g)", "sd"] < 2.5
+    assert_allclose(found["estimate"]["share"].sum(), 1.0)
+    assert 0.5 < found.loc[("sd", "(1 | g)", ""), "estimate"] < 2.5
     if family == "bernoulli":
-        assert_allclose(found.loc["residual", "sd"], np.pi / np.sqrt(3.0))
+        assert_allclose(found.loc[("sd", "residual", ""), "estimate"], np.pi / np.sqrt(3.0))
 
 
 @pytest.mark.heavy
 def test_a_spread_that_changes_counts_with_its_mean_over_rows():
     found = components("y ~ x + (1 | g) | sigma(x)", DATA[DATA["g"].astype(int) < 8])
-    assert_allclose(found["share"].sum(), 1.0)
-    assert 0.7 < found.loc["residual", "sd"] < 1.4
+    assert_allclose(found["estimate"]["share"].sum(), 1.0)
+    assert 0.7 < found.loc[("sd", "residual", ""), "estimate"] < 1.4
 
 
 def test_what_has_none_is_refused():

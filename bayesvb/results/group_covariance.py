@@ -1,0 +1,162 @@
+"""Covariance of the effects of a group, in units of the response, at any values of covariates."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.parts import MEAN
+from bayesvb.data.standardised_blocks import Scales
+from bayesvb.formula.design import Design
+from bayesvb.formula.group_columns import GroupColumns
+from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.models.half_t_mixture import EFFECT_CORRELATION, HalfTMixture
+from bayesvb.variational.local import Draws
+
+__all__ = [
+    "GroupCovariance",
+    "group_notes",
+    "integrated_covariances",
+    "joint_terms",
+    "penalised_blocks",
+]
+
+FEW_GROUPS = 6
+"""Groups below which their standard deviation is mostly the prior's: with four, posterior medians
+are 1.1 times the truth and coverage of 90% intervals is 92 to 95%, but a factor is as good."""
+
+
+@dataclass(frozen=True)
+class GroupCovariance:
+    """Draws of the covariance of the effects of one group.
+
+    Attributes
+    ----------
+    term : GroupColumns
+        The groups, their effects, and the centres of the covariates of slopes.
+    centred : ndarray, shape (draws, effects, effects)
+        Covariance where the covariates have their centres, in units of the response.
+    correlated : bool
+        Whether the effects have a full covariance there, or are independent.
+    """
+
+    term: GroupColumns
+    centred: Float[np.ndarray, "draws effects effects"]
+    correlated: bool
+
+    @classmethod
+    def from_sds(
+        cls,
+        term: GroupColumns,
+        sds: Float[np.ndarray, "draws effects"],
+        correlation: Float[np.ndarray, "draws effects effects"] | None,
+    ) -> GroupCovariance:
+        """Return the covariance with these standard deviations; independent without correlation."""
+        matrix = np.eye(sds.shape[1]) if correlation is None else correlation
+        centred = sds[:, :, None] * matrix * sds[:, None, :]
+        return cls(term, centred, correlation is not None)
+
+    @property
+    def n_covariates(self) -> int:
+        """Number of covariates of slopes."""
+        return len(self.term.centres)
+
+    def at(
+        self, values: Float[np.ndarray, " covariates"]
+    ) -> Float[np.ndarray, "draws effects effects"]:
+        """Return the covariance where the covariates have these values.
+
+        A level there is the level at the centres plus the slopes times the distance.
+        """
+        move = np.eye(len(self.term.effects))
+        if self.term.intercept:
+            move[0, 1:] = values - self.term.centres
+        return np.asarray(move @ self.centred @ move.T)
+
+    def variance(self, values: Float[np.ndarray, " covariates"]) -> Float[np.ndarray, " draws"]:
+        """Return the variance over groups of what they add to a row with these values."""
+        return self.mean_variance(self.multipliers(values)[None])
+
+    def multipliers(
+        self, values: Float[np.ndarray, "*rows covariates"]
+    ) -> Float[np.ndarray, "*rows effects"]:
+        """Return what the effects of a row are multiplied by, slopes by distances from centres."""
+        slopes = values - self.term.centres
+        one = np.ones((*slopes.shape[:-1], int(self.term.intercept)))
+        return np.concatenate([one, slopes], axis=-1)
+
+    def mean_variance(
+        self,
+        multipliers: Float[np.ndarray, "rows effects"],
+        weights: Float[np.ndarray, " rows"] | None = None,
+    ) -> Float[np.ndarray, " draws"]:
+        """Return the variance over groups, averaged over rows."""
+        share = np.ones(len(multipliers)) if weights is None else weights
+        products = (multipliers.T * (share / share.sum())) @ multipliers
+        return np.asarray((self.centred * products).sum(axis=(1, 2)))
+
+
+def penalised_blocks(design: Design) -> list[TermBlock]:
+    """Return the blocks of the mean whose scale is always learned, in their order."""
+    return [block for block in design.term_blocks[MEAN] if block.kind in ("group", "smooth")]
+
+
+def joint_terms(design: Design) -> list[str]:
+    """Return the terms of groups with a full covariance, in the order of their blocks."""
+    return list(dict.fromkeys(b.joint for b in penalised_blocks(design) if b.joint))
+
+
+def integrated_covariances(
+    core: object, draws: Draws, design: Design, scales: Scales
+) -> list[GroupCovariance]:
+    """Return the covariances of the terms of groups where scales have half-t priors; else none."""
+    if not isinstance(core, HalfTMixture) or "term_precision" not in draws:
+        return []
+    blocks, joint = penalised_blocks(design), joint_terms(design)
+    places = {block.name: place for place, block in enumerate(blocks)}
+    in_noise = 1.0 / np.sqrt(draws["term_precision"] * draws["precision"][:, :, 0])
+    column = [block.columns[0] for block in blocks]
+    sds = in_noise * scales.response.scale[0] / scales.parts[MEAN].scale[column]
+    matrices = [matrix for _, matrix in core.correlation_matrices(draws)]
+    found = []
+    for term in design.group_terms(MEAN):
+        own = sds[:, [places[block.name] for block in term.term_blocks]]
+        correlated = term.correlated and EFFECT_CORRELATION in draws
+        matrix = matrices[joint.index(term.term)] if correlated else None
+        found.append(GroupCovariance.from_sds(term, own, matrix))
+    return found
+
+
+def group_notes(design: Design, *, integrated: bool) -> list[str]:
+    """Return sentences on groups whose effects are independent of each other, or that are few.
+
+    Parameters
+    ----------
+    design : Design
+    integrated : bool
+        Whether the posterior is integrated over standard deviations and correlations.
+    """
+    found = []
+    for term in design.group_terms(MEAN):
+        written, n_groups = f"`{term.term}`", len(term.groups)
+        if len(term.effects) > 1 and not (term.correlated and integrated):
+            why = ""
+            if term.correlated:
+                why = "; correlations need one Gaussian component and its exact intervals"
+            where = values_text(term, term.centres)
+            found.append(f"Effects of {written} are independent of each other at {where}{why}.")
+        if n_groups < FEW_GROUPS:
+            found.append(
+                f"{written} has {n_groups} groups, fewer than {FEW_GROUPS}: the prior largely "
+                f"determines their standard deviation, and a factor, {term.grouping}, has the "
+                "same information."
+            )
+    return found
+
+
+def values_text(term: GroupColumns, values: Float[np.ndarray, " covariates"]) -> str:
+    """Return words for values of the covariates of slopes."""
+    names = term.effects[int(term.intercept) :]
+    return ", ".join(f"{name} = {value:.4g}" for name, value in zip(names, values, strict=True))
