@@ -95,10 +95,12 @@ def _step(
     length = newton / slope
     # sinh(u + d) - sinh(u), written so that a short step keeps all its digits
     moved = x + (2.0 * np.sinh(0.5 * length) ** 2 * x + slope * np.sinh(length))
-    good = (moved >= lower) & (moved <= upper) & (np.abs(length) <= 0.5 * before)
-    middle = np.sinh(0.5 * (np.arcsinh(lower) + np.arcsinh(upper)))
-    halved = np.abs(np.arcsinh(middle) - np.arcsinh(x))
-    return np.where(good, moved, middle), np.where(good, np.abs(length), halved)
+    length = np.abs(length)
+    (bad,) = np.nonzero(~((moved >= lower) & (moved <= upper) & (length <= 0.5 * before)))
+    if bad.size:
+        middle = np.sinh(0.5 * (np.arcsinh(lower[bad]) + np.arcsinh(upper[bad])))
+        moved[bad], length[bad] = middle, np.abs(np.arcsinh(middle) - np.arcsinh(x[bad]))
+    return moved, length
 
 
 def crossings(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import ndtr, stdtr
+from scipy.special import ndtr, poch, stdtr
 
 MANY = 30.0
 """Degrees of freedom from which the expansion is right to 1e-12."""
@@ -44,30 +44,60 @@ def student_cdf(
     """
     expanded = dof >= many
     if expanded.all():
-        return _by_expansion(dof, z)
+        return _by_expansion(dof[:, None], z)[0]
     found = np.empty(np.broadcast_shapes(z.shape, (1, len(dof), 1)))
-    found[:, expanded] = _by_expansion(dof[expanded], z[:, expanded])
+    found[:, expanded] = _by_expansion(dof[expanded][:, None], z[:, expanded])[0]
     found[:, ~expanded] = stdtr(dof[~expanded][:, None], z[:, ~expanded])
     return found
 
 
+def expanded_cdf_and_density(
+    dof: Float[np.ndarray, "experts _"], z: Float[np.ndarray, "experts points"]
+) -> tuple[Float[np.ndarray, "experts points"], Float[np.ndarray, "experts points"]]:
+    """Probability of a value up to ``z`` as in ``student_cdf``, and the density there.
+
+    They share a logarithm: of at least ``MANY`` degrees of freedom a sixth of the time of the
+    incomplete beta function and the density.
+
+    Examples
+    --------
+    >>> below, density = expanded_cdf_and_density(np.full((1, 1), 30.0), np.zeros((1, 1)))
+    >>> below.item(), round(density.item(), 4)
+    (0.5, 0.3956)
+    """
+    below, log_ratio = _by_expansion(dof, z)
+    log_ratio *= -0.5 * (dof + 1.0)
+    np.exp(log_ratio, out=log_ratio)
+    # The ratio of gamma functions as one: their logarithms cancel for many degrees of freedom.
+    log_ratio *= poch(0.5 * dof, 0.5) / np.sqrt(np.pi * dof)
+    return below, log_ratio
+
+
 def _by_expansion(
-    dof: Float[np.ndarray, " experts"], z: Float[np.ndarray, "nodes experts rows"]
-) -> Float[np.ndarray, "nodes experts rows"]:
-    """Normal distribution function at the deviates."""
-    nu = np.minimum(dof, NORMAL)[:, None]
+    dof: Float[np.ndarray, "*experts _"], z: Float[np.ndarray, "*points rows"]
+) -> tuple[Float[np.ndarray, "*points rows"], Float[np.ndarray, "*points rows"]]:
+    """Normal distribution function at the deviates, and ``log(1 + z^2 / nu)``."""
+    nu = np.minimum(dof, NORMAL)
     a = nu - 0.5
     b = 48.0 * a * a
-    w = np.clip(z, -FARTHEST, FARTHEST)
-    w *= w
-    w /= nu
-    np.log1p(w, out=w)
-    w *= a
-    square = 0.8 * w * w + (100.0 + b)
-    bend = ((0.4 * w + 3.3) * w + 24.0) * w + 85.5
+    log_ratio = np.clip(z, -FARTHEST, FARTHEST)
+    log_ratio *= log_ratio
+    log_ratio /= nu
+    np.log1p(log_ratio, out=log_ratio)
+    w = log_ratio * a
+    square = 0.8 * w
+    square *= w
+    square += 100.0 + b
+    bend = 0.4 * w
+    bend += 3.3
+    bend *= w
+    bend += 24.0
+    bend *= w
+    bend += 85.5
     bend /= -square
-    bend += w + 3.0
+    bend += w
+    bend += 3.0
     bend /= b
     bend += 1.0
-    bend *= np.sqrt(w)
-    return np.asarray(ndtr(np.copysign(bend, z)))
+    bend *= np.sqrt(w, out=w)
+    return np.asarray(ndtr(np.copysign(bend, z, out=bend), out=bend)), log_ratio

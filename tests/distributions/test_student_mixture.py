@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -7,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import integrate, stats
 
-from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.distributions.student_mixture import LEAST_TAIL, StudentMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.student_cdf import MANY
 
 PROBS = np.array([0.0001, 0.05, 0.31, 0.5, 0.77, 0.95, 0.9999])
 
@@ -78,6 +81,21 @@ def test_quantile_inverts_the_cdf_of_hard_mixtures(mixture, q):
     # at a large |y|; then the neighbouring doubles must enclose q
     step = 8 * np.spacing(np.abs(y) + np.abs(mixture.location).max())
     assert mixture.cdf(y - step)[0] - 1e-9 <= q <= mixture.cdf(y + step)[0] + 1e-9
+
+
+@pytest.mark.parametrize("tail", [0.5 * LEAST_TAIL, LEAST_TAIL])
+def test_quantiles_are_right_on_either_side_of_the_expansion(tail):
+    mixture = random_mixture(5, rows=6)
+    dof = np.geomspace(0.5 * MANY, 4.0 * MANY, 18).reshape(3, 6)
+    mixture = replace(mixture, dof=dof)
+    probs = np.array([tail, 0.3, 1.0 - tail])
+    found = mixture.quantile(probs)
+    assert_allclose([mixture.cdf(y) for y in found], np.tile(probs, (6, 1)).T, atol=3e-12)
+    for n in range(6):  # which law is used depends on the row alone
+        alone = StudentMixture(
+            mixture.weights[:, [n]], mixture.location[:, [n]], mixture.scale[:, [n]], dof[:, [n]]
+        )
+        assert_array_equal(alone.quantile(probs)[:, 0], found[:, n])
 
 
 @settings(max_examples=50, deadline=None)

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import ndtr, stdtr
+from scipy.stats import t
 
-from bayesvb.numerics.student_cdf import MANY, student_cdf
+from bayesvb.numerics.student_cdf import MANY, expanded_cdf_and_density, student_cdf
 
 POINTS = np.concatenate([np.linspace(-40.0, 40.0, 801), [-1e-9, 1e-9, -1e300, 1e300]])
 
@@ -39,3 +40,11 @@ def test_sides_are_mirrored():
     z = np.random.default_rng(2).normal(size=(20, 2, 3))
     dof = np.array([60.0, 5.0])
     assert_allclose(student_cdf(dof, z) + student_cdf(dof, -z), 1.0, atol=1e-14)
+
+
+def test_the_expansion_comes_with_the_density():
+    dof, z = np.array([[MANY], [200.0], [1e9]]), np.tile(POINTS[:-2], (3, 1))
+    below, density = expanded_cdf_and_density(dof, z)
+    assert_allclose(below, stdtr(dof, z), atol=3e-12)
+    # SciPy's constant is the difference of two logarithms that nearly cancel.
+    assert_allclose(density, t.pdf(z, dof), rtol=1e-7, atol=1e-300)
