@@ -69,7 +69,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
 
     def mean(self) -> Float[np.ndarray, "..."]:
         """Means, the sum of ``w mu``; centres of symmetry count where there is no mean."""
-        return np.asarray((self.weights * self.location).sum(axis=0))
+        return _weighted_sum(self.weights, self.location)
 
     def sd(self) -> Float[np.ndarray, "..."]:
         """Standard deviations by the law of total variance."""
@@ -87,12 +87,12 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         return self._tail((value - self.location) / self.scale)
 
     def _tail(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
-        return np.asarray(np.minimum((self.weights * self.standard_cdf(z)).sum(axis=0), 1.0))
+        return np.asarray(np.minimum(_weighted_sum(self.weights, self.standard_cdf(z)), 1.0))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:
         """Densities at a value, per unit of the response."""
         z = (value - self.location) / self.scale
-        return np.asarray((self.weights * self.standard_density(z) / self.scale).sum(axis=0))
+        return _weighted_sum(self.weights, self.standard_density(z) / self.scale)
 
     def quantile(self, q: float) -> Float[np.ndarray, "..."]:
         """Quantiles, to 1e-8 of the narrowest scale.
@@ -120,6 +120,13 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         mixture: Any = self
         changed = {one.name: change(getattr(mixture, one.name)) for one in fields(mixture)}
         return cast(Mixture, replace(mixture, **changed))
+
+
+def _weighted_sum(
+    weights: Float[np.ndarray, "experts ..."], values: Float[np.ndarray, "experts ..."]
+) -> Float[np.ndarray, "..."]:
+    """Return ``sum_k w_k v_k``, without the array of the products: half the time of many draws."""
+    return np.asarray(np.einsum("k...,k...->...", weights, values))
 
 
 def _quantiles(mixture: AbstractLocationScaleMixture, q: float) -> Float[np.ndarray, " points"]:

@@ -70,17 +70,23 @@ def effect_draws(
 ) -> list[Float[np.ndarray, "draws contrasts rows responses _"]]:
     """Effects on each estimand for every draw, at every row or averaged over groups of rows."""
     n_rows = len(plan.variants[0]) if groups is None else len(groups.table)
+    found = []
     for estimand in estimands:
         _check_memory(fit, estimand, n_rows * len(plan.contrasts) * len(responses))
+        n_entries = len(estimand.entries(fit.core.n_components)[1])
+        shape = (count(fit.draws), len(plan.contrasts), n_rows, len(responses), n_entries)
+        found.append(np.zeros(shape))
     blocks = [_block(fit, variant) for variant in plan.variants]
-    found = [
-        _gathered(_pieces(fit, plan, blocks, (estimands, number)), groups) for number in responses
-    ]
-    # of each estimand responses contrasts entries draws rows
-    return [
-        np.ascontiguousarray(np.transpose(np.stack(each), (3, 1, 4, 0, 2)))
-        for each in zip(*found, strict=True)
-    ]
+    for place, number in enumerate(responses):
+        for rows, pieces in _pieces(fit, plan, blocks, (estimands, number)):
+            for effects, piece in zip(found, pieces, strict=True):
+                own = effects[..., place, :]
+                if groups is None:
+                    own[:, :, rows] = np.transpose(piece, (2, 0, 3, 1))
+                else:
+                    present, share = groups.shares(rows)
+                    own[:, :, present] += np.transpose(piece @ share, (2, 0, 3, 1))
+    return found
 
 
 def _block(fit: AbstractFit, variant: pd.DataFrame) -> Block:
@@ -100,7 +106,7 @@ def _pieces(
     plan: Plan,
     blocks: Sequence[Block],
     request: tuple[Sequence[Estimand], int],
-) -> Iterator[list[Combined]]:
+) -> Iterator[tuple[slice, list[Combined]]]:
     """Effects of a few rows at a time, so that nothing with draws and components is large."""
     estimands, response = request
     n_levels = max(len(estimand.levels) for estimand in estimands)
@@ -110,7 +116,7 @@ def _pieces(
         rows = slice(start, min(start + size, blocks[0].n_rows))
         parts = [block.part(rows.start, rows.stop) for block in blocks]
         each = [_values(fit, part, estimands, response) for part in parts]
-        yield [plan.combine(values, rows) for values in zip(*each, strict=True)]
+        yield rows, [plan.combine(values, rows) for values in zip(*each, strict=True)]
 
 
 def _values(
@@ -125,27 +131,6 @@ def _values(
     name = fit.model.design.response_names[response]
     mixture = drawn_distributions_of(fit).drawn_mixture(fit, block, response)
     return [estimand(mixture, name) for estimand in estimands]
-
-
-def _gathered(pieces: Iterator[list[Combined]], groups: Groups | None) -> list[Combined]:
-    """All rows one after the other, or their weighted sums by group; of each estimand."""
-    if groups is None:
-        return [np.concatenate(each, axis=-1) for each in zip(*pieces, strict=True)]
-    totals: list[Combined] = []
-    start = 0
-    for piece in pieces:
-        rows = slice(start, start + piece[0].shape[-1])
-        start = rows.stop
-        present, place = np.unique(groups.codes[rows], return_inverse=True)
-        share = np.zeros((piece[0].shape[-1], len(present)))
-        share[np.arange(len(share)), place] = groups.share[rows]
-        if not totals:
-            totals = [np.zeros((*one.shape[:-1], len(groups.table))) for one in piece]
-        for total, one in zip(totals, piece, strict=True):
-            total[..., present] += one @ share
-    if not totals:
-        raise DataError("there are no rows to average")
-    return totals
 
 
 def _check_memory(fit: AbstractFit, estimand: Estimand, n_rows: int) -> None:

@@ -207,3 +207,12 @@ class Groups:
         share = np.divide(weight, total[codes], out=np.zeros_like(weight), where=counted[codes])
         number = np.where(counted, np.cumsum(counted) - 1, 0)
         return cls(table[counted].reset_index(drop=True), number[codes], share)
+
+    def shares(
+        self, rows: slice
+    ) -> tuple[Int[np.ndarray, " groups"], Float[np.ndarray, "rows groups"]]:
+        """Groups that some rows are of, and the weight of each of these rows in each."""
+        present, place = np.unique(self.codes[rows], return_inverse=True)
+        share = np.zeros((len(place), len(present)))
+        share[np.arange(len(share)), place] = self.share[rows]
+        return present, share

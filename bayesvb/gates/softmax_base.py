@@ -301,5 +301,6 @@ def _log_weights(
         np.matmul(draws[start : start + together], design, out=part)
         if effects is not None:
             part += effects[start : start + together]
-        part -= log_total(part, axis=1)[:, None]
+        part -= part.max(axis=1, keepdims=True)
+        part -= np.log(np.exp(part).sum(axis=1, keepdims=True))
     return found
