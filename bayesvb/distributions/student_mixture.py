@@ -282,21 +282,33 @@ def _quantiles(
     row: Int[np.ndarray, " points"],
 ) -> Float[np.ndarray, " points"]:
     """Quantiles ``q[prob]`` of the rows ``row``; the upper half as lower tails of the mirror."""
-    side = np.where(q > 0.5, -1.0, 1.0)
-    tail = np.where(q > 0.5, 1.0 - q, q)
+    tail = np.where(q > 0.5, 1.0 - q, q)[prob]
     dof = mixture.dof[:, None] if mixture.dof.ndim == 1 else mixture.dof[:, row]
-    expanded = (tail[prob] >= LEAST_TAIL) & (dof >= MANY).all(axis=0)
-    if expanded.any() and not expanded.all():
-        found = np.empty(len(row))
-        for some in (expanded, ~expanded):
-            found[some] = _quantiles(mixture, q, prob[some], row[some])
-        return found
-    law = expanded_cdf_and_density if expanded.all() else _cdf_and_density
+    expanded = (tail >= LEAST_TAIL) & (dof >= MANY).all(axis=0)
+    if expanded.all() or not expanded.any():
+        law = expanded_cdf_and_density if expanded.all() else _cdf_and_density
+        return _solved(mixture, q, prob, row, law)
+    found = np.empty(len(row))
+    found[expanded] = _solved(mixture, q, prob[expanded], row[expanded], expanded_cdf_and_density)
+    found[~expanded] = _solved(mixture, q, prob[~expanded], row[~expanded], _cdf_and_density)
+    return found
+
+
+def _solved(
+    mixture: StudentMixture,
+    q: Float[np.ndarray, " probs"],
+    prob: Int[np.ndarray, " points"],
+    row: Int[np.ndarray, " points"],
+    law: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
+) -> Float[np.ndarray, " points"]:
+    """The same with this distribution function and density of the standard Student t."""
     weights, location, scale = (
         part[:, row] for part in (mixture.weights, mixture.location, mixture.scale)
     )
+    dof = mixture.dof[:, None] if mixture.dof.ndim == 1 else mixture.dof[:, row]
     centre = (weights * location).sum(axis=0)
     unit = (weights * scale).sum(axis=0)
+    side, tail = np.where(q > 0.5, -1.0, 1.0), np.where(q > 0.5, 1.0 - q, q)
     location = side[prob] * (location - centre) / unit
     scale = scale / unit
 

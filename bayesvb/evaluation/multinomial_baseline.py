@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.optimize import minimize
 from scipy.special import log_softmax, softmax
 
 from bayesvb.numerics.special import log_sum_exp
@@ -236,6 +235,8 @@ def ridge_coefficients(
         spread = p * (moved - (p * moved).sum(axis=0)) * w
         found = (spread @ terms).T + tau * step.reshape(shape)
         return np.asarray(found.ravel() / total)
+
+    from scipy.optimize import minimize  # here: it takes a tenth of importing a model
 
     found = minimize(value, start.ravel(), jac=True, hessp=curvature, method="trust-ncg",
                      options={"gtol": RIDGE.tol, "maxiter": RIDGE.max_iter})  # fmt: skip

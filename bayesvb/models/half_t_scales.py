@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.optimize import minimize
 from scipy.special import gammaln, logsumexp, ndtr, stdtrit
 
 from bayesvb.distributions.student_mixture import StudentMixture
@@ -331,6 +330,8 @@ def _mode(
     starts = np.outer([0.0, -1.5, -3.0], np.arange(n) < n_blocks)
     start = starts[np.argmax(model.log_marginal(starts))]
     options = {"gtol": 1e-3}
+    from scipy.optimize import minimize  # here: it takes a tenth of importing a model
+
     run = minimize(objective, start, jac=True, method="BFGS", options=options)
     best = np.clip(run.x, -FARTHEST, FARTHEST)
     # Points are around a round number: rounding errors of the search would move all results.
