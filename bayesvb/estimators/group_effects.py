@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
-from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.data.standardised_blocks import Scales
@@ -165,7 +165,10 @@ def check_response_columns(formula: Formula, family: str, read: tuple[str, ...])
         )
 
 
-WITHOUT = {SIGMA: ": the spread of its response follows from the mean"}
+WITHOUT = {
+    SIGMA: ": the spread of its response follows from the mean",
+    ZERO: ": structural zeros are zeros of counts",
+}
 """Reasons why a family does not have a part."""
 
 

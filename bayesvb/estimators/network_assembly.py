@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count
@@ -150,6 +151,7 @@ def check_response(design: Design, covariance: str) -> None:
                 hint="is it an identifier, or a number held as text?",
             )
         _warn_of_rare_classes(name, response[:, 0])
+        _warn_of_order(design, name)
         return
     if covariance == "shared":
         raise DataError(
@@ -160,6 +162,18 @@ def check_response(design: Design, covariance: str) -> None:
     doubts = [_doubt(column, one) for column, one in columns]
     if not any(doubts):
         warn_of_response(design, CONTINUOUS)
+
+
+def _warn_of_order(design: Design, name: str) -> None:
+    """Warn of classes that have an order, which the network does not use."""
+    kind = design.frame[name].dtype if name in design.frame else None
+    if isinstance(kind, pd.CategoricalDtype) and kind.ordered and len(kind.categories) > 2:
+        warn(
+            f"the levels of `{name}` are ordered, and the network does not use their order: did "
+            f"you mean DensityRegression({name + ' ~ ...'!r}, data, n_components=1, "
+            "family='ordinal')?",
+            DesignWarning,
+        )
 
 
 def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:

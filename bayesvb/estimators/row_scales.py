@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
-from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.parts import GATING, MEAN, PARTS, ZERO
 from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS, TRIALS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
@@ -76,6 +76,8 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
     has_offset = rows.design.offset is not None and not family.reads_offset
     ends = rows.ends(RESPONSE)
     described.check(ends, names, has_offset=has_offset)
+    if ZERO in rows.design.formula.parts and rows.is_whole:
+        _check_zeros(names[0], float(ends.min()))
     if INTERVAL in rows.design.matrices:
         if described.kind == "positive":  # the start of a site without events has no shape
             _check_intervals(rows.ends(INTERVAL)[1])
@@ -89,6 +91,16 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
     if described.is_discrete:
         for values, _ in rows.read_responses(as_given=True):
             described.check(values, names)
+
+
+def _check_zeros(name: str, least: float) -> None:
+    """Raise for counts without a zero, of which none can be structural."""
+    if least > 0.0:
+        raise DataError(
+            f"{ZERO}(...) describes zeros, and the response `{name}` is never 0",
+            hint=f"leave {ZERO}(...) out; if rows with 0 were not recorded, the counts are "
+            "truncated, and there is no model of truncated counts",
+        )
 
 
 def _check_intervals(farthest: Float[np.ndarray, " 2"]) -> None:

@@ -22,6 +22,9 @@ Columns = tuple[Column, Float[np.ndarray, "rows _"]]
 STATUS: Mapping[str, float] = {"none": 0.0, "right": 1.0, "left": -1.0, "interval": 2.0}
 """Words for the status of a row, and their numbers."""
 
+SEEN = ("seen", "observed", "exact", "event", "uncensored")
+"""Words that others use for a row that is not censored."""
+
 
 def _status(column: pd.Series, name: str) -> Column:
     """Numbers of a status; text is read by ``STATUS``.
@@ -36,10 +39,11 @@ def _status(column: pd.Series, name: str) -> Column:
     words = column.astype(object).map(lambda word: str(word).strip().lower())
     unknown = [repr(word) for word in dict.fromkeys(words) if word not in STATUS]
     if unknown:
+        differs = "!=" if unknown[0].strip("'") in SEEN else "=="
         raise DataError(
             f"the status `{name}` has unknown words: {', '.join(unknown[:4])}",
             hint=f"the words are {', '.join(map(repr, STATUS))}; or a comparison that is true "
-            f"where the response is right censored: cens(y, {name} == {unknown[0]})",
+            f"where the response is right censored: cens(y, {name} {differs} {unknown[0]})",
         )
     return words.map(STATUS).to_numpy(dtype=np.float64)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from bayesvb.results.checks.base import Check
 
 SHAPE = ("Skewness", "Tails", "Shape", "Width", "Smallest response", "Largest response",
-         "Discreteness", "Shared value", "One more component")  # fmt: skip
+         "Discreteness", "Shared value", "Zeros", "One more component")  # fmt: skip
 """Checks of the distribution around the mean, which do not contradict a change of the mean: what a
 further component does for the mean is tested by *Mean by* each covariate."""
 

@@ -268,6 +268,12 @@ def test_the_number_of_experts_is_selected(regimes):
     assert found.fits[2].idata.attrs["n_components"] == 2
 
 
+def test_ordered_classes_are_told_of_the_family_that_uses_their_order(regimes):
+    grade = pd.cut(regimes["y"], 3, labels=["low", "middle", "high"])
+    with pytest.warns(DesignWarning, match="levels of `grade` are ordered.*family='ordinal'"):
+        bvb.ConditionalMixtureNetwork("grade ~ x", regimes.assign(grade=grade))
+
+
 def test_many_classes_with_hardly_a_row_are_told_with_a_remedy_that_works():
     label = np.repeat([f"c{i:02d}" for i in range(14)], [40, 20, *[3] * 12])
     data = pd.DataFrame({"x": np.arange(96.0), "label": label})

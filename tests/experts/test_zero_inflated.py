@@ -10,7 +10,7 @@ from scipy.stats import kstest, nbinom, norm, poisson
 import bayesvb as bvb
 from bayesvb.engines.base import one_pass
 from bayesvb.engines.cavi import cavi
-from bayesvb.errors import FormulaError
+from bayesvb.errors import DataError, FormulaError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results.named_draws import ModelDraws
 from bayesvb.sensitivity.solvers import _by_differences, choose_solver
@@ -173,13 +173,18 @@ def test_new_rows_have_uniform_pits():
     fit = model_of(table(800, 3), family="negbinomial").fit(seed=1)
     assert kstest(fit.pit(), "uniform").pvalue > 0.01
     assert fit.check().attrs["verdict"] == "ok"
-    poisson_fit = model_of(table(800, 3), "y ~ x", family="negbinomial").fit(seed=1)
-    gain = read_elpd(fit.loo()).elpd - read_elpd(poisson_fit.loo()).elpd
+    plain = model_of(table(800, 3), "y ~ x").fit(seed=1)
+    gain = read_elpd(fit.loo()).elpd - read_elpd(plain.loo()).elpd
     assert gain > 20.0
+    first = plain.check().iloc[0]
+    assert (first.name, first["grade"]) == ("Zeros", "problem")
+    assert "add the part `zero(1)`" in first["remedy"]
 
 
 def test_families_without_zeros_say_so():
     with pytest.raises(FormulaError, match="family='bernoulli' has no part zero"):
         model_of(table(20, 1).assign(y=[0.0, 1.0] * 10), family="bernoulli")
+    with pytest.raises(DataError, match=r"zero\(...\) describes zeros, and .* is never 0"):
+        model_of(table(20, 1).assign(y=np.arange(1.0, 21.0)))
     with pytest.raises(FormulaError, match=r"did you mean zero\(...\)"):
         model_of(table(20, 1), "y ~ x | zi(z)")

@@ -64,6 +64,7 @@ WRONG = {
     "cens(y, s, u) ~ x": (DATA.assign(u=NAN), "no finite value"),
     "cens(y, s, y2=u) ~ x": (DATA.assign(u=1.0), "less than `y`"),
     "cens(y, s)~x": (DATA.assign(s="cut"), "'none', 'right', 'left', 'interval'"),
+    "cens(y,s) ~ x": (DATA.assign(s="seen"), "cens(y, s != 'seen')"),
     "cens(y, code) ~ x": (DATA.assign(code=3), "not 0, 1, -1 or 2"),
     "Surv(y, d) ~ x": (DATA.assign(d=[1, 2, 1, 2]), "Surv(y, d == 2)"),
     "Surv(y, s) ~ x": (DATA, "Surv(time, s == 'none')"),

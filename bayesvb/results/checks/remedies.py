@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from bayesvb.data.parts import GATING, MEAN, SIGMA
+from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
 from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.limits import LIMITS
@@ -152,6 +152,20 @@ class Remedies:
             )
         return "Predictions are too wide: use fewer components, or priors that say more."
 
+    def zeros(self, excess: float) -> str:
+        """A count is zero more often, or less often, than predicted."""
+        if excess < 0.0:
+            return (
+                "There are fewer zeros than predicted: see whether rows with 0 were left out; "
+                "there is no model of truncated counts."
+            )
+        part = f"{ZERO}(1)"
+        add = f"add the part {code(part)}"
+        if ZERO in self.fit.model.formula.parts:
+            add = f"let structural zeros change with a covariate: {code(f'{ZERO}(...)')}"
+        other = 'fit `family="negbinomial"`, or ' if self._is_poisson else ""
+        return f"There are more zeros than predicted: {other}{add}."
+
     def log(self) -> str:
         """Logarithm of the response as code; empty where it has none, or is taken already."""
         if self.fit.model.response.is_discrete:
@@ -169,8 +183,17 @@ class Remedies:
         return getattr(self.fit.model, "family", "") == "poisson"
 
     def _wider(self) -> str:
-        """The family with a dispersion, of counts that have none; else more components."""
-        return '`family="negbinomial"`' if self._is_poisson else self._more()
+        """The family with a dispersion, of counts that have none; else zeros, or more components.
+
+        Overdispersed counts may have structural zeros, where some counts are zero.
+        """
+        if self._is_poisson:
+            return '`family="negbinomial"`'
+        parts = getattr(getattr(self.fit.model, "experts", None), "parts", ())
+        response = next(iter(self.fit.model.observed().values()))
+        if ZERO in parts and ZERO not in self.fit.model.formula.parts and (response == 0.0).any():
+            return f"the part {code(f'{ZERO}(1)')}, or {self._more()}"
+        return self._more()
 
     def _more(self) -> str:
         """More components, by the name of the argument."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.special import ndtr
 
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
 from bayesvb.numerics.segments import segment_sums
@@ -18,6 +19,9 @@ from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+
+ZEROS = "Zeros"
+"""Name of the test of the number of zeros of a count."""
 
 
 def response_checks(
@@ -69,6 +73,27 @@ def _shared(found: Discreteness, whose: str) -> Misfit:
     return Misfit(f"Shared value{whose}", found.excess, f"excess share at {found.value:g}", remedy,
                   "replicates", found.p_value, found.excess > MATTERS.excess,
                   f"excess above {MATTERS.excess:g}")  # fmt: skip
+
+
+def zero_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
+    """Test of the number of zeros of a count, given the probability of one in each row.
+
+    Probabilities are those of the fit, which has seen the rows: the test is conservative.
+
+    References
+    ----------
+    van den Broek (1995), A score test for zero inflation in a Poisson distribution, Biometrics
+    51(2), for the test with the coefficients estimated.
+    """
+    probability = np.exp(seen.law.log_density(np.zeros(len(seen.values))))
+    rest = (seen.values == 0.0) - probability
+    deviation = float(np.sqrt((probability * (1.0 - probability)).sum()))
+    if deviation == 0.0:
+        return []
+    excess, p_value = float(rest.mean()), 2.0 * float(ndtr(-abs(rest.sum()) / deviation))
+    remedy, matters = Remedies(fit, seen.name).zeros(excess), abs(excess) > MATTERS.excess
+    return [Misfit(f"{ZEROS}{whose}", excess, "excess share of zeros", remedy, "replicates",
+                   p_value, matters, f"excess above {MATTERS.excess:g}")]  # fmt: skip
 
 
 def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bool) -> Misfit:

@@ -32,7 +32,7 @@ from bayesvb.results.checks.far_rows import FAR_ROWS, far_row_checks
 from bayesvb.results.checks.joint import joint_checks
 from bayesvb.results.checks.more_components import MORE, Gain, more_component_checks, split_gain
 from bayesvb.results.checks.pits import Observed, observed
-from bayesvb.results.checks.responses import response_checks, tied_checks
+from bayesvb.results.checks.responses import ZEROS, response_checks, tied_checks, zero_tests
 from bayesvb.results.class_evaluation import judged_classes
 from bayesvb.results.groups import group_numbers, grouping_of, row_order
 from bayesvb.results.limits import LIMITS
@@ -146,6 +146,8 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
             found, ends = response_checks(fit, one, whose)
             firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
             tests += ends
+        elif fit.model.response.kind == "count":
+            tests += zero_tests(fit, one, whose)
         tests += _score_tests(fit, one, whose, asked)
     if GATING in design.matrices:
         return _Looked([*firm, *more], [*tests, *against_least_squares(fit)], seen, gain)
@@ -259,10 +261,14 @@ def after_far_rows(checks: Sequence[Check]) -> list[Check]:
 
 
 def response_first(checks: Sequence[Check]) -> list[Check]:
-    """Checks with problems of the response itself before misfits of its distribution."""
-    problems = [
-        one for one in checks if one.name.startswith(OF_RESPONSE) and one.grade == "problem"
-    ]
+    """Checks with problems of the response itself before misfits of its distribution.
+
+    A wrong mean changes the number of zeros: that check comes first where the mean is in order.
+    """
+    names = [one.name for one in checks if one.grade == "problem"]
+    of_mean = any(name.startswith("Mean by") for name in names)
+    first = OF_RESPONSE if of_mean else (*OF_RESPONSE, ZEROS)
+    problems = [one for one in checks if one.name in names and one.name.startswith(first)]
     return [*problems, *(one for one in checks if one not in problems)]
 
 
