@@ -79,29 +79,41 @@ class DispersedPosterior:
 
 @dataclass(frozen=True)
 class DispersedLocalPosterior(AbstractLocalPosterior):
-    """Expected log density of these rows, also at each node of the positive parameter."""
+    """Expected log density of these rows, also at nodes of the positive parameter.
+
+    Attributes
+    ----------
+    expected_log_density : ndarray, shape (experts, rows)
+    predictor : PredictorLocalPosterior
+    values : ndarray, shape (some nodes, experts, rows)
+        Expected log density at the nodes that have a part in the posterior, and their neighbours.
+    nearest : ndarray, shape (nodes,)
+        For each node, the nearest of these.
+    """
 
     expected_log_density: Float[np.ndarray, "experts rows"]
     predictor: PredictorLocalPosterior
-    nodes: Float[np.ndarray, "nodes experts rows"]
+    values: Float[np.ndarray, "some experts rows"]
+    nearest: Int[np.ndarray, " nodes"]
 
     def sufficient_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> DispersedStats:
         """Sums of the predictor, and of the log density at each node."""
-        nodes = np.vecdot(self.nodes, responsibilities).T
-        return DispersedStats(self.predictor.sufficient_stats(responsibilities), nodes)
+        sums = np.vecdot(self.values, responsibilities)[self.nearest].T
+        return DispersedStats(self.predictor.sufficient_stats(responsibilities), sums)
 
     def joined(self, others: Sequence[DispersedLocalPosterior]) -> DispersedLocalPosterior:
         """Return these rows and the rows of others as one."""
         predictor = self.predictor.joined([one.predictor for one in others])
-        nodes = np.concatenate([self.nodes, *(one.nodes for one in others)], axis=-1)
-        return DispersedLocalPosterior(predictor.expected_log_density, predictor, nodes)
+        values = np.concatenate([self.values, *(one.values for one in others)], axis=-1)
+        found = predictor.expected_log_density
+        return DispersedLocalPosterior(found, predictor, values, self.nearest)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> DispersedStats:
         """Contribution of each row to the sums."""
-        nodes = np.moveaxis(self.nodes * responsibilities, (0, 2), (2, 0))
-        return DispersedStats(self.predictor.row_stats(responsibilities), nodes)
+        sums = np.moveaxis(self.values * responsibilities, (0, 2), (2, 0))[..., self.nearest]
+        return DispersedStats(self.predictor.row_stats(responsibilities), sums)
 
 
 class AbstractDispersedExperts(AbstractLinkedExperts):
@@ -136,12 +148,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
     ) -> Expected:
         """Expected log density given values of the positive parameter, which lead the axes."""
 
-    def values_at_nodes(
-        self, block: Block, mean: Rows, variance: Rows
-    ) -> Float[np.ndarray, "nodes experts rows"]:
-        """Expected log density at all nodes."""
-        return self.expected_at(block, mean, variance, on_axis(self.dispersion.values)).value
-
     @abc.abstractmethod
     def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Predictor at which the response of each row is about its mean: where runs start."""
@@ -169,11 +175,13 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         """Expected log density, averaged and at the nodes, with the weights of the step."""
         law, design = posterior.dispersion, self.design(block)
         mean, variance = with_offset(*logit_moments(posterior.coefficients, design), block)
-        nodes = self.values_at_nodes(block, mean, variance)
-        active = law.active
-        found = self.expected_at(block, mean, variance, on_axis(self.dispersion.values[active]))
-        local = local_posterior(average(found, law.weights[:, active]), mean, block, design)
-        return DispersedLocalPosterior(local.expected_log_density, local, nodes)
+        # A posterior of many rows has a part at a fourth of the nodes only. Sums at the others are
+        # those of the nearest one: where the posterior reaches so far, the next pass has theirs.
+        some = law.near
+        each = self.expected_at(block, mean, variance, on_axis(self.dispersion.values[some]))
+        local = local_posterior(average(each, law.weights[:, some]), mean, block, design)
+        nearest = nearest_places(some, self.dispersion.n_nodes)
+        return DispersedLocalPosterior(local.expected_log_density, local, each.value, nearest)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
@@ -392,6 +400,11 @@ class DispersedCoordinates(AbstractCoordinates):
 def on_axis(values: Float[np.ndarray, " nodes"]) -> Nodes:
     """Values of the positive parameter on an axis before experts and rows."""
     return values[:, None, None]
+
+
+def nearest_places(some: Int[np.ndarray, " some"], n_nodes: int) -> Int[np.ndarray, " nodes"]:
+    """For each node, the place of the nearest of some nodes."""
+    return np.asarray(np.abs(np.arange(n_nodes)[:, None] - some).argmin(axis=1))
 
 
 def average(each: Expected, weights: Float[np.ndarray, "experts nodes"]) -> Expected:

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from bayesvb.data.blocks import Block
 from bayesvb.distributions.gamma_mixture import GAMMA, DrawnGammaMixture, GammaMixture, decay
 from bayesvb.distributions.response import Response
-from bayesvb.experts.dispersed_predictor import Nodes, on_axis
+from bayesvb.experts.dispersed_predictor import Nodes
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
@@ -68,15 +68,6 @@ class GammaExperts(AbstractPositiveExperts):
         found = value * (np.log(value) + log_y - mean - share) - gammaln(value) - log_y
         z = value * share
         return Expected(found, z - value, z, z, -z)
-
-    def values_at_nodes(
-        self, block: Block, mean: Rows, variance: Rows
-    ) -> Float[np.ndarray, "nodes experts rows"]:
-        """Linear in one number of each row, which is exponentiated once."""
-        y, shape = block.response[0], on_axis(self.dispersion.values)
-        log_y = np.log(y)
-        each = log_y - mean - y * decay(mean - 0.5 * variance)
-        return np.asarray(shape * each + (shape * np.log(shape) - gammaln(shape)) - log_y)
 
     def log_density_of_rows(
         self,

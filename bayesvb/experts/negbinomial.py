@@ -19,7 +19,6 @@ from bayesvb.experts.dispersed_predictor import (
     AbstractDispersedExperts,
     DispersedPosterior,
     Nodes,
-    on_axis,
 )
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.poisson import PoissonExperts
@@ -106,14 +105,6 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         log_density = y * v - weight * softplus + _log_rising(value, y)
         return Expected(log_density, y - weight * share, weight * higher[0], third, fourth)
 
-    def values_at_nodes(
-        self, block: Block, mean: Rows, variance: Rows
-    ) -> Float[np.ndarray, "nodes experts rows"]:
-        """The same at all nodes, without its derivatives."""
-        values = on_axis(self.dispersion.values)
-        y, v, (softplus,) = _softplus(block, mean, variance, values, 0)
-        return np.asarray(y * v - (y + values) * softplus + _log_rising(values, y))
-
     def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Log of the count and a half."""
         return np.asarray(np.log(block.response[0] + 0.5))
@@ -175,5 +166,8 @@ def _softplus(
 
 def _log_rising(value: Nodes, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "nodes 1 rows"]:
     """``log Gamma(y + rho) - log Gamma(rho) - log y!``, computed once for equal counts."""
+    most = y.max(initial=0.0)
+    if most < y.size:  # a table of all counts takes less than sorting them
+        return np.asarray(log_rising(value, np.arange(most + 1.0))[..., y.astype(np.intp)])
     counts, place = np.unique(y, return_inverse=True)
     return np.asarray(log_rising(value, counts)[..., place])

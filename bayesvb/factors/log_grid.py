@@ -238,6 +238,12 @@ class GridLaw:
         used = (self._basis != 0.0) & (self.probabilities > NEGLIGIBLE)[..., None]
         return np.flatnonzero(used.reshape(-1, self.grid.n_nodes).any(axis=0))
 
+    @property
+    def near(self) -> Int[np.ndarray, " near"]:
+        """Numbers of the active nodes and of their neighbours, which show where sums rise."""
+        each = self.active[:, None] + np.arange(-1, 2)
+        return np.unique(np.clip(each, 0, self.grid.n_nodes - 1))
+
     def expectation(
         self, function: Callable[[Float[np.ndarray, "*laws points"]], Float[np.ndarray, "..."]]
     ) -> Float[np.ndarray, "*laws"]:

@@ -14,6 +14,7 @@ from bayesvb.experts import EXPERTS
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts
 from bayesvb.experts.predictor import AbstractPredictorExperts
 from bayesvb.experts.regression import RegressionPrior
+from bayesvb.factors.log_grid import GridLaw
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
@@ -124,6 +125,23 @@ def test_the_gradient_is_zero_at_the_optimum(family):
         for shift, change in ((mean, 0.0 * spread), (0.0 * mean, spread)):
             ends = [value(q.mean + a * shift, q.covariance + a * change) for a in (step, -step)]
             assert abs(ends[0] - ends[1]) / (2.0 * step) < 1e-5
+
+
+@pytest.mark.parametrize("family", DISPERSED)
+def test_nodes_that_are_left_out_have_no_part_in_the_optimum(family, monkeypatch):
+    """Of rows that count fifty times the posterior is narrow; half of the nodes are left out."""
+    model, block, start = problem(family, 2, steepness=0.5)
+    block = replace(block, weight=np.full(block.n_rows, 50.0))
+    start = model.first_stats(model.partition_stats(block, np.ones((1, block.n_rows))))
+    found = cavi(model, InMemorySource((block,)), start, tol=1e-11)
+    some = model.update(found.stats).experts.dispersion.near
+    assert len(some) < 0.6 * model.experts.dispersion.n_nodes
+    monkeypatch.setattr(GridLaw, "near", property(lambda law: np.arange(law.grid.n_nodes)))
+    exact = cavi(model, InMemorySource((block,)), start, tol=1e-11)
+    assert exact.bound == pytest.approx(found.bound, rel=1e-12, abs=1e-8)
+    each = [model.update(one.stats).experts for one in (found, exact)]
+    assert_allclose(*(q.coefficients.mean for q in each), rtol=1e-5)
+    assert_allclose(*(q.dispersion.sd_log for q in each), rtol=1e-6)
 
 
 def test_expected_derivatives_are_those_of_the_expectation(family, rng):
