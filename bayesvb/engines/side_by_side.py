@@ -147,7 +147,7 @@ def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> 
     if handler is not signal.SIG_IGN:
         signal.signal(signal.SIGINT, _stopping(children, collected))
     try:
-        serve = partial(_serve, tasks, numbers, os.getpid())
+        serve = partial(_serve, tasks, numbers)
         for _ in range(places):
             child = forked_process(serve, tuple(children.values()))
             children[child.answers] = child
@@ -216,7 +216,7 @@ def _messages(buffer: bytearray) -> Iterator[tuple[int, str, Any]]:
         yield pickle.loads(message)
 
 
-def _serve(tasks: Sequence[Task[Any]], numbers: int, parent: int, _: int, out: int) -> None:
+def _serve(tasks: Sequence[Task[Any]], numbers: int, _: int, out: int) -> None:
     """Do what is left, in a process of its own; after Ctrl-C nothing new is begun."""
     enter_fork()
     os.setpgid(0, 0)  # Ctrl-C comes from the parent
@@ -232,8 +232,6 @@ def _serve(tasks: Sequence[Task[Any]], numbers: int, parent: int, _: int, out: i
         (number,) = NUMBER.unpack(found)
 
         def told(run: int, passes: int, bound: float, number: int = number) -> None:
-            if os.getppid() != parent:
-                os._exit(1)
             send(out, (number, "told", (run, passes, bound)))
 
         with warnings.catch_warnings(record=True) as warned:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import multiprocessing
 import os
 import pickle
@@ -23,6 +24,9 @@ LENGTH = struct.Struct("<Q")
 
 LARGEST_READ = 1 << 20
 """Bytes that are read at once: room is made for so many."""
+
+PR_SET_PDEATHSIG = 1
+"""Option of Linux's ``prctl``: the signal that a process gets when its parent ends."""
 
 _inside: list[bool] = []
 """Not empty in a process that was forked here: it forks none itself."""
@@ -52,6 +56,24 @@ def enter_fork() -> None:
     _inside.append(True)
 
 
+def end_with_parent(parent: int) -> None:
+    """Let the kernel end this process when its parent ends, by whatever signal; on Linux only.
+
+    A closed pipe is noticed when something is written to it, which in the middle of a long task
+    may be much later.
+
+    Parameters
+    ----------
+    parent : int
+        Process that made this one: if it has ended already, this one ends here.
+    """
+    if sys.platform != "linux":
+        return
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
 @dataclass(frozen=True)
 class ForkedProcess:
     """A process that was forked here, and the pipes to and from it."""
@@ -71,12 +93,14 @@ def forked_process(
     """
     asked, questions = os.pipe()
     answers, told = os.pipe()
+    parent = os.getpid()
     with uninterrupted(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
         pid = os.fork()
         if not pid:
             code = 1
             try:
+                end_with_parent(parent)
                 for pipe in (questions, answers, *_pipes(others)):
                     os.close(pipe)
                 serve(asked, told)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
+import os
 import pickle
 import signal
 import sys
@@ -21,7 +22,7 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from bayesvb.errors import DataError
-from bayesvb.numerics.forking import can_fork
+from bayesvb.numerics.forking import can_fork, end_with_parent
 from bayesvb.numerics.runtime import processors
 
 ResultT = TypeVar("ResultT")
@@ -152,7 +153,9 @@ def _start(work: bytes, number: int, busy: dict[Connection, _Worker]) -> None:
     """Start a process with this number to begin with."""
     context = multiprocessing.get_context("fork" if can_fork() else "spawn")
     channel, other = context.Pipe()
-    process = context.Process(target=_serve, args=(work, other), daemon=True)  # type: ignore[attr-defined]
+    process = context.Process(  # type: ignore[attr-defined]
+        target=_serve, args=(work, other, os.getpid()), daemon=True
+    )
     with _without_script(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
         process.start()
@@ -171,8 +174,9 @@ def _without_script() -> Iterator[None]:
         sys.modules["__main__"] = script
 
 
-def _serve(work: bytes, channel: Connection) -> None:
+def _serve(work: bytes, channel: Connection, parent: int) -> None:
     """Answer numbers until there are no more; a function that cannot be read is the answer."""
+    end_with_parent(parent)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever waits for results ends this process
     try:
         function = pickle.loads(work)

@@ -1,4 +1,4 @@
-"""Ctrl-C at random moments of commands that fit, check and report."""
+"""Ctrl-C and SIGKILL at random moments of commands that fit, check and report."""
 
 import os
 import signal
@@ -59,3 +59,67 @@ def test_a_command_ends_soon_and_without_a_traceback(arguments, tmp_path):
         assert "Traceback" not in messages, messages
         assert code in (0, 130, -signal.SIGINT), messages
         assert seconds < SECONDS
+
+
+KILLED = """
+import contextlib, os, pathlib, random, signal, sys, time
+from bayesvb.cli.main import main
+
+def run(arguments):
+    os.setsid()
+    null = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 1)
+    os.dup2(null, 2)
+    main(arguments)
+    os._exit(0)
+
+def members(session):
+    for name in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError, IndexError):
+            state = pathlib.Path("/proc", name, "stat").read_text().rpartition(")")[2].split()
+            if int(state[3]) == session and state[0] != "Z":
+                yield int(name)
+
+random.seed(1)
+commands = [command.split("|") for command in sys.argv[3:]]
+for moment in range(int(sys.argv[2])):
+    child = os.fork()
+    if not child:
+        run(commands[moment % len(commands)])
+    time.sleep(random.uniform(0.02, float(sys.argv[1])))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    deadline = time.monotonic() + 10.0
+    while any(members(child)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    left = list(members(child))
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    print(moment, len(left), *sorted(os.listdir(".")), sep="\\t", flush=True)
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform != "linux", reason="sessions are looked up in /proc")
+def test_a_kill_leaves_no_process_and_no_file(tmp_path):
+    """Whatever is left in the folder has its final name, and was written whole."""
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame(rng.normal(size=(400, 3)), columns=["x", "z", "y"])
+    data["k"] = rng.choice(list("abc"), 400)
+    data.to_csv(tmp_path / "rows.csv", index=False)
+    shared = set(os.listdir("/dev/shm"))
+    more = ["--restarts", "4", "--save", "fit.nc", "--report", "page.html"]
+    commands = [
+        "|".join([*words[:2], "rows.csv", *words[2:4], *more]) for words in COMMANDS.values()
+    ]
+    script = [sys.executable, "-c", KILLED, "4.0", str(6 * ATTACKS), *commands]
+    done = subprocess.run(
+        script, cwd=tmp_path, capture_output=True, text=True, env={**os.environ, "TMPDIR": "."}
+    )
+    assert done.returncode == 0, done.stderr
+    moments = [line.split("\t") for line in done.stdout.splitlines()]
+    assert len(moments) == 6 * ATTACKS
+    for number, n_left, *names in moments:
+        assert n_left == "0", number
+        assert set(names) <= {"rows.csv", "fit.nc", "page.html"}, names
+    assert set(os.listdir("/dev/shm")) <= shared

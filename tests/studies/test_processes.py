@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -62,6 +63,50 @@ class _Deadly:
             "if number == 1 else (number, '')"
         )
         return eval, (code,)
+
+
+ORPHANS = """
+import sys, time
+from unittest import mock
+from bayesvb.studies.processes import results
+
+with mock.patch("bayesvb.studies.processes.can_fork", lambda: sys.argv[1] == "copies"):
+    list(results(time.sleep, 1 << 20, 2, lambda *_: -1))
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform != "linux", reason="prctl")
+@pytest.mark.parametrize("how", ["copies", "fresh"])
+def test_processes_end_after_their_parent_was_killed(how):
+    """While they sleep for longer than anybody waits."""
+    parent = subprocess.Popen([sys.executable, "-c", ORPHANS, how], start_new_session=True)
+
+    def members():
+        numbers = [int(name) for name in os.listdir("/proc") if name.isdigit()]
+        return {pid for pid in numbers if session_of(pid) == parent.pid} - {parent.pid}
+
+    deadline = time.monotonic() + 60.0
+    while len(members()) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    started = members()
+    time.sleep(0.5)
+    parent.kill()
+    parent.wait()
+    while members() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    left = members()
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert len(started) >= 2
+    assert not left
+
+
+def session_of(pid):
+    try:
+        return os.getsid(pid)
+    except OSError:
+        return None
 
 
 UNGUARDED = """
