@@ -788,14 +788,16 @@ class Fit(AbstractFit):
         *,
         weights: object = None,
         forgetting: float = 1.0,
+        new_starts: int = 0,
         tol: float = 1e-3,
         max_iter: int = 2000,
     ) -> Fit:
         """A new fit that has seen these rows too; none of the earlier ones is gone over again.
 
         What was learned is kept as sums over rows, and new sums are added to them: with one
-        component the fit of all rows in these units, with several one in which the earlier rows
-        stay where they were. Units, levels and labels are those of this fit.
+        component, and of `BayesianPCA` without missing values, the fit of all rows in these units,
+        otherwise one in which components, and latent vectors or scores, of the earlier rows stay
+        what they were. Units and levels are those of this fit.
 
         Parameters
         ----------
@@ -807,6 +809,10 @@ class Fit(AbstractFit):
         forgetting : float
             What all earlier rows count from now on, at most 1: 0.9 forgets a tenth of them at each
             update, for processes that drift.
+        new_starts : int
+            New starts from all rows, for components that earlier rows did not need: the larger
+            bound wins, and components then have new labels. Needs all rows in memory, except for
+            `BayesianPCA` without missing values, where it has no cost and 0 means 4.
         tol : float
             Stop when all further sweeps together would raise the bound by less than this.
         max_iter : int
@@ -833,7 +839,13 @@ class Fit(AbstractFit):
         from bayesvb.estimators.updating import updated
 
         found = updated(
-            self, data, weights=weights, forgetting=forgetting, tol=tol, max_iter=max_iter
+            self,
+            data,
+            weights=weights,
+            forgetting=forgetting,
+            new_starts=new_starts,
+            tol=tol,
+            max_iter=max_iter,
         )
         return cast(Fit, found)
 

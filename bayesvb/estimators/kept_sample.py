@@ -57,7 +57,8 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     told = with_fields(model, design=design, weights=weights, **units)
     source = _standing(told, design, total, gapped="gapped" in state)
     axes = {"axes": PrincipalAxes.of(source)} if hasattr(model, "axes") else {}
-    return with_fields(told, source=source, all_rows=PartlyKept(source, n_rows, total), **axes)
+    whole = with_fields(told, source=source, all_rows=PartlyKept(source, n_rows, total), **axes)
+    return whole.in_given_scales(scales) if "axes" in scales else whole
 
 
 def _counts(state: Arrays, n_kept: int) -> tuple[int, int, float, int, int]:

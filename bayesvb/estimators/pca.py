@@ -12,9 +12,10 @@ from scipy.special import logsumexp
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
-from bayesvb.data.standardised_blocks import gapped_block
+from bayesvb.data.standardised_blocks import OBSERVED, gapped_block
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError, PriorError
@@ -28,8 +29,8 @@ from bayesvb.models.pca.model import PcaStats, PrincipalComponents
 from bayesvb.models.pca.prior import PcaPrior
 from bayesvb.models.pca.scores import LatentPosterior
 from bayesvb.models.pca.starts import PrincipalAxes
-from bayesvb.results.all_rows import is_sample
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.all_rows import fitted_rows, is_sample
+from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.named_draws import HasDraws, NamedDraws, chunks, count
 from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -245,6 +246,40 @@ class BayesianPCA(AbstractGenerative):
         """Rows on the scale of the model."""
         matrix = without_constants(rows.matrices["variables"], self.varying)
         return gapped_block(self.scaling, matrix, gapped=bool(np.isnan(matrix).any()))
+
+    def with_more_rows(
+        self, source: AbstractSource, share: float
+    ) -> tuple[BayesianPCA, AbstractSource] | None:
+        """The model whose axes are those of earlier and these rows, and rows that stand for all.
+
+        None where values are missing, or the axes are those of some of the rows only.
+        """
+        kept = self.axes.n_rows, fitted_rows(self).total_weight
+        if has_gaps(fitted_rows(self)) or has_gaps(source) or not np.isclose(*kept, rtol=1e-9):
+            return None
+        axes = PrincipalAxes.from_moments(
+            share * self.axes.moments + PrincipalAxes.of(source).moments
+        )
+        return with_fields(self, axes=axes), axes.rows()
+
+    def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
+        """Units of all rows where those in memory are a sample; axes where they are some of all."""
+        units = super().given_scales()
+        if not is_sample(self) and holds_all_rows(self.source):
+            return units
+        axes = self.axes
+        size = np.full(len(axes.centre), axes.n_rows)
+        return {**units, "axes": np.vstack([size, axes.centre, axes.variance, axes.direction])}
+
+    def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> BayesianPCA:
+        """The same rows with the axes of all rows, where a file holds them."""
+        if "axes" not in numbers:
+            return self
+        n_dims = len(self.variables)
+        axes = numbers["axes"]
+        if axes.shape != (n_dims + 3, n_dims):
+            raise ValueError(f"axes of the shape {axes.shape}, not {(n_dims + 3, n_dims)}")
+        return with_fields(self, axes=PrincipalAxes(axes[2], axes[3:], float(axes[0, 0]), axes[1]))
 
     def ordered(
         self, core: PrincipalComponents, stats: PcaStats
@@ -536,6 +571,11 @@ def _log_density(
         for block in chunks(core, InMemorySource((model.block(rows),)), n_draws)
     ]
     return np.concatenate(pieces)
+
+
+def has_gaps(source: AbstractSource) -> bool:
+    """Whether rows say which of their values are missing."""
+    return OBSERVED in source.empty().designs
 
 
 def pca_rows(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+import warnings
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -27,11 +28,13 @@ from bayesvb.formula.design import Rows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
+from bayesvb.results.capabilities import SummarisesRows
 from bayesvb.results.exact_draws import is_integrated, with_integrated_scales
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import PosteriorDraws, count
-from bayesvb.sensitivity.covariance import LinearResponse, withheld
+from bayesvb.sensitivity.covariance import LinearResponse, linear_response, resolved, withheld
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,12 +44,30 @@ FAR = float(np.finfo(float).eps ** -0.5)
 """Standardised value whose square holds no digit of a sum of one: 6.7e7."""
 
 
+SUMMARY_STARTS = 4
+"""New starts over rows that are summarised by a few: without them a component that the first rows
+did not need stays empty. 13 variables of 178 wines in 4 blocks end 0.76 nats per row lower."""
+
+FEWEST_DRAWS = 25
+
+STANDING_ROWS = 10_000
+"""Rows whose missing values stand for those of all where only the pattern of these counts."""
+
+
 def updated(
-    fit: AbstractFit, data: object, *, weights: object, forgetting: float, tol: float, max_iter: int
+    fit: AbstractFit,
+    data: object,
+    *,
+    weights: object,
+    forgetting: float,
+    new_starts: int,
+    tol: float,
+    max_iter: int,
 ) -> AbstractFit:
     """The fit after more rows; see ``Fit.update``."""
     check_positive("tol", tol)
     check_count("max_iter", max_iter)
+    check_count("new_starts", new_starts, least=0)
     share = _share(forgetting)
     _check_updatable(fit)
     began = time.perf_counter()
@@ -54,13 +75,85 @@ def updated(
     source = new_rows(model, data, weights)
     every = fitted_rows(model)
     seen = every.total_weight
+    budget = Budget(float(tol), max_iter)
+    total = share * seen + source.total_weight
+    all_rows = _together(model.source, every, source, total)
+    summarised = model.with_more_rows(source, share) if isinstance(model, SummarisesRows) else None
+    if summarised is not None:
+        told, rows = summarised
+        ascent, labels = _best_ascent(
+            fit, _with_source(told, rows), budget, new_starts or SUMMARY_STARTS
+        )
+        response = _known_response(fit, labels.core, ascent, rows)
+        told = _with_source(told, all_rows)
+        return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
+    if new_starts:
+        joined = _at_hand(every, source, share, new_starts)
+        ascent, labels = _best_ascent(fit, model.over(joined), budget, new_starts)
+        response = withheld(str(fit.response.failure))
+        if fit.response.failure is None:
+            response = linear_response(labels.core, joined, ascent.stats)
+        told = _with_source(model, all_rows)
+        return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
     bound = fit.elbo + model.log_jacobian * seen
     beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(share)
-    ascent = _ascent(beside, source, fit, Budget(float(tol), max_iter))
-    response = _response(fit, beside, source, ascent, share)
-    total = share * seen + source.total_weight
-    told = _with_source(model, _together(model.source, every, source, total))
-    return _refreshed(fit, told, ascent, response, total, time.perf_counter() - began)
+    ascent = _ascent(beside, source, fit, budget)
+    response = _response(fit, beside, source, ascent, every, share)
+    told = _with_source(model, all_rows)
+    labels = _Labels(fit.core, fit.order)
+    return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
+
+
+@dataclass(frozen=True)
+class _Labels:
+    """The core of a fit, and how its components were sorted."""
+
+    core: AnyModel
+    order: tuple[int, ...]
+
+
+def _at_hand(
+    every: AbstractSource, source: AbstractSource, share: float, new_starts: int
+) -> InMemorySource:
+    """Earlier rows and new ones, where all of them are in memory.
+
+    Raises
+    ------
+    DataError
+        If some are not.
+    """
+    if not (isinstance(every, InMemorySource) and isinstance(source, InMemorySource)):
+        raise DataError(
+            f"new_starts={new_starts} begins with all rows, which are not in memory",
+            hint="leave it out: the fit then goes on from what it has learned",
+        )
+    earlier = every.each(partial(_scaled, share)) if share < 1.0 else every
+    return InMemorySource((*earlier.blocks, *source.blocks), workers=every.workers)
+
+
+def _scaled(share: float, block: Block) -> Block:
+    """Rows that count for this share."""
+    return replace(block, weight=share * block.weighted(np.ones(block.n_rows)))
+
+
+def _best_ascent(
+    fit: AbstractFit, model: Any, budget: Budget, new_starts: int
+) -> tuple[EngineResult[SufficientStats], _Labels]:
+    """The run with the larger bound: on from the fit, or the best of new starts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        anew = model.fit(
+            restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
+            tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
+        )  # fmt: skip
+    place = Streams(fit.seed).branch("update")
+    runs = []
+    for stats, labels in (
+        (fit.stats, _Labels(model.relabelled(model.core, fit.order), fit.order)),
+        (anew.stats, _Labels(anew.core, anew.order)),
+    ):
+        runs.append((Cavi().run(labels.core, model.source, stats, budget, place), labels))
+    return max(runs, key=lambda run: run[0].trace[-1])
 
 
 def _share(forgetting: object) -> float:
@@ -93,8 +186,8 @@ def _check_updatable(fit: AbstractFit) -> None:
     if why is not None:
         raise DataError(
             f"this fit cannot be updated: {why}",
-            hint="DensityRegression, GaussianMixture and Normal can be, with combine='best' and "
-            "coefficients in units of the noise; fit all rows together otherwise",
+            hint="fits with combine='best' can be, of DensityRegression with coefficients in units "
+            "of the noise; fit all rows together otherwise",
         )
 
 
@@ -121,16 +214,43 @@ def _response(
     beside: BesideKnownRows[Any, SufficientStats],
     source: AbstractSource,
     ascent: EngineResult[SufficientStats],
+    every: AbstractSource,
     share: float,
 ) -> LinearResponse:
     """Linear response of all rows, as far as the fit had one."""
     if fit.response.failure is not None:
         return withheld(fit.response.failure)
+    if fit.core.coordinates(fit.q) is None:
+        return _known_response(fit, fit.core, ascent, _standing_for_all(every, source, share))
     try:
         known = KnownInformation.of(fit.core, fit.stats, fit.response, _nobody(source))
         return response_beside(beside, source, ascent.stats, known, share=share)
     except np.linalg.LinAlgError as error:
         return withheld(str(error))
+
+
+def _known_response(
+    fit: AbstractFit,
+    core: AnyModel,
+    ascent: EngineResult[SufficientStats],
+    rows: AbstractSource,
+) -> LinearResponse:
+    """Linear response in closed form, as far as the fit had one."""
+    if fit.response.failure is not None:
+        return withheld(fit.response.failure)
+    known = core.known_response(core.update(ascent.stats), rows)
+    return withheld(core.without_response) if known is None else resolved(known)
+
+
+def _standing_for_all(
+    every: AbstractSource, source: AbstractSource, share: float
+) -> InMemorySource:
+    """Earlier rows, of which those at hand stand for all, and new ones."""
+    rng, kept = np.random.default_rng(0), every.kept if isinstance(every, PartlyKept) else every
+    earlier = kept.standing_for_all(STANDING_ROWS, rng).whole()
+    scale = share * every.total_weight / kept.total_weight
+    earlier = replace(earlier, weight=scale * cast(Any, earlier.weight))
+    return InMemorySource((earlier, source.standing_for_all(STANDING_ROWS, rng).whole()))
 
 
 def _together(
@@ -148,25 +268,28 @@ def _with_source(model: Any, source: AbstractSource) -> Any:
 
 def _refreshed(
     fit: AbstractFit,
+    labels: _Labels,
     model: Any,
     ascent: EngineResult[SufficientStats],
     response: LinearResponse,
     total: float,
     seconds: float,
 ) -> AbstractFit:
-    """The fit with another posterior, its components labelled as before."""
-    posterior = fit.core.update(ascent.stats)
+    """The fit with another posterior."""
+    core = labels.core
+    posterior = core.update(ascent.stats)
     n_restarts = len(fit.restarts)
-    draws = fit.core.draws(
+    draws = core.draws(
         posterior, count(fit.variational_draws), Streams(fit.seed, n_restarts).draws()
     )
     trace = ascent.trace - model.log_jacobian * total
     plain = replace(
         fit,
         model=model,
-        core=fit.core.knowing(posterior),
+        core=core.knowing(posterior),
+        order=labels.order,
         stats=ascent.stats,
-        given_draws=PosteriorDraws.from_posterior(fit.core, posterior, draws),
+        given_draws=PosteriorDraws.from_posterior(core, posterior, draws),
         variational_draws=draws,
         response=response,
         traces={**fit.traces, "final": trace},

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.scaling import Scaling
+from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.distributions.prediction import PredictionOptions
@@ -63,6 +64,19 @@ class TakesGivenScales(Protocol):
 
     def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> Any:
         """The same model of the same rows in these units."""
+
+
+@runtime_checkable
+class SummarisesRows(Protocol):
+    """Sums that are kept of complete rows stand for them under any posterior."""
+
+    def with_more_rows(
+        self, source: AbstractSource, share: float
+    ) -> tuple[Any, AbstractSource] | None:
+        """The model that has seen these rows too, and weighted rows that stand for all of them.
+
+        Earlier rows count for this ``share``. None where sums do not stand for the rows.
+        """
 
 
 @runtime_checkable

@@ -169,7 +169,7 @@ def response_or_direction(
     posterior = model.update(stats)
     known = model.known_response(posterior, source)
     if known is not None:
-        return _resolved(known), None
+        return resolved(known), None
     shared = model.response_of_shared(stats, posterior, source)
     if not model.rows_stand_for_others and not shared and stats.to_vector().size > MOST_ENTRIES:
         return withheld(TOO_MANY), None
@@ -197,7 +197,7 @@ def response_or_direction(
     return LinearResponse(covariance, differences.passes), None
 
 
-def _resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
+def resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
     """Covariance in closed form, withheld where its smaller eigenvalues are rounding errors."""
     variances = np.linalg.eigvalsh(covariance)
     if not variances[0] > np.finfo(float).eps * variances[-1]:

@@ -7,7 +7,10 @@ import pytest
 import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
+from bayesvb.engines.base import Budget
+from bayesvb.engines.cavi import Cavi
 from bayesvb.errors import DataError
+from bayesvb.numerics.streams import Streams
 
 
 def simulated(n, seed):
@@ -209,3 +212,60 @@ def test_values_beside_which_earlier_rows_vanish_are_refused(model, stream, colu
                 fit.update(given)
         else:
             assert np.isfinite(fit.update(given).elbo)
+
+
+@pytest.mark.parametrize("scale", [False, pytest.param(True, marks=pytest.mark.heavy)])
+def test_principal_components_of_complete_rows_are_those_of_all_rows(scale, tmp_path):
+    """In the units of the first rows, after a file too; the covariance is that of all rows."""
+    data = DATA[["x", "z", "y"]].head(90)
+    fit = bvb.BayesianPCA("~ .", data[:30], scale=scale).fit(seed=1, restarts=1, tol=1e-6)
+    once = fit.update(data[30:50], tol=1e-6)
+    later = bvb.load(once.save(tmp_path / "fit.nc")).update(data[50:], tol=1e-6)
+    whole = fit.model.over(
+        InMemorySource.of(fit.model.block(fit.model.rows(data)))
+    ).fit(seed=1, restarts=2, tol=1e-6)  # fmt: skip
+    assert later.elbo == pytest.approx(whole.elbo, abs=1e-4)
+    np.testing.assert_allclose(later.log_density(data), whole.log_density(data), atol=0.05)
+    own, theirs = (np.diag(one.response.covariance) for one in (later, whole))
+    np.testing.assert_allclose(own, theirs, rtol=0.05)  # in directions that are nearly idle
+    assert later.model.source.n_rows == 90
+
+
+def test_scores_of_earlier_rows_stay_where_values_are_missing():
+    data = DATA[["x", "z", "y"]].mask(np.random.default_rng(0).random((400, 3)) < 0.1)
+    fit = bvb.BayesianPCA("~ .", data[:200]).fit(seed=1, restarts=1)
+    later = fit.update(data[200:])
+    whole = bvb.BayesianPCA("~ .", data).fit(seed=1, restarts=1)
+    assert later.elbo < whole.elbo
+    assert later.log_density(data).mean() > whole.log_density(data).mean() - 0.05
+    assert later.covariance == "linear-response"
+
+
+@pytest.mark.parametrize("response", ["y", "k"])
+def test_networks_learn_on(response):
+    """The bound is below that of all rows by what earlier rows would gain if they could move."""
+    data = DATA.assign(k=np.where(DATA["y"] > 1.0, "a", "b")).head(60)
+    model = bvb.ConditionalMixtureNetwork(f"{response} ~ x", data[:40], n_experts=2)
+    fit = model.fit(seed=1, restarts=1, combine="best", tol=1e-2, draws=25)
+    assert fit.update(data[:1], weights=[1e-9]).elbo == pytest.approx(fit.elbo, abs=0.05)
+    later = fit.update(data[40:])
+    rows = InMemorySource.of(model.block(model.rows(data, response=True)))
+    run = Cavi().run(fit.core, rows, later.stats, Budget(1e-3, 100), Streams(1))
+    bounds = run.trace[[0, -1]] - 60.0 * model.log_jacobian
+    assert bounds[1] - 1.0 < later.elbo < bounds[0] + 1e-6
+
+
+@pytest.mark.heavy
+def test_new_starts_find_components_that_the_first_rows_did_not_need():
+    """In the first 150 eruptions two components have a smaller bound than one."""
+    data = bvb.datasets.load("faithful")
+    model = bvb.DensityRegression("waiting ~ eruptions", data[:150], n_components=2)
+    fit = model.fit(seed=1, restarts=8, tol=0.1, draws=50)
+    later = fit.update(data[150:], new_starts=4)
+    batch = bvb.DensityRegression("waiting ~ eruptions", data, n_components=2).fit(
+        seed=1, restarts=4, draws=50
+    )
+    assert later.log_density(data).mean() > batch.log_density(data).mean() - 0.02
+    assert fit.update(data[150:]).log_density(data).mean() < batch.log_density(data).mean() - 0.05
+    with pytest.raises(DataError, match="new_starts=2 begins with all rows"):
+        later.update(data[:50], new_starts=2)

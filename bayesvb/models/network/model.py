@@ -15,6 +15,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
@@ -110,6 +111,15 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
             self.gate.update(stats.gate),
             self.output.update(stats.output),
         )
+
+    def expected_sum(self, before: NetworkStats, posterior: NetworkPosterior) -> float:
+        """Statistics times expectations: latent vectors and components of these rows stay."""
+        expectations = (
+            LinearCoordinates(posterior.experts).expectations(),
+            self.gate.expectations(posterior.gate),
+            self.output.expectations(posterior.output),
+        )
+        return float(before.to_vector() @ np.concatenate(expectations))
 
     def kl(self, posterior: NetworkPosterior) -> float:
         """Sum of the three divergences."""

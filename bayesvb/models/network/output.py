@@ -124,6 +124,10 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         """Exact coordinate update."""
 
     @abc.abstractmethod
+    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+        """Expectations by which the statistics enter the bound, in the order of the statistics."""
+
+    @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)``."""
 

@@ -37,7 +37,7 @@ from bayesvb.models.network.output import (
 from bayesvb.models.network.stick_labels import LabelEvidence, StickLabels
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import log_sum_exp
-from bayesvb.variational.linear_predictors import LogitStats
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
 from bayesvb.variational.supports import AbstractSupport, Real
 
 CONDITIONAL_PASSES = 2
@@ -202,6 +202,10 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     def update(self, stats: LogitStats) -> Normal:
         """Exact coordinate update of every stick."""
         return stats.posterior(self.prior)
+
+    def expectations(self, posterior: Normal) -> Float[np.ndarray, " entries"]:
+        """``-E[b b'] / 2`` and ``E[b]`` of every stick."""
+        return LogitCoordinates(posterior).expectations()
 
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``."""

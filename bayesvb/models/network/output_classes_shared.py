@@ -143,6 +143,12 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
             self.classes.update(stats.coefficients), omega / (stats.weight[:, None] + LEAST_WEIGHT)
         )
 
+    def expectations(self, posterior: SharedPosterior) -> Float[np.ndarray, " entries"]:
+        """As in ``ClassOutput``; covariances of latent vectors of earlier rows stay."""
+        own = self.classes.expectations(posterior.coefficients)
+        n_experts = len(posterior.omega)
+        return np.concatenate([own, np.zeros(n_experts * self.n_classes)])
+
     def kl(self, posterior: SharedPosterior) -> float:
         """``KL(posterior || prior)``."""
         return self.classes.kl(posterior.coefficients)

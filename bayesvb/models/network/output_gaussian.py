@@ -11,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import joint_log_density
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.network.experts import LatentPrior
@@ -201,6 +202,10 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         """Exact coordinate update."""
         return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
+
+    def expectations(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " entries"]:
+        """As of linear experts, whose response is that of the network."""
+        return LinearCoordinates(posterior).expectations()
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
         """``KL(posterior || prior)``."""

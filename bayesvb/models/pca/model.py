@@ -213,6 +213,23 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
         return PcaStats(stats, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
 
+    def step_beside(self, before: PcaStats, posterior: PcaPosterior, stats: Any) -> PcaStats:
+        """Sums over earlier rows, whose scores stay, and new ones, then the relevances."""
+        return self.global_step(posterior, before.rows + stats)
+
+    def gradient_beside(self, before: PcaStats, posterior: PcaPosterior, stats: Any) -> PcaStats:
+        """The next statistics: every update is exact."""
+        return self.step_beside(before, posterior, stats)
+
+    def expected_sum(self, before: PcaStats, posterior: PcaPosterior) -> float:
+        """Expected log likelihood of rows whose scores stay, without its constant."""
+        q, rows = posterior.loadings, before.rows
+        second = np.broadcast_to(q.second_moments, (len(q.mean), *q.covariance.shape[1:]))
+        xx = np.broadcast_to(unpack(rows.xx), second.shape)
+        fitted = q.expected_precision * float((q.mean * rows.tx).sum())
+        squares = q.expected_precision * float(rows.tt[0]) + float((second * xx).sum())
+        return 0.5 * (float(rows.count.sum()) * q.expected_log_precision - squares) + fitted
+
     def gradient_stats(self, posterior: PcaPosterior, stats: ScoreStats) -> PcaStats:
         """The next statistics: every update is exact."""
         return self.global_step(posterior, stats)

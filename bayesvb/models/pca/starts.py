@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.sources import AbstractSource
+from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.loadings import Loadings
 
@@ -32,7 +32,10 @@ class Moments(SufficientStats):
 
 @dataclass(frozen=True)
 class PrincipalAxes:
-    """Eigenvalues and eigenvectors of a covariance matrix, the largest first.
+    """Eigenvalues and eigenvectors of a covariance matrix, the largest first, with the means.
+
+    Of complete rows they hold all that a factor model can learn, as each row enters by its value
+    and its squares only.
 
     Attributes
     ----------
@@ -41,11 +44,13 @@ class PrincipalAxes:
         One axis per column.
     n_rows : float
         Rows, or their total weight.
+    centre : ndarray, shape (dims,)
     """
 
     variance: Float[np.ndarray, " dims"]
     direction: Float[np.ndarray, "dims dims"]
     n_rows: float
+    centre: Float[np.ndarray, " dims"]
 
     @classmethod
     def of(cls, source: AbstractSource) -> PrincipalAxes:
@@ -57,10 +62,31 @@ class PrincipalAxes:
             weight = block.weighted(np.ones((1, block.n_rows)))
             return Moments(weight.sum(axis=1), weighted.sum(axis=1), weighted @ t.T)
 
-        stats = source.map_reduce(moments)
+        return cls.from_moments(source.map_reduce(moments))
+
+    @classmethod
+    def from_moments(cls, stats: Moments) -> PrincipalAxes:
+        """Axes of rows with these sums."""
         centre = stats.t / stats.weight
         variance, direction = np.linalg.eigh(stats.tt / stats.weight - np.outer(centre, centre))
-        return cls(np.maximum(variance[::-1], 0.0), direction[:, ::-1], float(stats.weight[0]))
+        variance = np.maximum(variance[::-1], 0.0)
+        return cls(variance, direction[:, ::-1], float(stats.weight[0]), centre)
+
+    @property
+    def moments(self) -> Moments:
+        """Sums over the rows."""
+        covariance = (self.direction * self.variance) @ self.direction.T
+        second = covariance + np.outer(self.centre, self.centre)
+        weight = np.array([self.n_rows])
+        return Moments(weight, weight * self.centre, weight * second)
+
+    def rows(self) -> InMemorySource:
+        """Weighted rows with the same sums: two on either side of the mean for each axis."""
+        n_dims = len(self.variance)
+        steps = self.direction * np.sqrt(n_dims * self.variance)
+        values = self.centre[:, None] + np.concatenate([steps, -steps], axis=1)
+        weight = np.full(2 * n_dims, self.n_rows / (2 * n_dims))
+        return InMemorySource.of(Block({"variables": values}, np.empty((0, 2 * n_dims)), weight))
 
     def loadings(self, n_columns: int, rank: int) -> Loadings:
         """Maximum-likelihood loadings of this rank, the other columns nearly zero.
