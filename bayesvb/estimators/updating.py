@@ -89,7 +89,7 @@ def updated(
         return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
     if new_starts:
         joined = _at_hand(every, source, share, new_starts)
-        ascent, labels = _best_ascent(fit, model.over(joined), budget, new_starts)
+        ascent, labels = _best_ascent(fit, _with_source(model, joined), budget, new_starts)
         response = withheld(str(fit.response.failure))
         if fit.response.failure is None:
             response = linear_response(labels.core, joined, ascent.stats)
