@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -49,6 +49,7 @@ SUMMARY_STARTS = 4
 did not need stays empty. 13 variables of 178 wines in 4 blocks end 0.76 nats per row lower."""
 
 FEWEST_DRAWS = 25
+"""Draws of the fits among which a new start is chosen, which has no use of them."""
 
 STANDING_ROWS = 10_000
 """Rows whose missing values stand for those of all where only the pattern of these counts."""
@@ -72,49 +73,62 @@ def updated(
     _check_updatable(fit)
     began = time.perf_counter()
     model = fit.model
-    source = new_rows(model, data, weights)
-    every = fitted_rows(model)
-    seen = every.total_weight
-    budget = Budget(float(tol), max_iter)
-    total = share * seen + source.total_weight
-    all_rows = _together(model.source, every, source, total)
-    summarised = model.with_more_rows(source, share) if isinstance(model, SummarisesRows) else None
-    if summarised is not None:
-        told, rows = summarised
-        ascent, labels = _best_ascent(
-            fit, _with_source(told, rows), budget, new_starts or SUMMARY_STARTS
-        )
-        response = _known_response(fit, labels.core, ascent, rows)
-        told = _with_source(told, all_rows)
-        return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
-    if new_starts:
-        joined = _at_hand(every, source, share, new_starts)
-        ascent, labels = _best_ascent(fit, _with_source(model, joined), budget, new_starts)
-        response = withheld(str(fit.response.failure))
-        if fit.response.failure is None:
-            response = linear_response(labels.core, joined, ascent.stats)
-        told = _with_source(model, all_rows)
-        return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
-    bound = fit.elbo + model.log_jacobian * seen
-    beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(share)
-    ascent = _ascent(beside, source, fit, budget)
-    response = _response(fit, beside, source, ascent, every, share)
-    told = _with_source(model, all_rows)
-    labels = _Labels(fit.core, fit.order)
-    return _refreshed(fit, labels, told, ascent, response, total, time.perf_counter() - began)
+    new = _More(new_rows(model, data, weights), fitted_rows(model), share, new_starts)
+    run = _run(fit, new, Budget(float(tol), max_iter))
+    rows = _together(model.source, new.every, new.source, new.total)
+    run = replace(run, model=_with_source(run.model, rows))
+    return _refreshed(fit, run, new.total, time.perf_counter() - began)
 
 
 @dataclass(frozen=True)
-class _Labels:
-    """The core of a fit, and how its components were sorted."""
+class _More:
+    """New rows, all rows before, the share for which these count from now on, and new starts."""
 
+    source: AbstractSource
+    every: AbstractSource
+    share: float
+    new_starts: int
+
+    @property
+    def total(self) -> float:
+        """Weight of all rows."""
+        return self.share * self.every.total_weight + self.source.total_weight
+
+
+@dataclass(frozen=True)
+class _Run:
+    """A run to the posterior that has seen all rows, and its linear response."""
+
+    model: Any
     core: AnyModel
     order: tuple[int, ...]
+    ascent: EngineResult[SufficientStats]
+    response: LinearResponse = field(default_factory=lambda: withheld("not computed yet"))
 
 
-def _at_hand(
-    every: AbstractSource, source: AbstractSource, share: float, new_starts: int
-) -> InMemorySource:
+def _run(fit: AbstractFit, new: _More, budget: Budget) -> _Run:
+    """From few rows that stand for all, from all rows, or from sums and the new rows."""
+    model, share = fit.model, new.share
+    if isinstance(model, SummarisesRows):
+        summarised = model.with_more_rows(new.source, share)
+        if summarised is not None:
+            told, rows = summarised
+            run = _best_run(fit, told, rows, budget, new.new_starts or SUMMARY_STARTS)
+            return replace(run, response=_known_response(fit, run.core, run.ascent, rows))
+    if new.new_starts:
+        rows = _at_hand(new)
+        run = _best_run(fit, model, rows, budget, new.new_starts)
+        if fit.response.failure is not None:
+            return replace(run, response=withheld(fit.response.failure))
+        return replace(run, response=linear_response(run.core, rows, run.ascent.stats))
+    bound = fit.elbo + model.log_jacobian * new.every.total_weight
+    beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(share)
+    ascent = _ascent(beside, new.source, fit, budget)
+    response = _response(fit, beside, new.source, ascent, new.every, share)
+    return _Run(model, fit.core, fit.order, ascent, response)
+
+
+def _at_hand(new: _More) -> InMemorySource:
     """Earlier rows and new ones, where all of them are in memory.
 
     Raises
@@ -122,9 +136,10 @@ def _at_hand(
     DataError
         If some are not.
     """
+    every, source, share = new.every, new.source, new.share
     if not (isinstance(every, InMemorySource) and isinstance(source, InMemorySource)):
         raise DataError(
-            f"new_starts={new_starts} begins with all rows, which are not in memory",
+            f"new_starts={new.new_starts} begins with all rows, which are not in memory",
             hint="leave it out: the fit then goes on from what it has learned",
         )
     earlier = every.each(partial(_scaled, share)) if share < 1.0 else every
@@ -136,24 +151,25 @@ def _scaled(share: float, block: Block) -> Block:
     return replace(block, weight=share * block.weighted(np.ones(block.n_rows)))
 
 
-def _best_ascent(
-    fit: AbstractFit, model: Any, budget: Budget, new_starts: int
-) -> tuple[EngineResult[SufficientStats], _Labels]:
-    """The run with the larger bound: on from the fit, or the best of new starts."""
+def _best_run(
+    fit: AbstractFit, model: Any, rows: AbstractSource, budget: Budget, new_starts: int
+) -> _Run:
+    """The run with the larger bound: on from the fit, or from the best of new starts."""
+    whole = _with_source(model, rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        anew = model.fit(
+        anew = whole.fit(
             restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
             tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
         )  # fmt: skip
     place = Streams(fit.seed).branch("update")
     runs = []
-    for stats, labels in (
-        (fit.stats, _Labels(model.relabelled(model.core, fit.order), fit.order)),
-        (anew.stats, _Labels(anew.core, anew.order)),
+    for core, order, stats in (
+        (model.relabelled(model.core, fit.order), fit.order, fit.stats),
+        (anew.core, anew.order, anew.stats),
     ):
-        runs.append((Cavi().run(labels.core, model.source, stats, budget, place), labels))
-    return max(runs, key=lambda run: run[0].trace[-1])
+        runs.append(_Run(model, core, order, Cavi().run(core, rows, stats, budget, place)))
+    return max(runs, key=lambda run: run.ascent.trace[-1])
 
 
 def _share(forgetting: object) -> float:
@@ -266,17 +282,9 @@ def _with_source(model: Any, source: AbstractSource) -> Any:
     return model.over(source)
 
 
-def _refreshed(
-    fit: AbstractFit,
-    labels: _Labels,
-    model: Any,
-    ascent: EngineResult[SufficientStats],
-    response: LinearResponse,
-    total: float,
-    seconds: float,
-) -> AbstractFit:
+def _refreshed(fit: AbstractFit, run: _Run, total: float, seconds: float) -> AbstractFit:
     """The fit with another posterior."""
-    core = labels.core
+    model, core, ascent, response = run.model, run.core, run.ascent, run.response
     posterior = core.update(ascent.stats)
     n_restarts = len(fit.restarts)
     draws = core.draws(
@@ -287,7 +295,7 @@ def _refreshed(
         fit,
         model=model,
         core=core.knowing(posterior),
-        order=labels.order,
+        order=run.order,
         stats=ascent.stats,
         given_draws=PosteriorDraws.from_posterior(core, posterior, draws),
         variational_draws=draws,
