@@ -454,11 +454,16 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         terms = self.prior.terms[at]
         linear = np.einsum("nk,nkj->nj", tau, shift[:, :, at]) * terms
         known = terms[:, None] * self.slope[:, at]
-        inner = np.einsum("nk,kij->nij", tau, 0.5 * (known + np.swapaxes(known, -1, -2)))
-        inverse, log_det = inverse_and_log_det(inner + np.linalg.inv(self.common_covariance))
-        explained = np.einsum("ni,nij,nj->n", linear, inverse, linear)
+        # One inverse for each noise: in second differences most points have that of the centre.
+        drawn, number = np.unique(tau, axis=0, return_inverse=True)
+        inner = np.einsum("nk,kij->nij", drawn, 0.5 * (known + np.swapaxes(known, -1, -2)))
+        inverse, log_dets = inverse_and_log_det(inner + np.linalg.inv(self.common_covariance))
+        number, explained = number.reshape(-1), np.empty(len(tau))
+        ends = np.cumsum(np.bincount(number))[:-1]
+        for rows, matrix in zip(np.split(np.argsort(number), ends), inverse, strict=True):
+            explained[rows] = np.vecdot(linear[rows] @ matrix, linear[rows])
         coefficient = (self.log_det + n_terms * (np.log(tau) - LOG_2PI) - pull).sum(axis=1)
-        coefficient += explained - log_det - self.common_log_det
+        coefficient += explained - log_dets[number] - self.common_log_det
         noise = gamma_log_density(tau, self.shape, self.rate[:, 0]).sum(axis=1)
         return np.asarray(0.5 * coefficient + noise)[:, None, None]
 

@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import replace_draws
@@ -108,9 +109,10 @@ def robust_covariance(
         if fit.model.weight_type == "frequency":
             copies, n_clusters = weights[kept], float(weights.sum())
             sums = sums / copies[:, None]
-    change = own.changes(-sums) * np.sqrt(copies)[:, None]
-    spread = change.T @ change * (n_clusters / (n_clusters - 1.0))
-    prior = own.covariance @ own.prior_information @ own.covariance
+    with single_threaded_blas():
+        change = own.changes(-sums) * np.sqrt(copies)[:, None]
+        spread = change.T @ change * (n_clusters / (n_clusters - 1.0))
+        prior = own.covariance @ own.prior_information @ own.covariance
     return RobustCovariance(spread + prior, n_clusters, clusters is not None)
 
 
@@ -153,6 +155,7 @@ def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
     """The fit of one restart with draws that have this covariance; the same ones each time."""
     rng = Streams(fit.seed).branch("robust").rng("scales")
     one = with_complete_draws(fit)
-    draws, log_q = robust.move(one.core, one.q, one.variational_draws, rng)
+    with single_threaded_blas():
+        draws, log_q = robust.move(one.core, one.q, one.variational_draws, rng)
     found = PosteriorDraws(draws, log_q, "robust")
     return replace_draws(replace(fit, robust=robust), found)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,12 @@ from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import LinearResponse, coordinates_of, linear_response
 from bayesvb.sensitivity.deletion import MANY_ROWS, SHARES, Deletion
-from bayesvb.sensitivity.operator import STEP, AbstractAppliedSensitivity, changes_along
+from bayesvb.sensitivity.operator import (
+    STEP,
+    TOGETHER,
+    AbstractAppliedSensitivity,
+    changes_along,
+)
 from bayesvb.sensitivity.solvers import expectation_changes
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -204,34 +209,39 @@ class Jackknife:
         Curvature of the log prior at the centre, where that of the posterior is the identity: so it
         is the identity where nothing is known from data, whatever the shape of the prior.
         """
-        model = self.deletion.model
-        own = self._curvature(partial(model.log_posterior, self.deletion.posterior))
+        own, prior = self._curvatures()
         values, axes = np.linalg.eigh(own)
         root = axes / np.sqrt(np.maximum(values, FLATTEST)) @ axes.T
-        values, axes = np.linalg.eigh(root @ self._curvature(model.log_prior) @ root)
+        values, axes = np.linalg.eigh(root @ prior @ root)
         return np.asarray(axes * np.clip(values, 0.0, 1.0) @ axes.T)
 
-    def _curvature(
-        self, log_density: Callable[[Draws], Float[np.ndarray, " points"]]
-    ) -> Float[np.ndarray, "coordinates coordinates"]:
-        """Minus the second derivative of a log density of the coordinates, at the centre."""
-        found = np.empty((self.size, self.size))
-        for i in range(self.size):
-            draws = self.draws(self._corners(i))
-            ends = (log_density(draws) + self.coordinates.log_volume(draws)).reshape(4, -1)
-            second = (ends[0] - ends[1] - ends[2] + ends[3]) / (4.0 * PRIOR_STEP**2)
-            found[i, i:] = found[i:, i] = -second
-        return found
+    def _curvatures(self) -> Float[np.ndarray, "laws coordinates coordinates"]:
+        """Minus the second derivatives of the log posterior and of the log prior, at the centre.
 
-    def _corners(self, i: int) -> Float[np.ndarray, "points coordinates"]:
-        """Four points about the centre for coordinate ``i`` with each of those from it on."""
-        signs = ((1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0))
-        rest = np.arange(self.size - i)
-        points = np.zeros((4, len(rest), self.size))
-        for number, (first, second) in enumerate(signs):
-            points[number, :, i] += first * PRIOR_STEP
-            points[number, rest, i + rest] += second * PRIOR_STEP
-        return points.reshape(-1, self.size)
+        Differences of the values at two points for each pair of coordinates, to both sides of the
+        centre, and at two for each coordinate.
+        """
+        single = PRIOR_STEP * np.eye(self.size)
+        middle = self._log_densities(np.zeros((1, self.size)))
+        sides = self._log_densities(single) + self._log_densities(-single) - 2.0 * middle
+        found = np.empty((len(sides), self.size, self.size))
+        found[:, np.arange(self.size), np.arange(self.size)] = 2.0 * sides
+        first, second = np.triu_indices(self.size, 1)
+        together = max(TOGETHER // self.size, 1)
+        for start in range(0, len(first), together):
+            i, j = first[start : start + together], second[start : start + together]
+            pair = single[i] + single[j]
+            both = self._log_densities(pair) + self._log_densities(-pair) - 2.0 * middle
+            found[:, i, j] = found[:, j, i] = both - sides[:, i] - sides[:, j]
+        return found / (-2.0 * PRIOR_STEP**2)
+
+    def _log_densities(
+        self, standard: Float[np.ndarray, "points coordinates"]
+    ) -> Float[np.ndarray, "laws points"]:
+        """Log densities of the coordinates under the posterior and under the prior."""
+        draws, model = self.draws(standard), self.deletion.model
+        laws = model.log_posterior(self.deletion.posterior, draws), model.log_prior(draws)
+        return np.array(laws) + self.coordinates.log_volume(draws)
 
     def changes(
         self, direct: Float[np.ndarray, "groups entries"]

@@ -81,9 +81,18 @@ def test_many_small_changes_are_linear_and_nearly_the_same(monkeypatch):
 
 def test_the_posterior_has_curvature_one_in_its_standard_coordinates():
     own = jackknife_of(fit_of(rows(150), 1, priors=FLAT))
-    log_density = partial(own.deletion.model.log_posterior, own.deletion.posterior)
     # Coefficients are normal given the noise; log tau has a gamma law, normal up to 1 / rows.
-    assert_allclose(own._curvature(log_density), np.eye(own.size), atol=0.03)
+    assert_allclose(own._curvatures()[0], np.eye(own.size), atol=0.03)
+
+
+def test_curvatures_are_second_derivatives_of_both_log_densities():
+    own = jackknife_of(fit_of(rows(60), 2))
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(own.size, own.size)))[0]
+    step = 0.05 * turn[:, :4].T
+    sides = own._log_densities(step) + own._log_densities(-step)
+    along = (2.0 * own._log_densities(np.zeros((1, own.size))) - sides) / 0.05**2
+    expected = np.einsum("di,lij,dj->ld", turn[:, :4].T, own._curvatures(), turn[:, :4].T)
+    assert_allclose(along, expected, atol=2e-3)
 
 
 def of_solver(own):
