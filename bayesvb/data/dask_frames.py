@@ -119,7 +119,7 @@ def _blocks(
     return tuple(map(standardise, recut(iter([rows] if len(rows) else []), BLOCK_ROWS)))
 
 
-def current_client() -> Any:
+def current_client() -> object:
     """The client of the Dask cluster in use; None if there is none."""
     try:
         from distributed import get_client

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -30,7 +30,7 @@ class FormerColumns(pd.DataFrame):
 
     if not TYPE_CHECKING:  # the overloads of pandas are those of this method
 
-        def __getitem__(self, key: object) -> Any:
+        def __getitem__(self, key: object) -> object:
             """Return columns or rows as pandas does."""
             former = [
                 name for name in (key if isinstance(key, list) else [key]) if self._is_former(name)

@@ -103,7 +103,7 @@ def first_labels(labels: Sequence[object]) -> str:
     return ", ".join(map(shown, labels[:FIRST])) + more
 
 
-def _common_reading(a: pd.Index, b: pd.Index) -> Callable[[Any], Hashable] | None:
+def _common_reading(a: pd.Index, b: pd.Index) -> Callable[[object], Hashable] | None:
     """Function that turns labels of both types into values; None if the types are the same."""
     kinds = {_kind(a), _kind(b)}
     if len(kinds) == 1 or None in kinds:

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, final
 
 from bayesvb.data.frame_streams import FRAME_ROWS, AbstractFrames
@@ -139,7 +140,7 @@ def parquet_files(path: str) -> tuple[str, ...]:
     return (path,)
 
 
-def _schema(file: str) -> Any:
+def _schema(file: str) -> object:
     """Columns of a file."""
     try:
         return _arrow("pyarrow.parquet").read_schema(file)
@@ -150,7 +151,7 @@ def _schema(file: str) -> Any:
         ) from error
 
 
-def _arrow(name: str) -> Any:
+def _arrow(name: str) -> ModuleType:
     """A module of pyarrow.
 
     Raises

@@ -205,7 +205,7 @@ def _ended(children: dict[int, ForkedProcess], results: int) -> None:
     os.waitpid(child.pid, 0)
 
 
-def _messages(buffer: bytearray) -> Iterator[tuple[int, str, Any]]:
+def _messages(buffer: bytearray) -> Iterator[tuple[int, str, object]]:
     """Whole messages at the beginning of what has arrived, which are taken out of it."""
     while len(buffer) >= LENGTH.size:
         (length,) = LENGTH.unpack_from(buffer)

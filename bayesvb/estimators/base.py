@@ -58,7 +58,7 @@ class AbstractEstimator(AbstractPublicModel):
     Subclasses are frozen; they say what a fit of them means, and everything else is shared.
     """
 
-    __dataclass_fields__: ClassVar[dict[str, Any]]
+    __dataclass_fields__: ClassVar[dict[str, object]]
 
     known_start: ClassVar[KnownStart | None] = None
 

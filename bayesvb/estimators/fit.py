@@ -13,6 +13,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.column_units import check_known, check_units
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.errors import warn_renamed, without_controls
@@ -23,6 +24,7 @@ from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.named_draws import PosteriorDraws
 from bayesvb.results.other_names import meant
 from bayesvb.results.simulation_calibration import SimulationCalibration
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -56,8 +58,8 @@ class Fit(AbstractFit):
     def from_draws(
         cls,
         *,
-        core: Any,
-        stats: Any,
+        core: AnyModel,
+        stats: SufficientStats,
         variational_draws: Draws,
         engine_log_q: Float[np.ndarray, " draws"] | None = None,
         **fields: Any,
@@ -279,7 +281,7 @@ class Fit(AbstractFit):
         return calibration(self)
 
     @checked
-    def pp_check(self, n: int = 50, *, response: str | None = None, ax: Any = None) -> Any:
+    def pp_check(self, n: int = 50, *, response: str | None = None, ax: Any = None) -> object:
         """Posterior predictive check: replicated data sets beside the data.
 
         See ``bayesvb.plots.replicates``, whose arguments these are.

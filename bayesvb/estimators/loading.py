@@ -52,6 +52,7 @@ from bayesvb.storage.arviz_objects import GROUPS
 from bayesvb.storage.inspection import PlainFile
 from bayesvb.storage.json_schema import parsed_json
 from bayesvb.storage.netcdf import decoded_frame, read_plain
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,7 +205,7 @@ COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}
 """``Priors.coefficient_units`` by the name that it had in files of version 0.1."""
 
 
-def _renamed(options: Mapping[str, Any]) -> dict[str, Any]:
+def _renamed(options: Mapping[str, Any]) -> dict[str, object]:
     """Options of a file under the names that they have today; what it did not know is as it was."""
     options = {RENAMED.get(name, name): value for name, value in options.items()}
     priors = {RENAMED.get(name, name): value for name, value in options.get("priors", {}).items()}
@@ -306,7 +307,7 @@ def _in_order(core: object, order: Sequence[int], model: AbstractEstimator) -> A
     return model.relabelled(core, order)
 
 
-def _check_draws(core: Any, posterior: Any, draws: Mapping[str, np.ndarray]) -> None:
+def _check_draws(core: AnyModel, posterior: Any, draws: Mapping[str, np.ndarray]) -> None:
     """Refuse draws that are not those of such a posterior."""
     check_same_shapes(draws, core.draws(posterior, 1, np.random.default_rng(0)), "draws", skipped=1)
     if len({len(values) for values in draws.values()}) != 1 or not count(draws):
@@ -329,7 +330,7 @@ def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
 
 def _core(
     model: AbstractEstimator, method: str, options: Mapping[str, object], restarts: pd.DataFrame
-) -> Any:
+) -> AnyModel:
     """What the restart that is marked fitted."""
     core = ENGINES[method].with_options(**options).model_for(model.core)
     best = restarts[restarts["best"]].iloc[0]
@@ -358,7 +359,7 @@ def _key(text: str) -> int | str:
     return int(text) if text.isdigit() else text
 
 
-def filled(blank: object, state: Mapping[str, np.ndarray], prefix: str) -> Any:
+def filled(blank: object, state: Mapping[str, np.ndarray], prefix: str) -> SufficientStats:
     """Statistics of the shapes of ``blank`` with the stored numbers."""
     assert isinstance(blank, SufficientStats)
     leaves = [state[prefix + name] for name, _ in blank.leaves()]

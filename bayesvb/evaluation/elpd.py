@@ -248,7 +248,7 @@ def _elpd_data_1(result: Elpd, pointwise: object, pareto_k: object) -> object:
 
 
 @cache
-def _waic_class() -> Any:
+def _waic_class() -> type:
     """The class that ArviZ 1.x lacks: the base, with WAIC as the name of the estimator."""
     base = importlib.import_module("arviz_stats.utils").ELPDData
     return type("ELPDDataWAIC", (base,), {"_kind": "waic", "_display_kind": "waic"})

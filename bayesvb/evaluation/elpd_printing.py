@@ -41,7 +41,7 @@ def _saying_how(base: Any) -> type:
     def text(self: object) -> str:
         return COMPUTED.sub(lambda _: _first_line(self), base.__str__(self), count=1)
 
-    def copied(self: object, *args: object, **kwargs: object) -> Any:
+    def copied(self: object, *args: object, **kwargs: object) -> object:
         return _saying_how(base)(base.copy(self, *args, **kwargs))
 
     def reduced(self: object, protocol: object) -> tuple[object, ...]:
@@ -54,7 +54,7 @@ def _saying_how(base: Any) -> type:
     return type(base.__name__, (base,), own)
 
 
-def _blank(base: object, *args: object) -> Any:
+def _blank(base: object, *args: object) -> type:
     """An object of the subclass whose state is to follow: what a pickle begins with."""
     made = _saying_how(base)
     return made.__new__(made, *args)

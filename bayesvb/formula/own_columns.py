@@ -281,7 +281,7 @@ def _check_numbers(term: BoundTerm, levels: Levels) -> None:
         )
 
 
-def _places(column: pd.Series, known: pd.Index) -> Any:
+def _places(column: pd.Series, known: pd.Index) -> np.ndarray:
     """Places of a column's levels among those that are known, minus one for others."""
     at = known.get_indexer(pd.Index(column.cat.categories))
     codes = column.cat.codes.to_numpy()

@@ -46,7 +46,7 @@ class HasComponents(Protocol):
     def with_components(self, n_components: int) -> Any:
         """The model with another number of components, on the same rows."""
 
-    def resized(self, n_components: int) -> Any:
+    def resized(self, n_components: int) -> object:
         """The same where rows are a sample, which a new model could not be made of."""
 
 

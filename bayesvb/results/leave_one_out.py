@@ -335,7 +335,7 @@ def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     )
 
 
-def has_log_predictive(core: Any, source: AbstractSource, stats: SufficientStats) -> bool:
+def has_log_predictive(core: AnyModel, source: AbstractSource, stats: SufficientStats) -> bool:
     """Whether a model has a closed predictive density."""
     return core.log_predictive(core.update(stats), source.take(np.arange(1))) is not None
 

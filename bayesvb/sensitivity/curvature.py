@@ -101,7 +101,7 @@ class Curving:
         return block, derivatives_of_rows(self.model, self.posterior, block)
 
     @cached_property
-    def _of_prior(self) -> tuple[Bool[np.ndarray, " entries"], Any]:
+    def _of_prior(self) -> tuple[Bool[np.ndarray, " entries"], object]:
         """Entries to which no row adds, and the second derivative of the prior in these."""
         n_entries = self._first.n_entries
         alone = np.arange(n_entries) >= n_entries - self._first.n_more

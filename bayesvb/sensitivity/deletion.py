@@ -120,7 +120,7 @@ class Deletion:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
         return self.derivative.solve(added)
 
-    def near(self, change: Float[np.ndarray, " entries"]) -> Any:
+    def near(self, change: Float[np.ndarray, " entries"]) -> object:
         """Posterior of changed statistics, or that of the fit where they are of no data."""
         try:
             return self.model.update(self.stats.with_vector(self.stats.to_vector() + change))

@@ -241,7 +241,7 @@ class Jackknife:
         """Log densities of the coordinates under the posterior and under the prior."""
         draws, model = self.draws(standard), self.deletion.model
         laws = model.log_posterior(self.deletion.posterior, draws), model.log_prior(draws)
-        return np.array(laws) + self.coordinates.log_volume(draws)
+        return np.asarray(np.array(laws) + self.coordinates.log_volume(draws))
 
     def changes(
         self, direct: Float[np.ndarray, "groups entries"]

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.sensitivity.operator import (
     AbstractSensitivity,
     changes_along,
@@ -63,7 +64,7 @@ class LowRankSensitivity(AbstractSensitivity):
     changes: Float[np.ndarray, "directions entries"] | Callable[[Rows], Rows]
 
     @cached_property
-    def _factor(self) -> Any:
+    def _factor(self) -> object:
         """Triangular factors of ``I - D B' V B``."""
         return lu_factor(np.eye(len(self.bends)) - self.bends @ self.among)
 
@@ -175,7 +176,7 @@ def _add_bends(
 
 
 def _changes(
-    model: AnyModel, stats: Any, directions: RowDirections, known: RowDerivatives
+    model: AnyModel, stats: SufficientStats, directions: RowDirections, known: RowDerivatives
 ) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some entries"]]]:
     """How expectations change along directions, those of a scalar at a time, by their numbers.
 
@@ -211,7 +212,7 @@ def _factor_of(
 
 def _along_single(
     model: AnyModel,
-    stats: Any,
+    stats: SufficientStats,
     single: Int[np.ndarray, " single"],
     known: RowDerivatives,
     shared: Float[np.ndarray, "shared entries"],

@@ -74,7 +74,7 @@ class DenseSensitivity(AbstractSensitivity):
     rows: Float[np.ndarray, "answering entries"]
 
     @cached_property
-    def _factor(self) -> Any:
+    def _factor(self) -> object:
         """Triangular factors of ``I - F'`` in the entries that answer."""
         own = self.rows[:, self.answering]
         return lu_factor(np.eye(len(own)) - own)

@@ -61,7 +61,7 @@ class AbstractDensityRegressor(RegressorMixin, AbstractModelEstimator):
         weights: Any = sample_weight
         return float(np.average(self.log_density(X, y), weights=weights))
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         """Tags: the score is no R², rows must be complete, names of columns may be levels."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True

@@ -238,7 +238,7 @@ def _levels(name: str, given: object) -> tuple[float, ...]:
     return tuple(float(value) for value in given)
 
 
-def _numbers(compared: ComparedRows, folds: int, streams: EngineStreams) -> Any:
+def _numbers(compared: ComparedRows, folds: int, streams: EngineStreams) -> np.ndarray:
     """Fold of each row of one division."""
     rng, n = streams.rng("folds"), len(compared.frame)
     return fold_numbers(n, folds, rng, strata=compared.strata, groups=compared.groups)

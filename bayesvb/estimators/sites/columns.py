@@ -39,7 +39,7 @@ def check_levels(told: Mapping[str, Sequence[object]]) -> None:
             )
 
 
-def pooled_levels(parts: Sequence[Mapping[str, list[object]]]) -> dict[str, list[Any]]:
+def pooled_levels(parts: Sequence[Mapping[str, list[object]]]) -> dict[str, list[object]]:
     """Levels of all sites: sorted if they are so at each, else in the order that all share.
 
     Raises
@@ -62,7 +62,7 @@ def pooled_levels(parts: Sequence[Mapping[str, list[object]]]) -> dict[str, list
     return {name: _together(name, [part[name] for part in parts]) for name in parts[0]}
 
 
-def _together(name: str, every: Sequence[list[Any]]) -> list[Any]:
+def _together(name: str, every: Sequence[list[Any]]) -> list[object]:
     union = {value for values in every for value in values}
     try:
         if all(values == sorted(values) for values in every):

@@ -411,7 +411,7 @@ def _position_in(categories: pd.Index) -> Callable[[Any], int]:
     return position
 
 
-def _cycled(known: Any, places: Any, dtype: Any) -> Any:
+def _cycled(known: Any, places: Any, dtype: Any) -> object:
     """Levels one after the other, in the type of a column."""
     values = [known[place % len(known)] for place in places]
     if isinstance(dtype, pd.CategoricalDtype):

@@ -95,7 +95,7 @@ class _Call:
         return cls(code, name, ast.unparse(call.args[0]), options)
 
 
-def _literal(code: str, node: ast.expr) -> Any:
+def _literal(code: str, node: ast.expr) -> object:
     """Value of an argument that is written out."""
     try:
         return ast.literal_eval(node)
@@ -129,7 +129,7 @@ def _scale(call: _Call, state: State, values: Values, n_rows: int) -> State:
     return new
 
 
-def _rescaled(call: _Call) -> Any:
+def _rescaled(call: _Call) -> object:
     """What is said of the scale: True, or a number."""
     return call.options.get("rescale" if call.name == "standardize" else "scale", True)
 

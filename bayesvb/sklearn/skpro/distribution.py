@@ -86,7 +86,7 @@ class PredictiveDistribution(BaseDistribution):
         found = law.quantile(levels)
         return self._shaped(found[place.ravel(), np.arange(len(flat))])
 
-    def _sample(self, n_samples: int | None = None) -> Any:
+    def _sample(self, n_samples: int | None = None) -> float | pd.DataFrame:
         """Draws, with the numbers of samples as a first level of the index if there are several."""
         rng = np.random.default_rng(np.random.randint(2**31 - 1))  # noqa: NPY002, skpro's seed
         drawn = self.law.draws(n_samples or 1, rng)
@@ -95,7 +95,7 @@ class PredictiveDistribution(BaseDistribution):
         tables = [pd.DataFrame(one[:, None], self.index, self.columns) for one in drawn]
         return tables[0] if n_samples is None else pd.concat(tables, keys=range(n_samples))
 
-    def _iloc(self, rowidx: Any = None, colidx: Any = None) -> Any:
+    def _iloc(self, rowidx: Any = None, colidx: Any = None) -> PredictiveDistribution:
         """The distributions of some rows; there is one column."""
         if np.ndim(rowidx) == 0 and np.ndim(colidx) == 0 and None not in (rowidx, colidx):
             return self._iat(rowidx, colidx)
@@ -103,7 +103,7 @@ class PredictiveDistribution(BaseDistribution):
         columns = self.columns.take(self._places(colidx, 1))
         return type(self)(self.fit, self.rows.iloc[at], self.index.take(at), columns)
 
-    def _iat(self, rowidx: Any = None, colidx: Any = None) -> Any:
+    def _iat(self, rowidx: Any = None, colidx: Any = None) -> PredictiveDistribution:
         """The distribution of one row, without labels."""
         if rowidx is None or colidx is None:
             raise ValueError("iat needs a row and a column")
@@ -133,7 +133,7 @@ class PredictiveDistribution(BaseDistribution):
 
 
 @cache
-def _small_fit() -> Any:
+def _small_fit() -> Fit:
     """A line through a few points."""
     from bayesvb.estimators.density_regression import DensityRegression
 
