@@ -14,6 +14,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
+from bayesvb.results.exact_draws import is_integrated
 
 if TYPE_CHECKING:
     from bayesvb.formula.group_places import GroupPlaces
@@ -34,7 +35,9 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
         Number of the effect.
     prob : float
     """
-    if _holds_effects(fit):
+    if part == MEAN and is_integrated(fit) and not _holds_effects(fit):
+        tables = [_of_integrated(fit, effect, prob)]
+    elif _holds_effects(fit):
         tables = {MEAN: _of_drawn_lines, GATING: _of_drawn_weights}[part](fit, effect, prob)
     else:
         tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, effect, prob)
@@ -95,6 +98,17 @@ def _drawn_table(
     lower, upper = np.quantile(values, tails(prob), axis=0)
     table = pd.DataFrame({"term": known.effects[effect], "group": known.labels})
     return table.assign(**labels, estimate=values.mean(axis=0), lower=lower, upper=upper)
+
+
+def _of_integrated(fit: AbstractFit, effect: int, prob: float) -> pd.DataFrame:
+    """Table of the effect on the line of one component, its prior scales integrated out."""
+    model: Any = fit.model
+    known = model.design.groups
+    weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
+    law = fit.core.effect_law(weights).affine(0.0, float(model.scales.response.scale[0]))
+    lower, upper = law.quantile(np.array(tails(prob)))
+    table = pd.DataFrame({"term": known.effects[effect], "group": known.labels, "component": 1})
+    return table.assign(estimate=law.mean(), lower=lower, upper=upper)
 
 
 def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:

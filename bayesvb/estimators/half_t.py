@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.standardised_blocks import Scales, without_offset
 from bayesvb.errors import FormulaError
@@ -19,6 +20,7 @@ from bayesvb.formula.design import Design
 from bayesvb.models.half_t_mixture import HalfTMixture, can_integrate, with_half_t_scales
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.group_covariance import (
+    block_scales,
     integrated_covariances,
     joint_terms,
     penalised_blocks,
@@ -100,8 +102,9 @@ def half_t_units(
     if priors.standardize:
         return np.ones(len(membership))
     response = without_offset(np.asarray(design.response, dtype=float), design.offset)
-    squares = membership @ (design.matrices[MEAN] ** 2).mean(axis=0)
-    return np.asarray(response.std() / np.sqrt(squares))
+    groups = design.matrices.get(GROUP_ROWS, np.empty((design.n_rows, 1)))[:, 1:]
+    columns = np.concatenate([design.matrices[MEAN], groups], axis=1)
+    return np.asarray(response.std() / np.sqrt(membership @ (columns**2).mean(axis=0)))
 
 
 def group_sds(core: object, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
@@ -150,8 +153,8 @@ def half_t_rows(
     found = []
     for row in rows:
         if row.part == "scale" and row.term in blocks:
-            column = blocks[row.term].columns[0]
-            unit = units[row.term] * scales.response.scale[0] / scales.parts[MEAN].scale[column]
+            (own,) = block_scales([blocks[row.term]], design, scales)
+            unit = units[row.term] * scales.response.scale[0] / own
             words = f"half-Student t({HALF_T_DOF:g}) of the sd in units of the response"
             row = replace(row, prior=words, centre=0.0, scale=float(unit))
         elif row.prior.endswith(", learned scale"):

@@ -88,10 +88,11 @@ class LinearStats(SufficientStats):
         return LinearStats(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
 
 
-def no_sums(posterior: Regressions, many: int) -> LinearStats:
+def no_sums(posterior: MatrixNormalGamma, many: int) -> LinearStats:
     """Return sums over no rows, for each of many states of the same experts."""
     n_experts, n_responses, n_terms = posterior.mean.shape
-    shapes = ((), (n_terms * (n_terms + 1) // 2,), (n_responses, n_terms), (n_responses,))
+    packed = posterior.operator.packed().shape[-1:]
+    shapes = ((), packed, (n_responses, n_terms), (n_responses,))
     return LinearStats(*(np.zeros((many, n_experts, *shape)) for shape in shapes))
 
 

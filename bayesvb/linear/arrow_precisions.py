@@ -61,9 +61,9 @@ class ArrowPrecision(AbstractPrecision):
     Biometrics 31(2), for the equations of mixed models.
     """
 
-    border: Float[np.ndarray, "*batch shared shared"]
-    cross: Float[np.ndarray, "*batch effects shared groups"]
-    group_blocks: Float[np.ndarray, "*batch effects effects groups"]
+    border: Float[np.ndarray, "*#batch shared shared"]
+    cross: Float[np.ndarray, "*#batch effects shared groups"]
+    group_blocks: Float[np.ndarray, "*#batch effects effects groups"]
     is_complete: bool = False
 
     @classmethod
@@ -144,7 +144,7 @@ class ArrowPrecision(AbstractPrecision):
         """Return the matrix with all its zeros."""
         first, size = self.n_shared, self.n_coefficients
         batch = np.broadcast_shapes(
-            *(part.shape[:-n] for part, n in zip(self._parts, (2, 3, 3), strict=True))
+            *(part.shape[:-n] for part, n in zip(self.parts, (2, 3, 3), strict=True))
         )
         found = np.zeros((*batch, size, size))
         found[..., :first, :first] = self.border
@@ -220,7 +220,7 @@ class ArrowPrecision(AbstractPrecision):
         shared: Float[np.ndarray, "draws *batch vectors shared"],
         keys: Float[np.ndarray, "draws *batch vectors keys"],
         scale: Float[np.ndarray, "draws *batch vectors"],
-        factors: Float[np.ndarray, "draws effects"] | None = None,
+        factors: Float[np.ndarray, "draws effects *more"] | None = None,
     ) -> DrawnEffects:
         """Return drawn effects as a function of the numbers of groups."""
         centre, effects = self.split(mean)
@@ -238,8 +238,10 @@ class ArrowPrecision(AbstractPrecision):
             follows = self.regression[..., there]
             drawn -= np.einsum("...apg,...np->...nag", follows, shared - centre)
             drawn = drawn.reshape(len(keys), keys[0].size, n_each, len(there))
-            if factors is not None:
+            if factors is not None and factors.ndim == 2:
                 drawn *= factors[:, None, :, None]
+            elif factors is not None:
+                drawn = np.einsum("dab,dkbg->dkag", factors, drawn)
             return np.asarray(drawn)
 
         return draw
@@ -259,11 +261,14 @@ class ArrowPrecision(AbstractPrecision):
     def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
         """Return the matrix plus packed sums of ``x x'``."""
         more = self.like(gram)
-        parts = zip(self._parts, more._parts, strict=True)
+        parts = zip(self.parts, more.parts, strict=True)
         return self._of_parts(own + other for own, other in parts)
 
     @property
-    def _parts(self) -> tuple[Float[np.ndarray, "..."], ...]:
+    def parts(
+        self,
+    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+        """``B``, ``C_g`` and ``D_g``."""
         return self.border, self.cross, self.group_blocks
 
     def _of_parts(self, parts: Iterable[Float[np.ndarray, "..."]]) -> ArrowPrecision:
@@ -315,11 +320,11 @@ class ArrowPrecision(AbstractPrecision):
 
     def take(self, chosen: Int[np.ndarray, " chosen"]) -> ArrowPrecision:
         """Return some matrices of a batch."""
-        return self._of_parts(part[chosen] for part in self._parts)
+        return self._of_parts(part[chosen] for part in self.parts)
 
     def scaled(self, factor: float) -> ArrowPrecision:
         """Return the matrix times a positive number."""
-        return self._of_parts(factor * part for part in self._parts)
+        return self._of_parts(factor * part for part in self.parts)
 
     def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> ArrowPrecision:
         """Return a diagonal matrix: entries of shared coefficients, then one for each effect."""
@@ -361,7 +366,30 @@ class ArrowPrecision(AbstractPrecision):
     def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> ArrowPrecision:
         """Return many batches of matrices with an entry for each term added to their diagonals."""
         more = self.diagonal(entries)
-        return self._of_parts(a + b for a, b in zip(self._parts, more._parts, strict=True))
+        return self._of_parts(a + b for a, b in zip(self.parts, more.parts, strict=True))
+
+    def plus_terms(self, entries: Float[np.ndarray, "many terms"]) -> ArrowPrecision:
+        """Return a batch of sums of this one matrix and entries for each term on its diagonal.
+
+        All have the same products of effects and shared coefficients, which are not copied.
+        """
+        shared, effects = np.split(entries[..., None], [self.n_shared], axis=1)
+        border = self.border + shared * np.eye(self.n_shared)
+        blocks = self.group_blocks + (effects * np.eye(self.n_effects))[..., None]
+        return self._of_parts((border, self.cross, blocks))
+
+    def quadratic(
+        self, columns: Float[np.ndarray, "coefficients rows"]
+    ) -> Float[np.ndarray, "*batch rows"]:
+        """Return ``x_n' V^-1 x_n`` of rows with a column for each coefficient."""
+        shared, flat = np.split(columns, [self.n_shared])
+        each = flat.reshape(self.n_effects, self.n_groups, columns.shape[1])
+        follows = np.swapaxes(self.regression, -3, -2)
+        left = shared - follows.reshape(*follows.shape[:-2], len(flat)) @ flat
+        spread = ((self.marginal.inverse @ left) * left).sum(axis=-2)
+        for a, b in np.ndindex(self.n_effects, self.n_effects):
+            spread = spread + self.within[..., a, b, :] @ (each[a] * each[b])
+        return np.asarray(spread)
 
     def packed_squares(
         self, packed: Float[np.ndarray, "*batch packed"]

@@ -203,6 +203,8 @@ class DenseDesign(AbstractDesign):
 
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
         """Return ``x_n' V^-1 x_n``; a precision may have matrices of each row on a first axis."""
+        if not precision.is_dense:
+            return np.asarray(precision.quadratic(self.x))
         inverse = precision.inverse
         if inverse.ndim != 3 or one_by_one(len(inverse), len(self.x)):
             return quadratic_at(inverse, self.x)

@@ -105,7 +105,7 @@ class AbstractPrecision(abc.ABC):
         shared: Float[np.ndarray, "draws *batch vectors shared"],
         keys: Float[np.ndarray, "draws *batch vectors keys"],
         scale: Float[np.ndarray, "draws *batch vectors"],
-        factors: Float[np.ndarray, "draws effects"] | None = None,
+        factors: Float[np.ndarray, "draws effects *more"] | None = None,
     ) -> DrawnEffects | None:
         """Return effects of groups in draws that hold shared coefficients; None without such.
 
@@ -119,8 +119,8 @@ class AbstractPrecision(abc.ABC):
             Keys of the random numbers; several share the effects of one vector among them.
         scale : ndarray, shape (draws, ..., vectors)
             Square roots of the factors by which the precision is divided.
-        factors : ndarray, shape (draws, effects), optional
-            Factors of the drawn effects.
+        factors : ndarray, shape (draws, effects) or (draws, effects, effects), optional
+            Factors of the drawn effects, or matrices that the effects of a group are multiplied by.
         """
 
     @property
@@ -277,7 +277,7 @@ class DensePrecision(AbstractPrecision):
         shared: Float[np.ndarray, "draws *batch vectors shared"],
         keys: Float[np.ndarray, "draws *batch vectors keys"],
         scale: Float[np.ndarray, "draws *batch vectors"],
-        factors: Float[np.ndarray, "draws effects"] | None = None,
+        factors: Float[np.ndarray, "draws effects *more"] | None = None,
     ) -> None:
         """Return None: draws hold all coefficients."""
         return

@@ -1,20 +1,27 @@
 r"""Linear regressions with given prior precisions, many at once, effects of groups eliminated.
 
-With prior precisions of the coefficients in units of noise, the posterior is normal-gamma. A row
-belongs to one group, so the effects of different groups have no products: their part of the
-precision falls into small blocks, and only its Schur complement is factorised.
+With prior precisions of the coefficients in units of noise, the posterior is normal-gamma, and its
+precision has the shape of an arrow: a row belongs to one group, so that the effects of different
+groups have no products.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import product
 
 import numpy as np
 from jaxtyping import Float, Int
 
-__all__ = ["ArrowRegressions", "CorrelatedEffects", "RegressionSums"]
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.designs import AbstractDesign, DenseDesign, DrawnEffects
+from bayesvb.linear.precisions import Vectors
+from bayesvb.numerics.numbered_normals import numbered_normals
+from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
+
+__all__ = ["ArrowRegressions", "CorrelatedEffects", "EffectsGivenScales", "RegressionSums"]
 
 
 @dataclass(frozen=True)
@@ -23,61 +30,52 @@ class CorrelatedEffects:
 
     Attributes
     ----------
-    columns : ndarray, shape (effects, groups)
-        Positions of the columns.
+    terms : ndarray, shape (effects, groups)
+        Positions of the columns; of effects without columns one term for all groups.
     precision : ndarray, shape (many, effects, effects)
         Prior precision of the effects of one group, in units of the noise.
     """
 
-    columns: Int[np.ndarray, "effects groups"]
+    terms: Int[np.ndarray, "effects groups"]
     precision: Float[np.ndarray, "many effects effects"]
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """Pairs ``(i, j)`` of effects, ``j < i``."""
-        return [(i, j) for i in range(len(self.columns)) for j in range(i)]
+    def beside_diagonal(self) -> Float[np.ndarray, "many effects effects"]:
+        """Prior precisions of pairs of effects."""
+        return np.asarray(self.precision * (1.0 - np.eye(len(self.terms))))
 
     @property
     def log_det_change(self) -> Float[np.ndarray, " many"]:
-        """Log-determinant of the prior precision less that of its diagonal."""
+        """Log-determinant of the precision of one group less that of its diagonal."""
         diagonal = np.diagonal(self.precision, axis1=-2, axis2=-1)
         change = np.linalg.slogdet(self.precision)[1] - np.log(diagonal).sum(axis=-1)
-        return np.asarray(self.columns.shape[1] * change)
+        return np.asarray(change)
 
 
 @dataclass(frozen=True)
 class RegressionSums:
-    """Sums over the rows of one regression, the effects of one grouping apart.
+    """Sums over the rows of one regression.
 
     Attributes
     ----------
-    border : ndarray, shape (border,)
-        Positions of the columns of all rows.
-    own : ndarray, shape (effects, groups)
-        Positions of the columns of the groups; there may be none.
-    xx : ndarray, shape (border, border)
-    xy : ndarray, shape (border,)
-    cross : ndarray, shape (effects, groups, border)
-        Products of columns of the groups with those of all rows.
-    products : ndarray, shape (effects, effects, groups)
-        Products of the columns of a group.
-    own_xy : ndarray, shape (effects, groups)
+    gram : ArrowPrecision
+        Sums of ``x x'``, which may be singular. There may be no groups.
+    xy : ndarray, shape (coefficients,)
+        Sums of ``y x`` in the order of the gram matrix: shared coefficients, then effects.
     weight, yy : float
         Number of rows, and sum of the squares of the response.
+    columns : ndarray, shape (coefficients,), or None
+        Column of each coefficient in a design without structure; None if the design has groups.
     """
 
-    border: Int[np.ndarray, " border"]
-    own: Int[np.ndarray, "effects groups"]
-    xx: Float[np.ndarray, "border border"]
-    xy: Float[np.ndarray, " border"]
-    cross: Float[np.ndarray, "effects groups border"]
-    products: Float[np.ndarray, "effects effects groups"]
-    own_xy: Float[np.ndarray, "effects groups"]
+    gram: ArrowPrecision
+    xy: Float[np.ndarray, " coefficients"]
     weight: float
     yy: float
+    columns: Int[np.ndarray, " coefficients"] | None = None
 
     @classmethod
-    def of(
+    def from_columns(
         cls,
         xx: Float[np.ndarray, "terms terms"],
         xy: Float[np.ndarray, " terms"],
@@ -85,52 +83,85 @@ class RegressionSums:
         yy: float,
         blocks: Sequence[Int[np.ndarray, " _"]],
     ) -> RegressionSums:
-        """Sums of all columns; the largest block without products is apart, with its like."""
-        own = _apart(xx, blocks)
-        border = np.setdiff1d(np.arange(len(xy)), own)
-        return cls(
-            border=border,
-            own=own,
-            xx=xx[np.ix_(border, border)],
-            xy=xy[border],
-            cross=xx[own][..., border],
-            products=xx[own[:, None], own[None]],
-            own_xy=xy[own],
-            weight=float(weight),
-            yy=float(yy),
-        )
+        """Return sums of all columns: the largest block without products, and similar ones, last.
 
-    @property
-    def n_terms(self) -> int:
-        """Number of all columns."""
-        return len(self.border) + self.own.size
+        Parameters
+        ----------
+        blocks : sequence of ndarray
+            Columns with one prior precision each.
+        """
+        own = _without_products(xx, blocks)
+        border = np.setdiff1d(np.arange(len(xy)), own)
+        columns = np.concatenate([border, own.ravel()])
+        gram = ArrowPrecision(
+            xx[np.ix_(border, border)],
+            np.moveaxis(xx[own][..., border], 1, -1),
+            xx[own[:, None], own[None]],
+            is_complete=True,
+        )
+        return cls(gram, xy[columns], float(weight), float(yy), columns)
+
+    @cached_property
+    def _terms(self) -> Int[np.ndarray, " terms"]:
+        """Place of the prior precision of each shared coefficient, then of each effect."""
+        first, n_effects, n_groups = self.gram.n_shared, self.gram.n_effects, self.gram.n_groups
+        if self.columns is None:
+            return np.arange(first + n_effects)
+        starts = first + n_groups * np.arange(n_effects)
+        return np.asarray(self.columns[np.concatenate([np.arange(first), starts])])
 
     def regressions(
         self,
         precision: Float[np.ndarray, "many terms"],
         correlated: Sequence[CorrelatedEffects] = (),
     ) -> ArrowRegressions:
-        """Posteriors whose coefficients have these prior precisions, and prior mean zero.
+        """Return posteriors whose coefficients have these prior precisions, and prior mean zero.
 
-        ``precision`` is the diagonal, ``correlated`` effects add what is beside it.
+        Parameters
+        ----------
+        precision : ndarray, shape (many, terms)
+            Diagonal: of each column, equal within a block; or of shared coefficients, then of
+            effects.
+        correlated : sequence of CorrelatedEffects
+            Effects with prior precisions beside the diagonal.
         """
-        border, own = precision[:, self.border], precision[:, self.own]
-        return ArrowRegressions(self, border, own, tuple(correlated))
+        entries, first = precision[:, self._terms], self.gram.n_shared
+        border, cross, blocks = self.gram.plus_terms(entries).parts
+        shared, effects = np.split(np.log(entries), [first], axis=1)
+        log_prior = shared.sum(axis=1) + self.gram.n_groups * effects.sum(axis=1)
+        own = {int(term): effect for effect, term in enumerate(self._terms[first:])}
+        for one in correlated:
+            at = [own.get(int(term), -1) for term in one.terms[:, 0]]
+            if min(at) >= 0:
+                blocks[:, np.array(at)[:, None], at] += one.beside_diagonal[..., None]
+                log_prior += self.gram.n_groups * one.log_det_change
+                continue
+            place = np.searchsorted(self._terms[:first], one.terms)
+            for (i, left), (j, right) in product(enumerate(place), enumerate(place)):
+                border[:, left, right] += one.beside_diagonal[:, i, j, None]
+            log_prior += place.shape[1] * one.log_det_change
+        operator = replace(self.gram, border=border, cross=cross, group_blocks=blocks)
+        return ArrowRegressions(self, operator, log_prior)
+
+    def design(self, design: AbstractDesign) -> AbstractDesign:
+        """Return rows with the coefficients in the order of the gram matrix."""
+        if self.columns is None:
+            return design
+        return DenseDesign(design.columns[self.columns])
 
 
-def _apart(
+def _without_products(
     xx: Float[np.ndarray, "terms terms"], blocks: Sequence[Int[np.ndarray, " _"]]
 ) -> Int[np.ndarray, "effects groups"]:
-    """Columns of the largest block without products, and of blocks with the same groups."""
+    """Return columns of the largest block without products, and of blocks with the same groups."""
     alone = [at for at in blocks if _diagonal(xx[np.ix_(at, at)])]
     if not alone:
         return np.empty((0, 0), dtype=int)
-    first = max(alone, key=len)
-    others = [at for at in alone if at is not first and len(at) == len(first)]
-    own = [first]
-    for at in others:
-        if all(_diagonal(xx[np.ix_(at, known)]) for known in own):
-            own.append(at)
+    own = [max(alone, key=len)]
+    for at in alone:
+        if at is not own[0] and len(at) == len(own[0]):
+            if all(_diagonal(xx[np.ix_(at, before)]) for before in own):
+                own.append(at)
     return np.stack(own)
 
 
@@ -140,204 +171,154 @@ def _diagonal(matrix: Float[np.ndarray, "terms terms"]) -> bool:
 
 
 @dataclass(frozen=True)
-class _Effect:
-    """One effect of all groups after the effects before it were eliminated.
-
-    Attributes
-    ----------
-    variance : ndarray, shape (many, groups)
-        Of the effect given the border and the effects behind it, in units of the noise's.
-    cross, xy
-        Products that are left, with the border and the response.
-    follows : list of ndarray, shape (many, groups)
-        Regression on the products of each effect before it.
-    """
-
-    variance: Float[np.ndarray, "many groups"]
-    cross: Float[np.ndarray, "_ groups border"]
-    xy: Float[np.ndarray, "_ groups"]
-    follows: list[Float[np.ndarray, "many groups"]]
-
-
-@dataclass(frozen=True)
 class ArrowRegressions:
     """Posteriors of the coefficients for many prior precisions, in units of the noise.
 
     Attributes
     ----------
     sums : RegressionSums
-    border : ndarray, shape (many, border)
-    own : ndarray, shape (many, effects, groups)
-        Prior precisions.
-    correlated : tuple of CorrelatedEffects
-        Effects with prior precisions beside the diagonal.
+    operator : ArrowPrecision
+        Precisions of the coefficients.
+    log_prior : ndarray, shape (many,)
+        Log-determinants of the prior precisions.
     """
 
     sums: RegressionSums
-    border: Float[np.ndarray, "many border"]
-    own: Float[np.ndarray, "many effects groups"]
-    correlated: tuple[CorrelatedEffects, ...] = ()
-
-    def _beside_diagonal(self, a: int, b: int) -> float | Float[np.ndarray, "many 1"]:
-        """Prior precision of two effects that are eliminated."""
-        for known in self.correlated:
-            for i, j in known.pairs:
-                if {known.columns[i, 0], known.columns[j, 0]} == {*self.sums.own[[a, b], 0]}:
-                    return known.precision[:, i, j, None]
-        return 0.0
+    operator: ArrowPrecision
+    log_prior: Float[np.ndarray, " many"]
 
     @cached_property
-    def effects(self) -> list[_Effect]:
-        """Effects of the groups, each with those before it eliminated."""
-        sums = self.sums
-        found: list[_Effect] = []
-        for a in range(len(sums.own)):
-            square = sums.products[a, a] + self.own[:, a]
-            cross, xy = sums.cross[a][None], sums.own_xy[a][None]
-            follows: list[Float[np.ndarray, "many groups"]] = []
-            for b, before in enumerate(found):
-                product = sums.products[a, b] + self._beside_diagonal(a, b)
-                product = np.broadcast_to(product, square.shape)
-                for c in range(b):
-                    known = follows[c] / found[c].variance
-                    product = product - known * before.follows[c]
-                follow = product * before.variance
-                square = square - follow * product
-                cross = cross - follow[..., None] * before.cross
-                xy = xy - follow * before.xy
-                follows.append(follow)
-            found.append(_Effect(1.0 / square, cross, xy, follows))
-        return found
-
-    @cached_property
-    def _root(self) -> Float[np.ndarray, "many more more"]:
-        """Cholesky factors of the precisions of the border; in the last row what solves for xy."""
-        sums, n = self.sums, len(self.sums.border)
-        whole = np.empty((len(self.border), n + 1, n + 1))
-        whole[:, :n, :n], whole[:, n, :n] = sums.xx, sums.xy
-        whole[:, n, n] = 2.0 * sums.yy + 1.0  # positive definite whatever is explained
-        at = np.arange(n)
-        whole[:, at, at] += self.border
-        for known in self.correlated:
-            if not np.isin(known.columns, sums.own).any():
-                place = np.searchsorted(sums.border, known.columns)
-                for i, j in known.pairs:
-                    whole[:, place[i], place[j]] += known.precision[:, i, j, None]
-                    whole[:, place[j], place[i]] += known.precision[:, i, j, None]
-        for one in self.effects:
-            weighted = np.swapaxes(one.cross, -1, -2) * one.variance[:, None, :]
-            whole[:, :n, :n] -= weighted @ one.cross
-            whole[:, n, :n] -= (weighted @ one.xy[..., None])[..., 0]
-        whole[:, :n, n] = whole[:, n, :n]
-        return np.asarray(np.linalg.cholesky(whole))
-
-    @property
-    def root(self) -> Float[np.ndarray, "many border border"]:
-        """Cholesky factors of the precisions of the border, effects eliminated."""
-        return self._root[:, :-1, :-1]
-
-    @cached_property
-    def _turn(self) -> Float[np.ndarray, "many border border"]:
-        """Inverses of the roots: one call for all, which are often small."""
-        return np.asarray(np.linalg.inv(self.root))
-
-    @cached_property
-    def mean(self) -> Float[np.ndarray, "many border"]:
-        """Posterior means of the border."""
-        return np.asarray((self._root[:, -1:, :-1] @ self._turn)[:, 0])
+    def mean(self) -> Float[np.ndarray, "many coefficients"]:
+        """Posterior means."""
+        return np.asarray(self.operator.solve(self.sums.xy[None])[:, 0])
 
     @cached_property
     def residual(self) -> Float[np.ndarray, " many"]:
         """Sums of squares that the coefficients leave, with the pull of their prior."""
-        explained = (self._root[:, -1, :-1] ** 2).sum(axis=-1)
-        for one in self.effects:
-            explained = explained + (one.variance * one.xy**2).sum(axis=-1)
+        operator, (shared, effects) = self.operator, self.sums.gram.split(self.sums.xy)
+        at_zero = np.einsum("...abg,bg->...ag", operator.within, effects)
+        left = shared - np.einsum("apg,...ag->...p", operator.cross, at_zero)
+        solved = operator.marginal.solve(left[:, None])[:, 0]
+        explained = np.einsum("...ag,ag->...", at_zero, effects) + np.vecdot(solved, left)
         # Rounding alone can make the residual of a perfect fit negative.
         return np.asarray(np.maximum(self.sums.yy - explained, 0.0))
 
     @cached_property
-    def log_precision(self) -> Float[np.ndarray, " many"]:
-        """Log-determinants of the precisions of all coefficients."""
-        found = 2.0 * np.log(np.diagonal(self.root, axis1=-2, axis2=-1)).sum(axis=-1)
-        for one in self.effects:
-            found = found - np.log(one.variance).sum(axis=-1)
-        return np.asarray(found)
-
-    @property
     def log_volume(self) -> Float[np.ndarray, " many"]:
         """Logarithms of the volume that the rows leave of the prior's, for noise of one."""
-        prior = np.log(self.border).sum(axis=-1) + np.log(self.own).sum(axis=(-2, -1))
-        prior = prior + sum(known.log_det_change for known in self.correlated)
-        return np.asarray(0.5 * (prior - self.log_precision))
+        return np.asarray(0.5 * (self.log_prior - self.operator.log_det))
 
     def draws(
         self,
         index: Int[np.ndarray, " draws"],
         sigma: Float[np.ndarray, " draws"],
         rng: np.random.Generator,
-    ) -> tuple[Float[np.ndarray, "draws terms"], Float[np.ndarray, " draws"]]:
-        """Draws of all coefficients, and their log density given the noise.
+    ) -> tuple[Float[np.ndarray, "draws _"], Float[np.ndarray, " draws"]]:
+        """Return drawn coefficients, and their log density given the noise.
+
+        All coefficients in the order of the design, or those that all rows share.
 
         Parameters
         ----------
         index : ndarray, shape (draws,)
-            Which of the posteriors each draw is from.
+            Posterior that each draw is from.
         sigma : ndarray, shape (draws,)
             Its noise standard deviation.
         rng : numpy.random.Generator
         """
-        sums, n = self.sums, len(index)
-        noise = rng.standard_normal((n, sums.n_terms))
-        border_noise, own_noise = np.split(noise, [len(sums.border)], axis=1)
-        border = np.empty((n, len(sums.border)))
+        operator, n_shared = self.operator, self.operator.n_shared
+        size = operator.n_coefficients if operator.is_complete else n_shared
+        noise = rng.standard_normal((len(index), size))
+        root = np.linalg.inv(np.linalg.cholesky(operator.marginal.matrix))
+        drawn = np.empty((len(index), size))
         for value in np.unique(index):
             at = np.flatnonzero(index == value)
-            border[at] = self.mean[value] + sigma[at, None] * (border_noise[at] @ self._turn[value])
-        found = np.empty((n, sums.n_terms))
-        found[:, sums.border] = border
-        each = own_noise.reshape(n, *sums.own.shape)
-        drawn: list[Float[np.ndarray, "draws groups"]] = []
-        for a in reversed(range(len(sums.own))):
-            own = self._effect(a, index, border)
-            own += sigma[:, None] * np.sqrt(self.effects[a].variance[index]) * each[:, a]
-            for later, value in zip(range(len(sums.own) - 1, a, -1), drawn, strict=True):
-                own -= self.effects[later].follows[a][index] * value
-            drawn.append(own)
-            found[:, sums.own[a]] = own
-        unit = sums.n_terms * np.log(2.0 * np.pi * sigma**2)
-        log_q = 0.5 * (self.log_precision[index] - unit - (noise**2).sum(axis=1))
-        return found, np.asarray(log_q)
+            own = sigma[at, None] * (noise[at, :n_shared] @ root[value])
+            drawn[at, :n_shared] = self.mean[value, :n_shared] + own
+        log_det = operator.marginal.log_det
+        if operator.is_complete:
+            each = (sigma[:, None] * noise[:, n_shared:]).reshape(operator.split(drawn)[1].shape)
+            drawn[:, n_shared:] = self._effects(index, drawn[:, :n_shared], each)
+            log_det = operator.log_det
+        unit = size * np.log(2.0 * np.pi * sigma**2)
+        log_q = 0.5 * (log_det[index] - unit - (noise**2).sum(axis=1))
+        if self.sums.columns is not None:
+            drawn[:, self.sums.columns] = drawn.copy()
+        return drawn, np.asarray(log_q)
 
-    def _effect(
-        self, a: int, index: Int[np.ndarray, " draws"], border: Float[np.ndarray, "draws border"]
-    ) -> Float[np.ndarray, "draws groups"]:
-        """Mean of an effect given the border, were the effects behind it zero."""
-        one = self.effects[a]
-        if len(one.cross) == 1:  # the same products for all precisions
-            return np.asarray(one.variance[index] * (one.xy - border @ one.cross[0].T))
-        explained = np.einsum("dgb,db->dg", one.cross[index], border)
-        return np.asarray(one.variance[index] * (one.xy[index] - explained))
+    def _effects(
+        self,
+        index: Int[np.ndarray, " draws"],
+        shared: Float[np.ndarray, "draws shared"],
+        noise: Float[np.ndarray, "draws effects groups"],
+    ) -> Float[np.ndarray, "draws _"]:
+        """Effects of all groups given the shared coefficients, from noise of one draw each."""
+        gram, within = self.sums.gram, self.operator.within
+        left = gram.split(self.sums.xy)[1] - np.einsum("apg,dp->dag", gram.cross, shared)
+        drawn = np.einsum("dabg,dbg->dag", within[index], left)
+        drawn += np.einsum("dabg,dbg->dag", _upper_roots(within)[index], noise)
+        return np.asarray(drawn.reshape(len(drawn), -1))
 
     def lines(
-        self, design: Float[np.ndarray, "terms rows"]
+        self, design: AbstractDesign
     ) -> tuple[Float[np.ndarray, "many rows"], Float[np.ndarray, "many rows"]]:
-        """Posterior mean of the line at each row, and its variance in units of the noise's."""
-        n, n_rows = len(self.border), design.shape[1]
-        location, spread = np.zeros((n, n_rows)), np.zeros((n, n_rows))
-        for value in range(n):
-            border = design[self.sums.border]
-            own: list[Float[np.ndarray, "groups rows"]] = []
-            for a, one in enumerate(self.effects):
-                left = design[self.sums.own[a]]
-                for follow, before in zip(one.follows, own, strict=True):
-                    left = left - follow[value][:, None] * before
-                own.append(left)
-                weighted = one.variance[value][:, None] * left
-                place = value if len(one.cross) > 1 else 0
-                border = border - one.cross[place].T @ weighted
-                location[value] += one.xy[place] @ weighted
-                spread[value] += (left * weighted).sum(axis=0)
-            solved = self._turn[value] @ border
-            location[value] += self.mean[value] @ border
-            spread[value] += (solved**2).sum(axis=0)
-        return location, spread
+        """Return the posterior mean of the line at each row, and its variance in units of noise."""
+        rows = self.sums.design(design)
+        return rows.predict(self.mean), rows.quadratic(self.operator)
+
+
+def _upper_roots(
+    within: Float[np.ndarray, "*batch effects effects groups"],
+) -> Float[np.ndarray, "*batch effects effects groups"]:
+    """Return upper triangular roots of covariances: the last effect is drawn first."""
+    turned = roots_of_blocks(within[..., ::-1, ::-1, :])
+    return np.asarray(turned[..., ::-1, ::-1, :])
+
+
+@dataclass(frozen=True, eq=False)
+class EffectsGivenScales(ArrowPrecision):
+    """Sums of ``x x'`` of rows, to which each draw adds the prior precisions of its effects.
+
+    Attributes
+    ----------
+    xy : ndarray, shape (coefficients,)
+        Sums of ``y x``.
+    """
+
+    xy: Float[np.ndarray, " coefficients"] = field(kw_only=True)
+
+    def draw_effects(
+        self,
+        mean: Vectors,
+        shared: Float[np.ndarray, "draws *batch vectors shared"],
+        keys: Float[np.ndarray, "draws *batch vectors keys"],
+        scale: Float[np.ndarray, "draws *batch vectors"],
+        factors: Float[np.ndarray, "draws effects *more"] | None = None,
+    ) -> DrawnEffects:
+        """Return drawn effects as a function of the numbers of groups.
+
+        ``factors`` are the prior standard deviations of the effects in units of the noise, or
+        roots of their covariance matrices.
+        """
+        assert factors is not None, "draws have prior scales of effects"
+        if factors.ndim == 2:
+            prior = factors[:, :, None] ** -2.0 * np.eye(self.n_effects)
+        else:
+            inverse = np.linalg.inv(factors)
+            prior = np.swapaxes(inverse, 1, 2) @ inverse
+
+        def draw(
+            there: Int[np.ndarray, " there"],
+        ) -> Float[np.ndarray, "draws experts effects there"]:
+            within, _ = inverse_of_blocks(self.group_blocks[..., there] + prior[..., None])
+            at = shared[:, 0, 0]
+            left = self.split(self.xy)[1][:, there]
+            left = left - np.einsum("apg,dp->dag", self.cross[..., there], at)
+            numbers = there[None] * self.n_effects + np.arange(self.n_effects)[:, None]
+            noise = numbered_normals(keys[:, 0, 0], numbers.ravel()).reshape(left.shape)
+            noise = scale[:, 0, 0, None, None] * noise
+            drawn = np.einsum("dabg,dbg->dag", within, left)
+            drawn += np.einsum("dabg,dbg->dag", roots_of_blocks(within), noise)
+            return np.asarray(drawn[:, None])
+
+        return draw

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.experts.drawn_lines import EFFECT_SCALE, draw_with_keys
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
 from bayesvb.factors.uniform_correlation import UniformCorrelation
-from bayesvb.models.arrow_regression import RegressionSums
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.designs import GroupedDesign, GroupRows
+from bayesvb.models.arrow_regression import EffectsGivenScales, RegressionSums
 from bayesvb.models.half_t_scales import HalfTScales, ScaledRegression
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_mixture import ScaledMixture
@@ -61,22 +65,40 @@ class HalfTMixture(ScaledMixture):
     def integrating(self, stats: MixtureStats) -> HalfTMixture | None:
         """The mixture with its exact posterior given sums over rows; None where it has none."""
         found = HalfTScales.of(self._regression(stats.experts))
-        return None if found is None else replace(self, integrated=found)
+        if found is None:
+            return None
+        gram, experts = found.model.sums.gram, self._linear
+        if not gram.is_complete:
+            border, cross, blocks = gram.parts
+            own = EffectsGivenScales(border, cross, blocks, xy=found.model.sums.xy)
+            experts = replace(experts, known=replace(experts.prior, operator=own))
+        return replace(self, experts=experts, integrated=found)
+
+    @property
+    def _linear(self) -> LinearExperts:
+        return cast(LinearExperts, self.experts)
 
     def _regression(self, stats: LinearStats) -> ScaledRegression:
         """The one regression and its prior."""
-        prior: Any = self.experts.prior
-        xx, membership = unpack(stats.xx)[0], self.of_experts.membership
-        blocks = [np.flatnonzero(one) for one in membership]
-        sums = RegressionSums.of(xx, stats.xy[0, 0], stats.weight[0], stats.yy[0, 0], blocks)
-        fixed = np.where(membership.any(axis=0), 0.0, np.diagonal(prior.precision))
+        prior, membership = self._linear.prior, self.of_experts.membership
+        moments = stats.xy[0, 0], float(stats.weight[0]), float(stats.yy[0, 0])
+        gram = prior.operator.like(stats.xx[0])
+        if isinstance(gram, ArrowPrecision):
+            sums = RegressionSums(gram, *moments)
+        else:
+            blocks = [np.flatnonzero(block) for block in membership]
+            sums = RegressionSums.from_columns(unpack(stats.xx[0]), *moments, blocks)
+        fixed = np.where(membership.any(axis=0), 0.0, prior.operator.entries)
         shape, rate = float(prior.shape), float(prior.rate[0])
         return ScaledRegression(sums, membership, fixed, self.unit, shape, rate, self.correlated)
 
     def exact_draws(
         self, n: int, rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Draws of all parameters by name, and their log density."""
+        """Draws of all parameters by name, and their log density.
+
+        Draws without effects of groups have keys of these, and roots of their prior covariance.
+        """
         assert self.integrated is not None
         coefficients, precision, numbers, log_q = self.integrated.draws(n, rng)
         scales, correlations = np.split(numbers, [len(self.unit)], axis=1)
@@ -87,12 +109,29 @@ class HalfTMixture(ScaledMixture):
             "term_precision": scales,
             **({EFFECT_CORRELATION: correlations} if self.correlated else {}),
         }
-        return draws, log_q
+        gram = self.integrated.model.sums.gram
+        if not gram.is_complete:
+            sds = self.of_experts.by_term(scales)[:, gram.n_shared :] ** -0.5
+            draws[EFFECT_SCALE] = self._effect_roots(draws, sds)
+        return draw_with_keys(gram, draws, rng), log_q
+
+    def _effect_roots(
+        self, draws: Draws, sds: Float[np.ndarray, "draws effects"]
+    ) -> Float[np.ndarray, "draws effects *more"]:
+        """Standard deviations of effects without columns, or roots of their covariance matrices."""
+        n_shared = len(self.of_experts.fixed) - sds.shape[1]
+        for terms, matrix in self.correlation_matrices(draws):
+            if terms[0, 0] >= n_shared:
+                return np.asarray(sds[..., None] * np.linalg.cholesky(matrix))
+        return sds
 
     def correlation_matrices(
         self, draws: Draws
     ) -> list[tuple[Int[np.ndarray, "effects groups"], Float[np.ndarray, "draws effects effects"]]]:
-        """Columns of correlated effects, and their correlation matrices in each draw."""
+        """Terms of correlated effects, and their correlation matrices in each draw.
+
+        Of effects without columns one term stands for all groups.
+        """
         if EFFECT_CORRELATION not in draws:
             return []
         found, first, membership = [], 0, self.of_experts.membership
@@ -107,7 +146,16 @@ class HalfTMixture(ScaledMixture):
     def exact_predictive(self, block: Block) -> StudentMixture:
         """Predictive distribution of the response of each row by the exact posterior."""
         assert self.integrated is not None
-        return self.integrated.predictive(block.designs[MEAN])
+        return self.integrated.predictive(self._linear.design(block))
+
+    def effect_law(self, weights: Float[np.ndarray, " effects"]) -> StudentMixture:
+        """Distribution of a combination of the effects of each group by the exact posterior."""
+        assert self.integrated is not None
+        gram = self.integrated.model.sums.gram
+        each = np.repeat(weights[:, None], gram.n_groups, axis=1)
+        groups = GroupRows(np.arange(gram.n_groups), each)
+        rows = GroupedDesign(np.zeros((gram.n_shared, gram.n_groups)), groups, gram.n_groups)
+        return self.integrated.predictive(rows, noise=0.0)
 
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
@@ -115,13 +163,17 @@ class HalfTMixture(ScaledMixture):
         """Of the exact posterior where draws are from it; by derivatives of sweeps otherwise."""
         if self.integrated is None:
             return super().row_predictions_without(posterior, block, copies)
-        design, response = block.designs[MEAN], block.response[0]
-        return self.integrated.predictions_without(design, response, copies)
+        design = self._linear.design(block)
+        return self.integrated.predictions_without(design, block.response[0], copies)
 
     def effect_variance(
-        self, draws: Draws, design: Float[np.ndarray, "terms rows"]
+        self, draws: Draws, block: Block, typical: Block
     ) -> Float[np.ndarray, "draws rows"]:
-        """Prior variance of what these columns add to the response, given each draw."""
+        """Prior variance of the difference of the lines of two blocks of rows, given each draw."""
+        names = [name for name in (MEAN, GROUP_ROWS) if name in block.designs]
+        # The first row of a design of groups holds their numbers.
+        change = [(block.designs[n] - typical.designs[n])[int(n != MEAN) :] for n in names]
+        design = np.concatenate(change)
         precision = self.of_experts.by_term(draws["term_precision"])
         variance = 1.0 / (precision * draws["precision"][:, :, 0])
         total = variance @ design**2
@@ -147,14 +199,20 @@ class HalfTMixture(ScaledMixture):
     def _log_correlated(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of correlations, and change of the density of effects by them."""
         noise, total = draws["precision"][:, :, 0], np.zeros(len(draws["precision"]))
-        for columns, matrix in self.correlation_matrices(draws):
-            precision = self.of_experts.by_term(draws["term_precision"])[:, columns[:, 0]]
-            unit = np.sqrt(precision * noise)[..., None] * draws["coefficients"][:, 0, 0, columns]
-            change = np.linalg.inv(matrix) - np.eye(len(columns))
+        for terms, matrix in self.correlation_matrices(draws):
+            precision = self.of_experts.by_term(draws["term_precision"])[:, terms[:, 0]]
+            at = self._places(terms)
+            unit = np.sqrt(precision * noise)[..., None] * draws["coefficients"][:, 0, 0, at]
+            change = np.linalg.inv(matrix) - np.eye(len(terms))
             squares = np.einsum("dab,dag,dbg->d", change, unit, unit)
-            total -= 0.5 * (columns.shape[1] * np.linalg.slogdet(matrix)[1] + squares)
-            total += UniformCorrelation(len(columns)).log_constant
+            total -= 0.5 * (at.shape[1] * np.linalg.slogdet(matrix)[1] + squares)
+            total += UniformCorrelation(len(terms)).log_constant
         return total
+
+    def _places(self, terms: Int[np.ndarray, "effects _"]) -> Int[np.ndarray, "effects groups"]:
+        """Places of the coefficients of terms in draws that hold all of them."""
+        owner = np.repeat(np.arange(len(self.of_experts.sizes)), self.of_experts.sizes.astype(int))
+        return np.stack([np.flatnonzero(np.isin(owner, own)) for own in terms])
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Noise and half-t standard deviations, then coefficients given these."""
@@ -164,15 +222,24 @@ class HalfTMixture(ScaledMixture):
         spread = self.of_experts.by_term(scales) ** -0.5
         spread[:, self.of_experts.fixed > 0.0] = 1.0
         coefficients, each = draws["coefficients"], []
+        is_complete = self._linear.prior.operator.is_complete
         for blocks in self.correlated:
             prior = UniformCorrelation(len(blocks))
             z = prior.draws(n, rng)
-            at = np.stack([np.flatnonzero(self.of_experts.membership[one]) for one in blocks])
-            coefficients[:, 0, 0, at] = prior.root(z) @ coefficients[:, 0, 0, at]
+            terms = np.stack([np.flatnonzero(self.of_experts.membership[one]) for one in blocks])
+            if is_complete or terms[0, 0] < coefficients.shape[-1]:
+                at = self._places(terms)
+                coefficients[:, 0, 0, at] = prior.root(z) @ coefficients[:, 0, 0, at]
             each.append(prior.correlations(z))
-        draws["coefficients"] = coefficients * spread[:, None, None]
-        correlations = {EFFECT_CORRELATION: np.hstack(each)} if each else {}
-        return {**draws, "term_precision": scales, **correlations}
+        found = {**draws, "term_precision": scales}
+        if each:
+            found[EFFECT_CORRELATION] = np.hstack(each)
+        if is_complete:
+            spread = np.repeat(spread, self.of_experts.sizes.astype(int), axis=1)
+        n_held = coefficients.shape[-1]
+        if n_held < spread.shape[1]:
+            found[EFFECT_SCALE] = self._effect_roots(found, spread[:, n_held:])
+        return {**found, "coefficients": coefficients * spread[:, None, None, :n_held]}
 
     def reduced_space(self, block: Block) -> None:
         """None: half-t scales are integrated numerically."""
@@ -183,8 +250,8 @@ class HalfTMixture(ScaledMixture):
         return replace(cast(HalfTMixture, super().knowing(posterior)), integrated=None)
 
     def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
-        """The mixture whose draws have the linear-response covariance."""
-        return replace(cast(HalfTMixture, super().responding(stats, source)), integrated=None)
+        """The mixture itself where draws are of the exact posterior: there are no weights."""
+        return self if self.integrated is not None else super().responding(stats, source)
 
 
 def can_integrate(mixture: Mixture) -> bool:
@@ -196,7 +263,7 @@ def can_integrate(mixture: Mixture) -> bool:
     if not lone or not isinstance(mixture.experts, LinearExperts) or not mixture.is_conjugate:
         return False
     mean = mixture.experts.prior.mean
-    return mixture.experts.draws_complete and len(mean) == 1 and not mean.any()
+    return len(mean) == 1 and not mean.any()
 
 
 def with_half_t_scales(

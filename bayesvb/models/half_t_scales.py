@@ -18,6 +18,7 @@ from scipy.special import gammaln, logsumexp, ndtr, stdtrit
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.factors.half_t import log_half_t
 from bayesvb.factors.uniform_correlation import UniformCorrelation
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.models.arrow_regression import (
     ArrowRegressions,
     CorrelatedEffects,
@@ -66,9 +67,10 @@ class ScaledRegression:
     ----------
     sums : RegressionSums
     membership : ndarray, shape (blocks, terms)
-        One where a coefficient belongs to a block whose scale is learned.
+        One where a term belongs to a block whose scale is learned: a column, or one effect of all
+        groups.
     fixed : ndarray, shape (terms,)
-        Prior precisions, in units of noise, of coefficients in no block; zero for the others.
+        Prior precisions, in units of noise, of terms in no block; zero for the others.
     unit : ndarray, shape (blocks,)
         Scale of the half-t prior of the standard deviation of a block's coefficients, in units of
         the response.
@@ -150,7 +152,8 @@ class ScaledRegression:
 
     def log_marginal(self, t: Float[np.ndarray, "many numbers"]) -> Float[np.ndarray, " many"]:
         """Log density of the rows and of ``t``, a few values at a time where groups are many."""
-        size = max(ENTRIES // (1 + self.sums.own.size * (1 + len(self.sums.border))), 1)
+        gram = self.sums.gram
+        size = max(ENTRIES // (1 + gram.cross.size + gram.group_blocks.size), 1)
         return np.concatenate(
             [self._log_marginal(t[start : start + size]) for start in range(0, len(t), size)]
         )
@@ -208,11 +211,12 @@ class HalfTScales:
 
     def draws(
         self, n: int, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws terms"], Float[np.ndarray, " draws"],
+    ) -> tuple[Float[np.ndarray, "draws _"], Float[np.ndarray, " draws"],
                Float[np.ndarray, "draws numbers"], Float[np.ndarray, " draws"]]:  # fmt: skip
         """Coefficients, noise precision, precisions of terms, and their joint log density.
 
-        Behind the precisions of terms are the correlations of each set of correlated terms.
+        Behind the precisions of terms are the correlations of each set of correlated terms. Effects
+        of groups are among the coefficients if the sums are complete.
         """
         values, index = np.unique(self._strata(n, float(rng.random())), return_inverse=True)
         index = rng.permutation(index)
@@ -240,11 +244,14 @@ class HalfTScales:
             log_q + jacobian - self.log_evidence,
         )
 
-    def predictive(self, design: Float[np.ndarray, "terms rows"]) -> StudentMixture:
-        """Predictive distribution of the response of each row, a component for each atom."""
+    def predictive(self, design: AbstractDesign, noise: float = 1.0) -> StudentMixture:
+        """Predictive distribution of the response of each row, a component for each atom.
+
+        That of the line of each row without ``noise``, which is in units of the noise variance.
+        """
         known, shape, rate = self._atoms
         location, spread = known.lines(design)
-        scale = np.sqrt((rate / shape)[:, None] * (1.0 + spread))
+        scale = np.sqrt((rate / shape)[:, None] * (noise + spread))
         weights = np.full(location.shape, 1.0 / len(location))
         return StudentMixture(weights, location, scale, 2.0 * shape)
 
@@ -277,7 +284,7 @@ class HalfTScales:
 
     def predictions_without(
         self,
-        design: Float[np.ndarray, "terms rows"],
+        design: AbstractDesign,
         response: Float[np.ndarray, " rows"],
         copies: Float[np.ndarray, " rows"],
     ) -> Float[np.ndarray, "2 rows"]:

@@ -13,7 +13,7 @@ from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
-from bayesvb.experts.linear import LinearExperts, no_sums
+from bayesvb.experts.linear import LinearExperts, LinearStats, no_sums
 from bayesvb.experts.spread import SPREAD
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
@@ -353,18 +353,15 @@ class ScaledMixture(Mixture):
         if not lone or not isinstance(self.experts, LinearExperts) or not self.is_conjugate:
             return None
         assert isinstance(posterior, ScaledPosterior)
-        blocks = self.of_experts.membership
-        known = self.experts.expectations_along(
-            posterior.experts, no_sums(posterior.experts, len(blocks)), blocks
-        )
-        if known is None:
-            return None
-        (moved, squares), law = known, posterior.scales
+        blocks, law = self.of_experts.membership, posterior.scales
+        none = no_sums(posterior.experts, len(blocks))
+        sums = none.weight, self.experts.prior.operator.like(none.xx), none.xy, none.yy
+        moments, squares = posterior.experts.expectations_along(*sums, blocks)
         of_squares, of_scales = self.of_experts.by_block(-0.5 * squares), law.shape / law.rate**2
         if not (np.linalg.eigvals(of_squares * of_scales).real < 1.0).all():
             return None
         coordinates: Any = self.coordinates(posterior)
-        lean = coordinates.along_scales(moved, 0.25 * of_scales)
+        lean = coordinates.along_scales(LinearStats(*moments), 0.25 * of_scales)
         swapped = -0.5 * np.eye(len(blocks))
         inner = np.block([[-of_squares, swapped], [swapped, -0.25 * np.diag(of_scales)]])
         found = np.eye(len(lean)) + lean @ np.linalg.solve(inner, lean.T)

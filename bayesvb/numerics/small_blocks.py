@@ -30,6 +30,10 @@ def inverse_of_blocks(
     >>> inverse, round(float(np.exp(log_det)), 12)
     (array([[[0.5 , 0.25]]]), 8.0)
     """
+    if matrix.shape[-2] == 1:  # the one effect of most formulas, in half the time
+        if not (matrix > 0.0).all():
+            raise np.linalg.LinAlgError("a block is not positive definite")
+        return 1.0 / matrix, np.asarray(np.log(matrix).sum(axis=(-3, -2, -1)))
     found = np.array(matrix, dtype=float)
     log_det: Float[np.ndarray, "*batch"] = np.zeros(found.shape[:-3])
     for j in range(found.shape[-2]):

@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import Block
-from bayesvb.data.parts import MEAN
 from bayesvb.distributions.prediction import PredictionOptions, options_read
 from bayesvb.distributions.transformations import (
     TRANSFORMATIONS,
@@ -179,9 +178,9 @@ def _medians(
 
 def _over_groups(fit: AbstractFit, drawn: Any, typical: Block, marginal: Block) -> Any:
     """Normal distributions given each draw, widened by the effects of new groups."""
-    change = marginal.designs[MEAN] - typical.designs[MEAN]
     model: Any = fit.model
-    variance = fit.core.effect_variance(fit.draws, change) * model.scales.response.scale[0] ** 2
+    variance = fit.core.effect_variance(fit.draws, marginal, typical)
+    variance = variance * model.scales.response.scale[0] ** 2
     return replace(drawn, scale=np.sqrt(drawn.scale**2 + variance))
 
 

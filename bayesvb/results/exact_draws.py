@@ -275,11 +275,14 @@ class IntegratesScales(Protocol):
     def exact_draws(self, n: int, rng: np.random.Generator) -> Any:
         """Draws of all parameters by name, and their log density."""
 
-    def effect_variance(self, draws: object, design: object) -> Any:
-        """Prior variance of what columns add to the response, given each draw."""
+    def effect_variance(self, draws: object, block: Block, typical: Block) -> Any:
+        """Prior variance of the difference of the lines of two blocks of rows, given each draw."""
 
     def exact_predictive(self, block: Block) -> Any:
         """Predictive distribution of the response of each row."""
+
+    def effect_law(self, weights: Float[np.ndarray, " effects"]) -> Any:
+        """Distribution of a combination of the effects of each group without columns."""
 
 
 def is_integrated(fit: AbstractFit) -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.formula.design import Design
@@ -17,6 +19,7 @@ from bayesvb.variational.local import Draws
 
 __all__ = [
     "GroupCovariance",
+    "block_scales",
     "group_notes",
     "integrated_covariances",
     "joint_terms",
@@ -103,6 +106,16 @@ def penalised_blocks(design: Design) -> list[TermBlock]:
     return [block for block in design.term_blocks[MEAN] if block.kind in ("group", "smooth")]
 
 
+def block_scales(
+    blocks: Sequence[TermBlock], design: Design, scales: Scales
+) -> Float[np.ndarray, " blocks"]:
+    """Return the scales of columns of blocks, or of the values of effects without columns."""
+    # The first column of a design of groups holds their numbers.
+    groups = scales.parts[GROUP_ROWS].scale[1:] if GROUP_ROWS in scales.parts else np.empty(0)
+    every = np.concatenate([scales.parts[MEAN].scale[: len(design.terms[MEAN])], groups])
+    return np.asarray(every[[block.columns[0] for block in blocks]])
+
+
 def joint_terms(design: Design) -> list[str]:
     """Return the terms of groups with a full covariance, in the order of their blocks."""
     return list(dict.fromkeys(b.joint for b in penalised_blocks(design) if b.joint))
@@ -117,8 +130,7 @@ def integrated_covariances(
     blocks, joint = penalised_blocks(design), joint_terms(design)
     places = {block.name: place for place, block in enumerate(blocks)}
     in_noise = 1.0 / np.sqrt(draws["term_precision"] * draws["precision"][:, :, 0])
-    column = [block.columns[0] for block in blocks]
-    sds = in_noise * scales.response.scale[0] / scales.parts[MEAN].scale[column]
+    sds = in_noise * scales.response.scale[0] / block_scales(blocks, design, scales)
     matrices = [matrix for _, matrix in core.correlation_matrices(draws)]
     found = []
     for term in design.group_terms(MEAN):

@@ -20,6 +20,7 @@ from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.results.group_covariance import (
     GroupCovariance,
+    block_scales,
     integrated_covariances,
     values_text,
 )
@@ -191,12 +192,11 @@ def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effec
     model: Any = fit.model
     named, scales, found = fit.named, model.scales, []
     noise = named.values["sigma"][:, 0] if "sigma" in named.values else 1.0
-    for block in _blocks(model.design, term):
+    blocks = _blocks(model.design, term)
+    for block in blocks:
         scale = named.values["scale_mean"][:, named.coords["block_mean"].index(block.name)]
-        apart = _place_apart(model.design, block)
-        own, place = (MEAN, block.columns[0]) if apart is None else (GROUP_ROWS, apart)
-        found.append(scale * noise / scales.parts[own].scale[place])
-    return np.stack(found, axis=1)
+        found.append(scale * noise)
+    return np.asarray(np.stack(found, axis=1) / block_scales(blocks, model.design, scales))
 
 
 def _multiplier(design: Design, block: TermBlock) -> Float[np.ndarray, " rows"]:

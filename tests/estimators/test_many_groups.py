@@ -18,6 +18,7 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula import group_columns, own_columns
 from bayesvb.linear import arrow_precisions
 from bayesvb.results.importance import log_ratio
+from bayesvb.sensitivity.lanczos import projected_covariance
 
 FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
 
@@ -373,3 +374,57 @@ def test_rows_left_out_of_heavy_tails_are_nearly_those_of_fits_without_them():
     held = pd.Series(read_elpd(fit.loo()).pointwise)[left]
     assert fit.log_density(data.loc[left]).mean() > fresh.mean() + 0.05
     assert abs((held - fresh).mean()) < 0.03
+
+
+@pytest.fixture(scope="module")
+def lone():
+    """One component with columns, and with effects apart from them; scales have half-t priors."""
+    data, fits = simulated(n_rows=150, n_groups=15), []
+    for most in (500, 5):
+        with pytest.MonkeyPatch.context() as patch:
+            for module in (group_columns, own_columns):
+                patch.setattr(module, "MOST_GROUPS", most)
+            model = bvb.DensityRegression("y ~ x + (x | g)", data, n_components=1)
+            fits.append(model.fit(seed=1, tol=1e-8, draws=4000))
+    return fits
+
+
+def test_scales_of_one_component_are_integrated_as_with_columns(lone):
+    columns, apart = lone
+    assert apart.covariance == "exact" and apart.model.design.groups is not None
+    assert_allclose(apart.core.integrated.log_evidence, columns.core.integrated.log_evidence)
+    new = pd.DataFrame({"x": [0.0, 2.0, 1.0], "g": ["g3", "g3", "elsewhere"]})
+    assert_allclose(apart.predict(new, "interval"), columns.predict(new, "interval"), rtol=1e-9)
+    first, second = (read_elpd(fit.loo()).pointwise for fit in lone)
+    assert_allclose(second, first, rtol=1e-7)
+    rows = [fit.summary().loc[["sd of groups", "correlation of groups"]] for fit in lone]
+    assert_allclose(*rows, rtol=1e-9)
+    scales = [fit.model.prior_table().loc["scale", "scale"] for fit in lone]
+    assert_allclose(*scales)
+    # Shares have the variance of fixed effects, which is that of other draws.
+    parts = [fit.variance_components().loc[["sd", "correlation", "icc"]] for fit in lone]
+    pd.testing.assert_frame_equal(*parts, rtol=1e-9)
+
+
+def test_effects_of_one_component_are_those_of_columns(lone):
+    """By a mixture over 25 values of the scales, and by 4,000 draws of columns."""
+    keys = ["term", "group", "component"]
+    columns, apart = (bvb.effects.groups(fit).set_index(keys) for fit in lone)
+    columns = columns.loc[apart.index]
+    width = columns["upper"] - columns["lower"]
+    for name in ("estimate", "lower", "upper"):
+        assert (np.abs(apart[name] - columns[name]) / width).max() < 0.1
+    both = [bvb.effects.predictions(fit, data=simulated(n_rows=6)).summary for fit in lone]
+    assert_allclose(both[1]["estimate"], both[0]["estimate"], atol=0.1 * both[0]["sd"].max())
+    assert_allclose(np.log(both[1]["sd"]), np.log(both[0]["sd"]), atol=0.1)
+
+
+def test_the_closed_linear_response_of_one_component_is_that_of_passes(lone):
+    _, apart = lone
+    core, source = apart.core, apart.model.source
+    shared = core.response_of_shared(apart.stats, core.update(apart.stats), source)
+    expected = projected_covariance(shared, shared.perturbations())
+    assert_allclose(core.known_response(apart.q, source), expected, rtol=1e-6, atol=1e-8)
+    again = apart.with_covariance("linear-response")
+    assert again.covariance == "linear-response" and "effect_scale" not in again.draws
+    assert np.isfinite(bvb.effects.groups(again)["lower"]).all()

@@ -4,7 +4,13 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from bayesvb.models.arrow_regression import CorrelatedEffects, RegressionSums
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.designs import DenseDesign, GroupedDesign, GroupRows
+from bayesvb.models.arrow_regression import (
+    CorrelatedEffects,
+    EffectsGivenScales,
+    RegressionSums,
+)
 
 
 def problem(n_effects, n_groups=5, n_rows=40, seed=0):
@@ -18,26 +24,74 @@ def problem(n_effects, n_groups=5, n_rows=40, seed=0):
     design = np.hstack([x, *effects])
     blocks = [3 + n_groups * a + np.arange(n_groups) for a in range(n_effects)]
     y = rng.normal(size=n_rows)
-    sums = RegressionSums.of(design.T @ design, design.T @ y, float(n_rows), y @ y, blocks)
-    precision = rng.uniform(0.5, 2.0, (2, design.shape[1]))
+    sums = RegressionSums.from_columns(
+        design.T @ design, design.T @ y, float(n_rows), y @ y, blocks
+    )
+    by_term = rng.uniform(0.5, 2.0, (2, 3 + n_effects))
+    precision = np.repeat(by_term, [1] * 3 + [n_groups] * n_effects, axis=1)
     return sums, design, y, precision
+
+
+def by_group(n_effects, design, y, precision):
+    """The same regressions by the numbers of groups; the design as one of groups."""
+    g = np.argmax(design[:, 3:8], axis=1)
+    values = np.stack([design[:, 3 + 5 * a : 8 + 5 * a].sum(axis=1) for a in range(n_effects)])
+    rows = GroupedDesign(design[:, :3].T, GroupRows(g, values), 5)
+    gram = ArrowPrecision.from_entries(np.ones(3), np.ones(n_effects), 5).like(
+        rows.gram(np.ones(len(y)))
+    )
+    sums = RegressionSums(gram, rows.cross(y), float(len(y)), y @ y)
+    return sums.regressions(precision[:, [0, 1, 2, *range(3, design.shape[1], 5)]]), rows
 
 
 @pytest.mark.parametrize("n_effects", [0, 1, 2, 3])
 def test_eliminated_effects_change_no_number(n_effects):
     sums, x, y, precision = problem(n_effects)
-    assert sums.own.shape == ((n_effects, 5) if n_effects else (0, 0))
-    found = sums.regressions(precision)
-    location, spread = found.lines(x[:6].T)
+    assert sums.gram.group_blocks.shape[1:] == ((n_effects, 5) if n_effects else (0, 0))
+    known = [(sums.regressions(precision), DenseDesign(x.T))]
+    if n_effects:
+        known.append(by_group(n_effects, x, y, precision))
+    for found, design in known:
+        location, spread = found.lines(design)
+        for value, prior in enumerate(precision):
+            whole = x.T @ x + np.diag(prior)
+            mean = np.linalg.solve(whole, x.T @ y)
+            assert_allclose(found.residual[value], y @ y - mean @ (x.T @ y), rtol=1e-10)
+            assert_allclose(found.operator.log_det[value], np.linalg.slogdet(whole)[1], rtol=1e-12)
+            expected = 0.5 * (np.log(prior).sum() - np.linalg.slogdet(whole)[1])
+            assert_allclose(found.log_volume[value], expected, rtol=1e-10)
+            assert_allclose(location[value], x @ mean, atol=1e-10)
+            assert_allclose(spread[value], np.diag(x @ np.linalg.solve(whole, x.T)), rtol=1e-9)
+
+
+def test_effects_that_draws_do_not_hold_have_the_law_of_those_that_they_do():
+    _, x, y, precision = problem(2)
+    found, _ = by_group(2, x, y, precision)
+    gram, n = found.sums.gram, 20_000
+    index, keys = np.arange(n) % 2, np.random.default_rng(1).integers(0, 2**40, n).astype(float)
+    sigma = np.where(index == 0, 0.5, 2.0)
+    shared, log_q = found.draws(index, sigma, np.random.default_rng(0))
+    assert shared.shape == (n, 3)
+    law = EffectsGivenScales(*gram.parts, xy=found.sums.xy)
+    axes = (slice(None), None, None)
+    sds = precision[index][:, [3, 8]] ** -0.5
+    effects = law.draw_effects(
+        np.zeros((1, 1, 13)), shared[axes], keys[axes][..., None], sigma[axes], sds
+    )
+    each = effects(np.array([4, 1]))[:, 0]
     for value, prior in enumerate(precision):
-        whole = x.T @ x + np.diag(prior)
-        mean = np.linalg.solve(whole, x.T @ y)
-        assert_allclose(found.residual[value], y @ y - mean @ (x.T @ y), rtol=1e-10)
-        assert_allclose(found.log_precision[value], np.linalg.slogdet(whole)[1], rtol=1e-12)
-        expected = 0.5 * (np.log(prior).sum() - np.linalg.slogdet(whole)[1])
-        assert_allclose(found.log_volume[value], expected, rtol=1e-10)
-        assert_allclose(location[value], x[:6] @ mean, atol=1e-10)
-        assert_allclose(spread[value], np.diag(x[:6] @ np.linalg.solve(whole, x[:6].T)), rtol=1e-9)
+        whole = np.linalg.inv(x.T @ x + np.diag(prior))
+        at = [0, 1, 2, 7, 4, 12, 9]  # shared, then both effects of the groups 4 and 1
+        own = np.concatenate([shared, each.reshape(n, -1)], axis=1)[index == value]
+        shift = own - (whole @ x.T @ y)[at]
+        covariance = whole[np.ix_(at, at)] * (0.5, 2.0)[value] ** 2
+        standard = np.linalg.solve(np.linalg.cholesky(covariance), shift.T).T
+        error = 5.0 / np.sqrt(n / 2)
+        assert_allclose(standard.T @ standard / len(standard), np.eye(7), atol=1.5 * error)
+        assert_allclose(standard.mean(axis=0), 0.0, atol=error)
+        marginal = np.linalg.slogdet(covariance[:3, :3])[1] + 3.0 * np.log(2.0 * np.pi)
+        expected = -0.5 * (marginal + (standard[:, :3] ** 2).sum(axis=1))
+        assert_allclose(log_q[index == value], expected, rtol=1e-9)
 
 
 @pytest.mark.parametrize("n_effects", [1, 3])
@@ -65,8 +119,9 @@ def test_crossed_groups_are_eliminated_of_the_larger_grouping_only():
     a, b = rng.integers(0, 4, 60), rng.integers(0, 7, 60)
     x = np.hstack([np.ones((60, 1)), np.eye(4)[a], np.eye(7)[b]])
     blocks = [1 + np.arange(4), 5 + np.arange(7)]
-    sums = RegressionSums.of(x.T @ x, x.sum(axis=0), 60.0, 60.0, blocks)
-    assert sums.own.tolist() == [list(range(5, 12))]
+    sums = RegressionSums.from_columns(x.T @ x, x.sum(axis=0), 60.0, 60.0, blocks)
+    assert sums.columns[5:].tolist() == list(range(5, 12))
+    assert sums.gram.group_blocks.shape == (1, 1, 7)
 
 
 def test_correlated_effects_of_crossed_groups_change_no_number():
@@ -76,8 +131,8 @@ def test_correlated_effects_of_crossed_groups_change_no_number():
     effects = [own * slope for own in (np.eye(3)[a], np.eye(6)[b]) for slope in (1.0, z)]
     x, y = np.hstack([np.ones((50, 1)), *effects]), rng.normal(size=50)
     blocks = [1 + np.arange(3), 4 + np.arange(3), 7 + np.arange(6), 13 + np.arange(6)]
-    sums = RegressionSums.of(x.T @ x, x.T @ y, 50.0, y @ y, blocks)
-    assert sums.own.shape == (2, 6)
+    sums = RegressionSums.from_columns(x.T @ x, x.T @ y, 50.0, y @ y, blocks)
+    assert sums.gram.group_blocks.shape == (2, 2, 6)
     whole, known = np.eye(x.shape[1]), []
     for at, precision in ((0, [[2.0, 0.9], [0.9, 1.0]]), (2, [[1.5, -0.6], [-0.6, 0.7]])):
         columns, precision = np.stack(blocks[at : at + 2]), np.array(precision)
@@ -86,7 +141,7 @@ def test_correlated_effects_of_crossed_groups_change_no_number():
     found = sums.regressions(np.diag(whole)[None], known)
     sum_of_both = x.T @ x + whole
     mean = np.linalg.solve(sum_of_both, x.T @ y)
-    location, spread = found.lines(np.eye(x.shape[1]))
+    location, spread = found.lines(DenseDesign(np.eye(x.shape[1])))
     assert_allclose(location[0], mean, atol=1e-10)
     assert_allclose(spread[0], np.diag(np.linalg.inv(sum_of_both)), rtol=1e-9)
     expected = 0.5 * (np.linalg.slogdet(whole)[1] - np.linalg.slogdet(sum_of_both)[1])

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import gamma, kstest, multivariate_normal, t
 
+from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.arrow_regression import RegressionSums
 from bayesvb.models.half_t_scales import (
     HalfTScales,
@@ -33,7 +34,8 @@ def problem(n_groups=6, slopes=False, seed=0, correlated=False):
                       np.r_[np.zeros(2 + n_groups), np.ones(n_groups)]]  # fmt: skip
     membership = np.array(membership)
     blocks = [np.flatnonzero(own) for own in membership]
-    sums = RegressionSums.of(design.T @ design, design.T @ y, float(len(y)), y @ y, blocks)
+    moments = design.T @ design, design.T @ y, float(len(y)), y @ y
+    sums = RegressionSums.from_columns(*moments, blocks)
     fixed = np.where(membership.any(axis=0), 0.0, 0.01)
     unit = np.full(len(membership), y.std())
     joint = ((0, 1),) if correlated else ()
@@ -71,7 +73,7 @@ def test_the_joint_density_is_that_of_rows_and_priors(correlated):
     expected += np.log(0.5 * (1.0 - np.tanh(z) ** 2)).sum()  # of a uniform correlation
     assert_allclose(found[0, 0], expected, rtol=1e-10)
     weights = prior @ x.T @ np.linalg.inv(np.eye(len(y)) + x @ prior @ x.T)
-    location, spread = known.lines(np.eye(x.shape[1]))
+    location, spread = known.lines(DenseDesign(np.eye(x.shape[1])))
     assert_allclose(location[0], weights @ y, atol=1e-10)  # generalised least squares
     assert_allclose(spread[0], np.diag(prior - weights @ x @ prior), rtol=1e-9)
 
@@ -114,7 +116,7 @@ def test_every_draw_has_the_same_ratio_to_the_joint_density(case):
 def test_predictions_are_the_average_over_draws():
     model, x, _ = problem()
     found = HalfTScales.of(model)
-    law = found.predictive(x[:4].T)
+    law = found.predictive(DenseDesign(x[:4].T))
     b, tau, _, _ = found.draws(40_000, np.random.default_rng(2))
     line = b @ x[:4].T
     assert_allclose(law.mean(), line.mean(axis=0), atol=0.03)
@@ -139,26 +141,26 @@ def test_rows_are_left_out_as_by_quadrature_without_them(copies):
     def without(row, weight):
         w = np.where(np.arange(len(y)) == row, weight, 1.0)
         blocks = [np.flatnonzero(own) for own in model.membership]
-        sums = RegressionSums.of((x.T * w) @ x, (x.T * w) @ y, w.sum(), w @ y**2, blocks)
+        sums = RegressionSums.from_columns((x.T * w) @ x, (x.T * w) @ y, w.sum(), w @ y**2, blocks)
         return replace(model, sums=sums)
 
     rows = np.array([0, 7, 20])
     integrated = HalfTScales.of(without(0, 1.0))
     weight = np.full(len(rows), copies)
-    found = integrated.predictions_without(x[rows].T, y[rows], weight)
+    found = integrated.predictions_without(DenseDesign(x[rows].T), y[rows], weight)
     for i, row in enumerate(rows):
         rest = without(row, 1.0 - copies)
         expected = log_evidence(without(row, 2.0 - copies)) - log_evidence(rest)
         assert found[0, i] == pytest.approx(expected, abs=0.02)
-        law = HalfTScales.of(rest).predictive(x[[row]].T)
+        law = HalfTScales.of(rest).predictive(DenseDesign(x[[row]].T))
         assert found[1, i] == pytest.approx(law.cdf(y[[row]])[0], abs=0.01)
 
 
 def test_rows_that_stay_are_predicted_by_the_posterior():
     model, x, y = problem()
     integrated = HalfTScales.of(model)
-    found = integrated.predictions_without(x.T, y, np.zeros(len(y)))
-    law = integrated.predictive(x.T)
+    found = integrated.predictions_without(DenseDesign(x.T), y, np.zeros(len(y)))
+    law = integrated.predictive(DenseDesign(x.T))
     assert_allclose(found[0], law.log_density(y), atol=2e-3)
     assert_allclose(found[1], law.cdf(y), atol=2e-3)
 
