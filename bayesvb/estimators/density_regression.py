@@ -199,8 +199,8 @@ class DensityRegression(AbstractGatedMixture):
         check_family(family)
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
-        priors = priors or default_priors(family, n_components)
         check_count("n_components", n_components)
+        priors = priors or default_priors(family, n_components)
         kind = _row_kind(
             parsed, family, priors, n_components, gate=gate, group=group, levels=levels
         )

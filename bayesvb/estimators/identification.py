@@ -51,7 +51,7 @@ def check_family(family: str) -> None:
     ------
     DataError
     """
-    if family == "beta":
+    if isinstance(family, str) and family == "beta":
         raise DataError(
             "family='beta' is not available: its log density is not concave in the logit of the "
             "mean, and steps could lower the ELBO",

@@ -217,6 +217,12 @@ SEEDS = {
     ),
     "curves of no fit": lambda fit: bvb.effects.curves(3),
     "identical rows": lambda fit: bvb.GaussianMixture("~ x + y", {"x": [1.0] * 9, "y": [2.0] * 9}),
+    "a matrix of families": lambda fit: bvb.DensityRegression(
+        "y ~ x", fit.model.design.frame, family=np.eye(3)
+    ),
+    "a table of components": lambda fit: bvb.DensityRegression(
+        "y ~ x", fit.model.design.frame, n_components=pd.DataFrame({"a": [1.0]})
+    ),
     "values of 1e160": lambda fit: bvb.DensityRegression("y ~ x", fit.model.design.frame * 1e160),
     "values of 1e300": lambda fit: bvb.Normal("y ~ 1", fit.model.design.frame * 1e300),
     "values of 1e-160": lambda fit: bvb.BayesianPCA("~ .", fit.model.design.frame * 1e-160),

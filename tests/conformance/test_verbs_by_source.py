@@ -187,8 +187,6 @@ REFUSALS = (
     Refusal("no number of components", ["select"], models=["normal"]),
     Refusal("no leave-one-out by refits", ["exact loo"], ("table", *STREAMS), ["components"]),
     Refusal("no leave-one-out by refits", ["exact loo"], models=["classes"]),
-    Refusal("do not stand for rows", ["update"], models=("components", "classes")),
-    Refusal("do not stand for rows", ["fit"], ["update"], ("components", "classes")),
 )  # fmt: skip
 """A later line holds where two name the same verb."""
 
