@@ -784,6 +784,55 @@ class Fit(AbstractFit):
         return prior_sensitivity(self)
 
     @checked
+    def prior_thresholds(self, prob: float = PROB) -> pd.DataFrame:
+        """Value of each number of the prior at which an effect would no longer be what it is.
+
+        Each number alone is moved by factors up to 1,000 to either side. The effect of the other
+        prior is computed in full, the answer of the rows to first order: confirm a threshold that
+        matters by a fit with that prior.
+
+        Parameters
+        ----------
+        prob : float
+            Probability of the intervals.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index part, component, term and number (of the prior); ``value`` of the number;
+            ``zero_in_interval``, its value nearest to that at which the interval of the
+            coefficient includes zero (``value`` itself where it does already), and
+            ``sign_changes``, at which the posterior mean is zero. NaN if no factor up to 1,000 does
+            that. Of combined restarts those of the heaviest.
+
+        Raises
+        ------
+        DataError
+            If the model has no linear response.
+
+        See Also
+        --------
+        prior_sensitivity : Changes with numbers that are halved or doubled.
+
+        References
+        ----------
+        Giordano, Broderick, Jordan (2018), Covariances, robustness, and variational Bayes, JMLR
+        19(51), section 4.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("mcycle")
+        >>> model = bvb.DensityRegression("accel ~ times", data, n_components=1)
+        >>> table = model.fit(seed=1).prior_thresholds()
+        >>> table.loc[("mean", 1, "times", "coefficient_sd"), "zero_in_interval"].round(2).item()
+        0.03
+        """
+        from bayesvb.results.prior_thresholds import prior_thresholds
+
+        return prior_thresholds(self, prob)
+
+    @checked
     def update(
         self,
         data: object,

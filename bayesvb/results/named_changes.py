@@ -30,6 +30,9 @@ POINTS_AT_ONCE = 256
 PREDICTED = 200
 """Rows at which changes of predictions are looked for."""
 
+SPREAD_DRAWS = 200
+"""Draws of which ratios of standard deviations are taken; common to both, they hardly vary."""
+
 STEP = 1e-3
 """Step of differences, in standard deviations of the posterior."""
 
@@ -107,6 +110,17 @@ class NamedChanges:
         if len(points) <= CURVED:
             return self._changes(points, self._means)
         return self._of_many(points, self._means, self._mean_slopes)
+
+    def spread(self, posterior: object) -> Float[np.ndarray, " parameters"]:
+        """Standard deviations of the parameters under a posterior, from the same random numbers.
+
+        Of the factorised posterior itself: ratios of two of them are of use.
+        """
+        model = self.jackknife.deletion.model
+        draws = model.draws(posterior, SPREAD_DRAWS, np.random.default_rng(0))
+        named = self.fit.model.named_draws(ModelDraws(self.fit.core, draws))
+        each = [named.values[name].reshape(SPREAD_DRAWS, -1) for name in self._shown(named)]
+        return np.asarray(np.concatenate(each, axis=1).std(axis=0))
 
     def in_sds(
         self, changes: Float[np.ndarray, "points values"], sd: Float[np.ndarray, " values"]

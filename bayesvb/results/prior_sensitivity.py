@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -38,24 +39,9 @@ def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
     """Changes of every parameter with every number of the prior; see ``Fit.prior_sensitivity``."""
     import pandas as pd
 
-    if not fit.engine.prior_counts:
-        raise DataError(
-            f"the {fit.engine.found} do not depend on the prior",
-            hint="fit with prior=True, or with method='cavi'",
-        )
-    one = fit.parts[0].fit
-    own = jackknife(one, "sensitivity to its prior")
-    named = NamedChanges(one, own)
-    parts, values = {}, numbers(one.model.priors)
-    with single_threaded_blas(), np.errstate(all="ignore"):
-        start = _pass(one, own.deletion.model)
-    points = [_moved(one, own, start, (name, step)) for name in values for step in STEPS]
-    # all points at once: what a batch costs hardly depends on how many there are
-    moved = named.in_sds(named.parameters(np.stack(points)), named.sd)
-    each = moved.reshape(len(values), len(STEPS), -1)
+    named, values, each, _ = changes_with_numbers(fit, STEPS)
+    parts = {}
     for (name, value), changes in zip(values.items(), each, strict=True):
-        if np.abs(changes).max() < NO_CHANGE:
-            continue
         columns = {
             "value": value,
             "halved": changes[0],
@@ -64,6 +50,55 @@ def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
         }
         parts[name] = pd.DataFrame(columns, index=named.index)
     return pd.concat(parts, names=["number"])
+
+
+def changes_with_numbers(
+    fit: AbstractFit, steps: Sequence[float]
+) -> tuple[
+    NamedChanges, dict[str, float], Float[np.ndarray, "numbers steps parameters"], list[list[Any]]
+]:
+    """Changes of every parameter, in its standard deviations, with every number that matters.
+
+    Parameters
+    ----------
+    fit : AbstractFit
+    steps : sequence of float
+        Changes of the binary logarithm of a number.
+
+    Returns
+    -------
+    changes : NamedChanges
+        Names and standard deviations of the parameters of the heaviest restart.
+    values : dict of str to float
+        Numbers that the fit depends on.
+    moved : ndarray, shape (numbers, steps, parameters)
+    posteriors : list of list
+        Posterior of each number and step.
+
+    Raises
+    ------
+    DataError
+        If the fit does not depend on the prior, or has no linear response.
+    """
+    if not fit.engine.prior_counts:
+        raise DataError(
+            f"the {fit.engine.found} do not depend on the prior",
+            hint="fit with prior=True, or with method='cavi'",
+        )
+    one = fit.parts[0].fit
+    own = jackknife(one, "sensitivity to its prior")
+    named, values = NamedChanges(one, own), numbers(one.model.priors)
+    with single_threaded_blas(), np.errstate(all="ignore"):
+        start = _pass(one, own.deletion.model)
+    posteriors = [[_moved(one, own, start, (name, step)) for step in steps] for name in values]
+    points = [own.centre(posterior) for several in posteriors for posterior in several]
+    # all points at once: what a batch costs hardly depends on how many there are
+    moved = named.in_sds(named.parameters(np.stack(points)), named.sd)
+    each = moved.reshape(len(values), len(steps), -1)
+    matter = np.flatnonzero(np.abs(each).max(axis=(1, 2)) >= NO_CHANGE)
+    names = [list(values)[number] for number in matter]
+    kept = {name: values[name] for name in names}
+    return named, kept, each[matter], [posteriors[number] for number in matter]
 
 
 def numbers(priors: Any) -> dict[str, float]:
@@ -81,8 +116,8 @@ def _moved(
     own: Jackknife,
     start: Float[np.ndarray, " entries"],
     change: tuple[str, float],
-) -> Float[np.ndarray, " coordinates"]:
-    """Centre where a number is multiplied by a power of two, the rows answering to first order.
+) -> Any:
+    """Posterior where a number is multiplied by a power of two, the rows answering to first order.
 
     The pass under the prior as it is, ``start``, is that of every number.
     """
@@ -95,10 +130,10 @@ def _moved(
         for share in SHARES:
             moved = deletion.stats.with_vector(at + share * answer)
             try:
-                return own.centre(other.update(moved))
+                return other.update(moved)
             except np.linalg.LinAlgError:
                 continue
-    return np.zeros(own.size)
+    return deletion.posterior
 
 
 def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:

@@ -125,6 +125,7 @@ VERBS: dict[str, Callable[[Any, Path], object]] = {
     "check": lambda fit, path: fit.check(),
     "influence": lambda fit, path: fit.influence(),
     "prior sensitivity": lambda fit, path: fit.prior_sensitivity(),
+    "prior thresholds": lambda fit, path: fit.prior_thresholds(),
     "mean-field": lambda fit, path: fit.with_covariance("mean-field"),
     "robust": lambda fit, path: fit.with_covariance("robust"),
     "exact": lambda fit, path: fit.with_covariance("exact"),
@@ -155,7 +156,7 @@ STREAMS = ("parquet", "dask", "file")
 PARTLY = ("sites", "update")
 WITHOUT_ROWS = (*STREAMS, *PARTLY)
 DENSITIES = ("gaussian", "student", "bernoulli", "poisson")
-BY_ROW = ("influence", "prior sensitivity", "robust")
+BY_ROW = ("influence", "prior sensitivity", "prior thresholds", "robust")
 UNSUPERVISED = ("mixture", "components")
 
 REFUSALS = (
