@@ -29,7 +29,7 @@ def prior_thresholds(fit: AbstractFit, prob: float) -> pd.DataFrame:
     """Nearest thresholds of every coefficient; see ``Fit.prior_thresholds``."""
     import pandas as pd
 
-    named, values, moved, posteriors = changes_with_numbers(fit, DOUBLINGS)
+    named, values, moved, posteriors = changes_with_numbers(fit, DOUBLINGS.tolist())
     table = coefficient_table(fit.parts[0].fit, prob).loc[named.index]
     mean, lower, upper = (table[name].to_numpy(dtype=float) for name in ("mean", "lower", "upper"))
     sign, width = np.sign(mean), np.where(mean > 0.0, mean - lower, upper - mean)
@@ -46,7 +46,7 @@ def prior_thresholds(fit: AbstractFit, prob: float) -> pd.DataFrame:
         }
         parts[name] = pd.DataFrame(columns, index=named.index)[named.signed]
     whole = pd.concat(parts, names=["number"])
-    whole = whole.reorder_levels([*named.index.names, "number"])
+    whole = whole.reorder_levels([*map(str, named.index.names), "number"])
     by_parameter = np.arange(len(whole)).reshape(len(parts), -1).T.ravel()
     return whole.iloc[by_parameter]
 
