@@ -520,9 +520,10 @@ class Fit(AbstractFit):
 
     def waic(self) -> Any:
         """Widely applicable information criterion, as ArviZ's result object."""
+        from bayesvb.evaluation.elpd import elpd_data
         from bayesvb.results.criteria import waic
 
-        return waic(self)
+        return elpd_data(waic(self))
 
     @checked
     def loo(
@@ -562,9 +563,10 @@ class Fit(AbstractFit):
         Giordano, Stephenson, Liu, Jordan, Broderick (2019), A Swiss army infinitesimal jackknife,
         AISTATS. Vehtari, Gelman, Gabry (2017), arXiv:1507.04544, for ``"psis"``.
         """
+        from bayesvb.evaluation.elpd import elpd_data
         from bayesvb.results.criteria import loo
 
-        return loo(self, method=method, groups=groups, corrected=corrected)
+        return elpd_data(loo(self, method=method, groups=groups, corrected=corrected))
 
     @checked
     def check(self, *, groups: object = None, order: object = None) -> pd.DataFrame:

@@ -14,6 +14,7 @@ from scipy.special import logsumexp
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError, warn
+from bayesvb.evaluation.elpd import Elpd
 
 __all__ = ["khat", "loo", "waic"]
 
@@ -34,8 +35,8 @@ def waic(
     *,
     labels: pd.Index | None = None,
     weights: Float[np.ndarray, " rows"] | None = None,
-) -> object:
-    r"""Widely applicable information criterion, as the installed ArviZ's ``ELPDData``.
+) -> Elpd:
+    r"""Widely applicable information criterion.
 
     ``elpd = Σᵢ log mean_s p(yᵢ|θ_s) − Σᵢ var_s log p(yᵢ|θ_s)``. Draws of an approximate
     posterior describe the predictive density of the approximation.
@@ -65,8 +66,6 @@ def waic(
     Vehtari, Gelman, Gabry (2017), Practical Bayesian model evaluation using leave-one-out
     cross-validation and WAIC, arXiv:1507.04544, section 2.2.
     """
-    from bayesvb.evaluation.elpd import Elpd, elpd_data
-
     pointwise, p, _, draws = _accumulate(_pointwise_waic, blocks, labels)
     p = _counting(p, weights, 0.0)
     total = sum_and_error(p, weights)[0]
@@ -79,7 +78,7 @@ def waic(
             f"the log density of {high} of {result.n_rows} rows varies by more than {HIGH_P} "
             "over the draws (p_waic): WAIC is unreliable, prefer loo()",
         )
-    return elpd_data(replace(result, warning=high > 0))
+    return replace(result, warning=high > 0)
 
 
 def loo(
@@ -88,8 +87,8 @@ def loo(
     labels: pd.Index | None = None,
     log_ratio: Float[np.ndarray, " draws"] | None = None,
     weights: Float[np.ndarray, " rows"] | None = None,
-) -> object:
-    """Pareto-smoothed leave-one-out criterion, as the installed ArviZ's ``ELPDData``.
+) -> Elpd:
+    """Pareto-smoothed leave-one-out criterion.
 
     ``elpd = Σᵢ log Σ_s w_is p(yᵢ|θ_s)`` with the weights of a row its smoothed
     ``1/p(yᵢ|θ_s)``; independent draws are assumed. Draws of an approximate posterior describe the
@@ -122,8 +121,6 @@ def loo(
     Jonasson, Vehtari (2019), Bayesian leave-one-out cross-validation for large data,
     arXiv:1904.10679, for the ratios of an approximate posterior.
     """
-    from bayesvb.evaluation.elpd import Elpd, elpd_data
-
     one_row = partial(_pointwise_loo, log_ratio=log_ratio)
     pointwise, p, pareto_k, draws = _accumulate(one_row, blocks, labels)
     pareto_k, total = _counting(pareto_k, weights, np.nan), sum_and_error(p, weights)[0]
@@ -133,13 +130,13 @@ def loo(
     )  # fmt: skip
     high = int(np.count_nonzero(pareto_k > result.good_k))
     if not high:
-        return elpd_data(result)
+        return result
     warn(
         f"Pareto k of {high} of {result.n_rows} rows is above {result.good_k:.2f} (largest "
         f"{np.nanmax(pareto_k):.2f}): the leave-one-out densities of these rows are unreliable, "
         "either because the rows are outlying or because the model is very flexible there",
     )
-    return elpd_data(replace(result, warning=True))
+    return replace(result, warning=True)
 
 
 def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:

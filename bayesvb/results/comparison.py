@@ -103,6 +103,7 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
     ['log(wage)', 'wage']
     """
     from bayesvb.evaluation.elpd import compare as compare_elpd
+    from bayesvb.evaluation.elpd import elpd_data
     from bayesvb.results.criteria import loo
 
     check_comparable(fits, jacobian=jacobian)
@@ -113,7 +114,7 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
         found = {name: _on_original_scale(one, fits[name]) for name, one in found.items()}
     reference = next(iter(fits.values()))
     found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
-    table = ComparisonTable(compare_elpd(found))
+    table = ComparisonTable(compare_elpd({name: elpd_data(one) for name, one in found.items()}))
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 
@@ -125,12 +126,9 @@ def folds_for_all(fits: Mapping[str, AbstractFit]) -> bool:
     return any(leaves_folds_out(fit) for fit in fits.values())
 
 
-def _on_original_scale(result: object, fit: AbstractFit) -> object:
+def _on_original_scale(result: Elpd, fit: AbstractFit) -> Elpd:
     """A criterion of the response as it is in the data."""
-    from bayesvb.evaluation.elpd import elpd_data, read_elpd
-
-    own = read_elpd(result)
-    return elpd_data(replace(own, pointwise=own.pointwise + log_jacobian(fit.model)))
+    return replace(result, pointwise=result.pointwise + log_jacobian(fit.model))
 
 
 def places_of_units(reference: AbstractFit, fit: AbstractFit) -> Int[np.ndarray, " units"] | None:
@@ -151,25 +149,20 @@ def _places(wanted: pd.Index, given: pd.Index) -> Int[np.ndarray, " labels"] | N
     return None if (places < 0).any() else places
 
 
-def _in_order_of(reference: AbstractFit, fit: AbstractFit, result: object) -> object:
+def _in_order_of(reference: AbstractFit, fit: AbstractFit, result: Elpd) -> Elpd:
     """A criterion of a fit with its rows in the order of another."""
-    from bayesvb.evaluation.elpd import elpd_data, read_elpd
-
     places = places_of_units(reference, fit)
     if places is None or (np.diff(places) == 1).all():
         return result
-    own = read_elpd(result)
     pareto_k, weights = (
-        None if values is None else values[places] for values in (own.pareto_k, own.weights)
+        None if values is None else values[places] for values in (result.pareto_k, result.weights)
     )
-    return elpd_data(
-        replace(
-            own,
-            pointwise=own.pointwise[places],
-            pareto_k=pareto_k,
-            weights=weights,
-            labels=units_of(reference.model).index,
-        )
+    return replace(
+        result,
+        pointwise=result.pointwise[places],
+        pareto_k=pareto_k,
+        weights=weights,
+        labels=units_of(reference.model).index,
     )
 
 

@@ -16,7 +16,7 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.folds import by_fold
 from bayesvb.errors import DataError, warn
-from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
+from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.models.ensemble import thinned
@@ -48,7 +48,7 @@ def loo(
     method: str | None = None,
     groups: object = None,
     corrected: bool = False,
-) -> object:
+) -> Elpd:
     """Leave-one-out criterion of the fit; see ``Fit.loo``."""
     if method is None:
         method = "psis" if corrected else own_method(fit)
@@ -71,8 +71,7 @@ def loo(
     }
     if method == "folds" and not folds_known(fit):
         leave_folds_out(fit)
-    estimate = estimates[method]
-    return _criterion(fit, lambda member: elpd_data(estimate(member)))
+    return _criterion(fit, estimates[method])
 
 
 def own_method(fit: AbstractFit) -> str:
@@ -96,7 +95,7 @@ def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:
     units = units_of(fit.model)
     ratio = log_ratio(fit) if corrected and fit.covariance != "importance" else None
     blocks = _log_lik(fit, fit.draws) if corrected else predictive_log_lik(fit)
-    return read_elpd(loo_of(blocks, labels=units.index, log_ratio=ratio, weights=units.weights))
+    return loo_of(blocks, labels=units.index, log_ratio=ratio, weights=units.weights)
 
 
 def predictive_log_lik(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
@@ -223,10 +222,10 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
     return Elpd(kind="loo", pointwise=found, p=p, labels=labels, weights=weights, method="folds")
 
 
-def waic(fit: AbstractFit) -> object:
+def waic(fit: AbstractFit) -> Elpd:
     """Widely applicable information criterion of the fit; see ``Fit.waic``."""
 
-    def one(member: AbstractFit) -> object:
+    def one(member: AbstractFit) -> Elpd:
         units = units_of(member.model)
         blocks = predictive_log_lik(member)
         return waic_of(blocks, labels=units.index, weights=units.weights)
@@ -234,15 +233,15 @@ def waic(fit: AbstractFit) -> object:
     return _criterion(fit, one)
 
 
-def _criterion(fit: AbstractFit, estimate: Callable[[AbstractFit], object]) -> object:
+def _criterion(fit: AbstractFit, estimate: Callable[[AbstractFit], Elpd]) -> Elpd:
     """That of a fit; of combined restarts that of the mixture of what they predict."""
     if not fit.members:
         return estimate(fit)
     weights = np.array([member.weight for member in fit.members])
     with warnings.catch_warnings(record=True) as said:
         warnings.simplefilter("always")
-        each = [read_elpd(estimate(member.fit)) for member in fit.members]
+        each = [estimate(member.fit) for member in fit.members]
     if said:
         warn(f"in one restart or more: {said[0].message}")
     whole = combined(weights, each)
-    return elpd_data(replace(whole, labels=units_of(fit.model).index))
+    return replace(whole, labels=units_of(fit.model).index)

@@ -16,7 +16,7 @@ from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, PARTS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import ignoring_user_warnings
-from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.evaluation.elpd import Elpd
 from bayesvb.formula.missing import MissingValues
 from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
@@ -299,12 +299,12 @@ def accuracy_line(fit: AbstractFit) -> str:
     if leaves_folds_out(fit):
         if not folds_known(fit):
             return "LOO: fit.loo() leaves rows out, a fifth at a time."
-        return f"{_total(read_elpd(loo_of(fit)))}, rows left out a fifth at a time."
+        return f"{_total(loo_of(fit))}, rows left out a fifth at a time."
     if not left_out_quickly(fit):
         return "LOO: fit.loo() leaves rows out, which takes a while with so many terms."
     chosen = unit_sample(fit, LIMITS.quick_subsample)
     with ignoring_user_warnings():  # said here in words
-        loo = read_elpd(loo_of(fit)) if chosen.whole else loo_of_some(fit, chosen.at)
+        loo = loo_of(fit) if chosen.whole else loo_of_some(fit, chosen.at)
     worst, one = _doubt(fit, loo), chosen.plural.removesuffix("s")
     if chosen.whole:
         return f"{_total(loo)}{worst}."

@@ -13,7 +13,7 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
-from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import has_all_rows
@@ -117,7 +117,7 @@ def criteria_at(
     options: dict[str, Any] = {"labels": labels, "weights": None if cases is None else cases[at]}
     with ignoring_user_warnings():
         each = _log_likelihoods(fit, at)
-        widely = [read_elpd(waic([values], **options)) for values in each]
+        widely = [waic([values], **options) for values in each]
     wide = replace(combined(weights, widely), labels=labels)
     return left_out_at(fit, at, folds, each), wide
 
@@ -189,7 +189,7 @@ def loo_at(
     labels, weights = units.index[at], None if units.weights is None else units.weights[at]
     if not answers(fit):
         values = log_likelihood(fit, at) if values is None else values
-        return read_elpd(loo([values], labels=labels, weights=weights))
+        return loo([values], labels=labels, weights=weights)
     return of_rows(fit, without_rows(fit, at))
 
 

@@ -40,7 +40,7 @@ def network(frame: pd.DataFrame) -> bvb.Fit:
 
 def psis(fit: bvb.Fit) -> float:
     """Sum of the mixture of the members' densities by likelihood ratios."""
-    each = [read_elpd(loo(predictive_log_lik(member.fit))) for member in fit.parts]
+    each = [loo(predictive_log_lik(member.fit)) for member in fit.parts]
     return combined(np.array([member.weight for member in fit.parts]), each).elpd
 
 
