@@ -143,7 +143,7 @@ def check_parts(formula: Formula, family: str, read: tuple[str, ...]) -> None:
                 formula.text,
                 f"family={family!r} has no part {name}{WITHOUT.get(name, '')}",
                 formula.place(name),
-                f"leave {name}(...) out, or choose a family that has it",
+                INSTEAD.get(name, f"leave {name}(...) out, or choose a family that has it"),
             )
 
 
@@ -170,6 +170,12 @@ WITHOUT = {
     ZERO: ": structural zeros are zeros of counts",
 }
 """Reasons why a family does not have a part."""
+
+INSTEAD = {
+    ZERO: "of counts choose family='negbinomial'; of amounts some of which are 0 fit "
+    "I(y > 0) ~ ... by family='bernoulli' and the rows above 0 by family='gamma'",
+}
+"""Remedies for parts that few families have."""
 
 
 def check_levels(design: Design) -> None:

@@ -25,14 +25,15 @@ REMEDIES: Mapping[str, str | None] = {
     "where their variance is their mean",
     "coarse": "use exact values, or rounded({name}, step) on the left of the formula",
     "bound": "if these rows are censored, write cens({name}, status) on the left of the formula; "
-    "if they are a case of their own, model whether a row is there by ConditionalMixtureNetwork, "
-    "and the other rows alone",
+    "if they are a case of their own, model whether a row is there by family='bernoulli', and the "
+    "other rows alone",
     "heap": "one of several components may shrink to that value; use exact values, or leave out "
     "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
     "positive": "log({name}) and family='gamma' keep predictions positive",
-    "nonnegative": "log({name}) has no value where it is 0: model whether it is 0 by "
-    "ConditionalMixtureNetwork and log({name}) of the other rows, or take sqrt({name})",
+    "nonnegative": "log({name}) has no value where it is 0: model whether it is 0, "
+    "I({name} > 0) ~ ..., by family='bernoulli' and the other rows by family='gamma', or take "
+    "sqrt({name})",
 }
 """What to do, by kind of support."""
 
@@ -42,7 +43,7 @@ COMPRESSED = re.compile(r"\b(?:log\w*|arcsinh|sqrt|cbrt)\(")
 OF_COMPRESSED: Mapping[str, str | None] = {
     "proportion": None,
     "positive": None,
-    "nonnegative": "model whether it is 0 by ConditionalMixtureNetwork, and the other rows alone",
+    "nonnegative": "model whether it is 0 by family='bernoulli', and the other rows alone",
 }
 """What to do instead where a response is a logarithm or a root already; None: nothing."""
 

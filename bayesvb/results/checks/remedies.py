@@ -156,8 +156,8 @@ class Remedies:
         """A count is zero more often, or less often, than predicted."""
         if excess < 0.0:
             return (
-                "There are fewer zeros than predicted: see whether rows with 0 were left out; "
-                "there is no model of truncated counts."
+                f"There are fewer zeros than predicted: fit {self._more()}, unless rows with 0 "
+                "were left out of the data."
             )
         part = f"{ZERO}(1)"
         add = f"add the part {code(part)}"
@@ -183,17 +183,8 @@ class Remedies:
         return getattr(self.fit.model, "family", "") == "poisson"
 
     def _wider(self) -> str:
-        """The family with a dispersion, of counts that have none; else zeros, or more components.
-
-        Overdispersed counts may have structural zeros, where some counts are zero.
-        """
-        if self._is_poisson:
-            return '`family="negbinomial"`'
-        parts = getattr(getattr(self.fit.model, "experts", None), "parts", ())
-        response = next(iter(self.fit.model.observed().values()))
-        if ZERO in parts and ZERO not in self.fit.model.formula.parts and (response == 0.0).any():
-            return f"the part {code(f'{ZERO}(1)')}, or {self._more()}"
-        return self._more()
+        """The family with a dispersion, of counts that have none; else more components."""
+        return '`family="negbinomial"`' if self._is_poisson else self._more()
 
     def _more(self) -> str:
         """More components, by the name of the argument."""
