@@ -371,3 +371,34 @@ def test_the_log_joint_with_common_group_effects_is_that_of_numpyro(names):
         point = {name: values[s] for name, values in draws.items()}
         expected, _ = log_density(of_rows, (), {}, point)
         assert_allclose(found, float(expected) - n * unit, rtol=1e-8, atol=1e-8)
+
+
+def test_the_log_joint_with_structural_zeros_is_that_of_numpyro(names):
+    from numpyro.infer.util import log_density
+
+    rng, n = np.random.default_rng(0), 40
+    table = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "weight": 2.0})
+    table["y"] = rng.poisson(3.0, n) * (rng.random(n) < 0.6)
+    options = {"family": "negbinomial", "weights": "weight", "priors": bvb.Priors(scales="fixed")}
+    model = bvb.DensityRegression("y ~ x | zero(z)", table, n_components=2, **options)
+    draws = model.prior_draws(4, seed=5)
+    x, z = design(table, ["x"]), design(table, ["z"])
+
+    def of_rows():
+        dist, np_ = names.dist, names.jnp
+        law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
+        mean = np_.exp((names.sample("coefficients", law)[:, 0] @ x).T)
+        law = dist.LogNormal(1.6, 2.0).expand([2]).to_event(1)
+        counts = dist.NegativeBinomial2(mean, names.sample("dispersion", law))
+        logits = names.sample("gate", dist.Normal(np.zeros((2, 1)), 5.0).to_event(2))[:, 0]
+        weights = np_.exp(logits) / np_.exp(logits).sum()
+        counts = dist.MixtureSameFamily(dist.Categorical(probs=weights), counts)
+        zero = names.sample("zero", dist.Normal(np.zeros((1, 2)), 2.5).to_event(2))[0] @ z
+        law = dist.ZeroInflatedDistribution(counts, gate_logits=zero)
+        with names.scale(scale=table["weight"].to_numpy()):
+            names.sample("rows", law, obs=table["y"].to_numpy())
+
+    for s, found in enumerate(model.log_joint(draws)):
+        point = {name: values[s] for name, values in draws.items()}
+        expected, _ = log_density(of_rows, (), {}, point)
+        assert_allclose(found, float(expected), rtol=1e-8, atol=1e-8)
