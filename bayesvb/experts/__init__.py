@@ -21,7 +21,7 @@ from bayesvb.experts.linear_interval import IntervalLinearExperts
 from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.negbinomial import NegativeBinomialExperts
-from bayesvb.experts.ordinal import OrdinalExperts
+from bayesvb.experts.ordinal import OrdinalExperts, OrdinalProbitExperts
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AnyExperts, RegressionPrior
 from bayesvb.experts.spread import with_spread
@@ -105,5 +105,6 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "gamma": GammaExperts.from_prior,
     "weibull": WeibullExperts.from_prior,
     "ordinal": OrdinalExperts.from_prior,
+    "ordinal-probit": OrdinalProbitExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

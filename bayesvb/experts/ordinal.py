@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import expit
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.ordered_levels import OrderedLevels
@@ -19,11 +18,13 @@ from bayesvb.distributions.ordinal_mixture import DrawnOrdinalMixture, OrdinalMi
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError, PriorError
 from bayesvb.experts.linked import AbstractLinkedExperts, with_offset
+from bayesvb.experts.ordinal_links import LOGIT, PROBIT, AbstractOrdinalLink
 from bayesvb.experts.ordinal_posterior import (
     LevelDerivatives,
     OrdinalPosterior,
     OrdinalStats,
     PointCoordinates,
+    ends,
     thresholds,
 )
 from bayesvb.experts.predictor_coordinates import PredictorCoordinates
@@ -35,8 +36,6 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
-from bayesvb.numerics.logistic_normal import softplus_moments
-from bayesvb.numerics.special import softplus
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -72,13 +71,13 @@ class OrdinalRows(AbstractLocalPosterior):
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> OrdinalStats:
         """Sums for the coefficients and for the increments."""
-        weights = responsibilities * self.rows.curvature, responsibilities * self.linear
+        weights = responsibilities * self.rows.terms.curvature, responsibilities * self.linear
         sums = self.rows.sums(responsibilities)
         return OrdinalStats(LogitStats.of_rows(self.design, *weights), sums.stats(self.increments))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> OrdinalStats:
         """Contribution of each row."""
-        weights = responsibilities * self.rows.curvature, responsibilities * self.linear
+        weights = responsibilities * self.rows.terms.curvature, responsibilities * self.linear
         sums = self.rows.row_sums(responsibilities)
         return OrdinalStats(LogitStats.by_row(self.design, *weights), sums.stats(self.increments))
 
@@ -109,6 +108,9 @@ class OrdinalExperts(AbstractLinkedExperts):
         forest=True,
         ratio="odds ratio",
     )
+
+    link: ClassVar[AbstractOrdinalLink] = LOGIT
+    threshold_text: ClassVar[ParameterText] = THRESHOLDS
 
     prior: Normal
     increments: Normal
@@ -172,9 +174,9 @@ class OrdinalExperts(AbstractLinkedExperts):
         design, increments = self.design(block), posterior.increments.mean
         known, variance = logit_moments(posterior.coefficients, design)
         mean, _ = with_offset(known, variance, block)
-        rows = LevelDerivatives.of_rows(self.places(block), mean, variance, increments)
-        linear = rows.slope + rows.curvature * known
-        return OrdinalRows(rows.expected_log_density, rows, linear, design, increments)
+        rows = LevelDerivatives.of_rows(self.link, self.places(block), mean, variance, increments)
+        linear = rows.terms.slope + rows.terms.curvature * known
+        return OrdinalRows(rows.terms.value, rows, linear, design, increments)
 
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
@@ -184,9 +186,9 @@ class OrdinalExperts(AbstractLinkedExperts):
         nothing = np.zeros((n_experts, block.n_rows))
         mean, _ = with_offset(nothing, nothing, block)
         increments = np.repeat(self.increments.mean[None], n_experts, axis=0)
-        rows = LevelDerivatives.of_rows(self.places(block), mean, nothing, increments)
+        rows = LevelDerivatives.of_rows(self.link, self.places(block), mean, nothing, increments)
         design = self.design(block)
-        local = OrdinalRows(rows.expected_log_density, rows, rows.slope, design, increments)
+        local = OrdinalRows(rows.terms.value, rows, rows.terms.slope, design, increments)
         return local.sufficient_stats(responsibilities)
 
     def update(self, stats: OrdinalStats) -> OrdinalPosterior:
@@ -223,17 +225,14 @@ class OrdinalExperts(AbstractLinkedExperts):
     ) -> Float[np.ndarray, "draws experts rows levels"]:
         """Probability of each level for each draw."""
         predictor = self.drawn_predictor(draws, block)
-        return masses(predictor[..., None] - thresholds(draws["increments"])[:, :, None])
+        v = predictor[..., None] - thresholds(draws["increments"])[:, :, None]
+        return _differences(self.link.cdf(v))
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        place, at = self.places(block), thresholds(draws["increments"])
-        far = np.full((*at.shape[:-1], 1), np.inf)
-        ends = np.concatenate([-far, at, far], axis=-1)
+        place, at = self.places(block), ends(draws["increments"])
         predictor = self.drawn_predictor(draws, block)
-        below, above = ends[..., place], ends[..., place + 1]
-        inner = np.log(-np.expm1(below - above))
-        return np.asarray(inner - softplus(predictor - above) - softplus(below - predictor))
+        return self.link.log_mass(at[..., place] - predictor, at[..., place + 1] - predictor)
 
     def responses(
         self,
@@ -279,7 +278,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         else:
             at, spread = at[:, None], spread[:, None]
         v, s = mean[..., None] - at, variance[..., None] + spread
-        beyond = softplus_moments(v, np.broadcast_to(s, v.shape), 1)[1]
+        beyond = self.link.beyond(v, np.broadcast_to(s, v.shape))
         return OrdinalMixture(weights, _differences(beyond), self.levels)
 
     def _threshold_moments(
@@ -319,7 +318,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         names = [f"{lower}|{upper}" for lower, upper in pairwise(self.levels.labels)]
         dims = ("component", "level")
         further = NamedParameter(
-            "threshold", at, dims, THRESHOLDS, "threshold", coords={"level": names}
+            "threshold", at, dims, self.threshold_text, "threshold", coords={"level": names}
         )
         return [beta, further]
 
@@ -329,9 +328,31 @@ class OrdinalExperts(AbstractLinkedExperts):
         return units.terms.index("Intercept")
 
 
-def masses(v: Float[np.ndarray, "*many thresholds"]) -> Float[np.ndarray, "*many levels"]:
-    """Probabilities of the levels from the predictor less each threshold."""
-    return _differences(expit(v))
+@dataclass(frozen=True)
+class OrdinalProbitExperts(OrdinalExperts):
+    """``P(y <= c) = Phi(tau_c - u)``: as ``OrdinalExperts``, with a normal law."""
+
+    words = "ordinal probit regression"
+    formula = "ordinal-probit"
+    link = PROBIT
+    link_text = ParameterText(
+        symbol="β",
+        meaning="coefficients of the probit of a higher level, per unit of the term; the intercept "
+        "is minus the first threshold",
+        heading="Components' probits",
+        caption="Coefficients of the probit of a higher level, per unit of the term",
+        forest=True,
+    )
+    threshold_text = replace(
+        THRESHOLDS,
+        meaning="thresholds between successive levels, on the probit scale",
+        caption="Thresholds between successive levels: probit of a level up to the first of them, "
+        "where all terms are zero",
+    )
+
+    prior: Normal
+    increments: Normal
+    levels: OrderedLevels
 
 
 def _differences(

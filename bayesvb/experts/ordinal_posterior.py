@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.experts.ordinal_links import SMALLEST, AbstractOrdinalLink, LevelTerms
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.linalg import lower_pairs, quadratic_weights
-from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.variational.coordinates import entries
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
 
@@ -20,13 +20,11 @@ __all__ = [
     "OrdinalPosterior",
     "OrdinalStats",
     "PointCoordinates",
+    "ends",
     "thresholds",
 ]
 
 Increments = Float[np.ndarray, "*many experts increments"]
-
-SMALLEST = 1e-10
-"""Distance between thresholds below which its derivatives are cut off."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +67,13 @@ def thresholds(increments: Increments) -> Float[np.ndarray, "*many experts thres
     return np.concatenate([first, np.cumsum(steps, axis=-1)], axis=-1)
 
 
+def ends(increments: Increments) -> Float[np.ndarray, "*many experts ends"]:
+    """Ends of the levels: the thresholds between infinite ones."""
+    at = thresholds(increments)
+    far = np.full((*at.shape[:-1], 1), np.inf)
+    return np.concatenate([-far, at, far], axis=-1)
+
+
 @dataclass(frozen=True)
 class LevelSums:
     """Sums over the rows of each level, of derivatives at its upper and its lower threshold.
@@ -76,14 +81,13 @@ class LevelSums:
     Attributes
     ----------
     upper, lower : ndarray, shape (2, ..., experts, levels)
-        Expected probabilities beyond the threshold, and their derivatives.
-    rows : ndarray, shape (..., experts, levels)
-        Numbers of rows.
+    cross : ndarray, shape (..., experts, levels)
+        As of ``LevelTerms``.
     """
 
     upper: Float[np.ndarray, "2 *many experts levels"]
     lower: Float[np.ndarray, "2 *many experts levels"]
-    rows: Float[np.ndarray, "*many experts levels"]
+    cross: Float[np.ndarray, "*many experts levels"]
 
     def stats(self, increments: Float[np.ndarray, "experts increments"]) -> LogitStats:
         """Gauss-Newton curvature of the log increments, and gradient plus curvature times these.
@@ -91,18 +95,12 @@ class LevelSums:
         The log density is concave in the thresholds, so the curvature is positive semidefinite.
         """
         steps = np.maximum(np.exp(increments), SMALLEST)
-        own = 1.0 / np.expm1(steps)  # derivative of log(1 - exp(-step)), and minus its own
-        first, second = self.rows[..., 1:-1] * own, self.rows[..., 1:-1] * own * (1.0 + own)
         gradient = self.upper[0, ..., :-1] - self.lower[0, ..., 1:]
         diagonal = self.upper[1, ..., :-1] + self.lower[1, ..., 1:]
-        gradient[..., 1:] += first
-        gradient[..., :-1] -= first
-        diagonal[..., 1:] += second
-        diagonal[..., :-1] += second
         n = diagonal.shape[-1]
         curvature = diagonal[..., None] * np.eye(n)
         at = np.arange(n - 1)
-        curvature[..., at, at + 1] = curvature[..., at + 1, at] = -second
+        curvature[..., at, at + 1] = curvature[..., at + 1, at] = self.cross[..., 1:-1]
         slopes = np.tril(np.ones((n, n)))[:, 1:] * steps[:, None]  # of thresholds in increments
         whole = np.swapaxes(slopes, -1, -2) @ curvature @ slopes
         pull = (np.swapaxes(slopes, -1, -2) @ gradient[..., None])[..., 0]
@@ -113,58 +111,43 @@ class LevelSums:
 
 @dataclass(frozen=True)
 class LevelDerivatives:
-    """Expected log probabilities of these rows, with derivatives in predictor and thresholds.
-
-    ``P(c | u) = sigma(tau_c - u) sigma(u - tau_(c-1)) (1 - exp(tau_(c-1) - tau_c))``: the first two
-    factors have expectations of the softplus.
+    """Expected log probabilities of these rows, and the level of each.
 
     Attributes
     ----------
-    expected_log_density, slope, curvature : ndarray, shape (experts, rows)
-        Derivatives are those in the mean of the predictor, the curvature with a minus.
-    upper, lower : ndarray, shape (2, experts, rows)
-        First and second derivatives at the thresholds, zero where a level has none.
+    terms : LevelTerms
+        Arrays of shape (experts, rows).
     levels : ndarray, shape (levels, rows)
         One at the level of the row.
     """
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    slope: Float[np.ndarray, "experts rows"]
-    curvature: Float[np.ndarray, "experts rows"]
-    upper: Float[np.ndarray, "2 experts rows"]
-    lower: Float[np.ndarray, "2 experts rows"]
+    terms: LevelTerms
     levels: Float[np.ndarray, "levels rows"]
 
     @classmethod
     def of_rows(
         cls,
+        link: AbstractOrdinalLink,
         level: Int[np.ndarray, " rows"],
         mean: Float[np.ndarray, "experts rows"],
         variance: Float[np.ndarray, "experts rows"],
         increments: Float[np.ndarray, "experts increments"],
     ) -> LevelDerivatives:
-        """Expectations under a normal predictor, exact to 1e-8; levels are counted from 0."""
-        at = thresholds(increments)
-        n_levels = at.shape[-1] + 1
-        place = np.clip(level, 0, n_levels - 2), np.clip(level - 1, 0, n_levels - 2)
-        has_upper, has_lower = level < n_levels - 1, level > 0
-        above = softplus_moments(mean - at[:, place[0]], variance)
-        below = softplus_moments(at[:, place[1]] - mean, variance)
-        upper, lower = np.stack(above) * has_upper, np.stack(below) * has_lower
-        width = np.maximum(at[:, place[0]] - at[:, place[1]], SMALLEST)
-        inner = np.where(has_upper & has_lower, np.log(-np.expm1(-width)), 0.0)
-        value = inner - upper[0] - lower[0]
-        one_hot = (level == np.arange(n_levels)[:, None]).astype(float)
-        slope, curvature = lower[1] - upper[1], lower[2] + upper[2]
-        return cls(value, slope, curvature, upper[1:], lower[1:], one_hot)
+        """Expectations under a normal predictor; levels are counted from 0."""
+        at = ends(increments)
+        terms = link.expected(at[:, level], at[:, level + 1], mean, variance)
+        one_hot = (level == np.arange(at.shape[-1] - 1)[:, None]).astype(float)
+        return cls(terms, one_hot)
 
     def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LevelSums:
         """Sums by level."""
-        weighted = (responsibilities * self.upper, responsibilities * self.lower, responsibilities)
-        return LevelSums(*(one @ self.levels.T for one in weighted))
+        return LevelSums(*(one @ self.levels.T for one in self._weighted(responsibilities)))
 
     def row_sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LevelSums:
         """The same of each row, rows before the experts."""
-        weighted = (responsibilities * self.upper, responsibilities * self.lower, responsibilities)
-        each = [one[..., None, :] * self.levels for one in weighted]
+        each = [one[..., None, :] * self.levels for one in self._weighted(responsibilities)]
         return LevelSums(*(np.moveaxis(one, -1, -3) for one in each))
+
+    def _weighted(self, weight: Float[np.ndarray, "experts rows"]) -> list[np.ndarray]:
+        """Derivatives in the thresholds, times the responsibilities."""
+        return [weight * one for one in (self.terms.upper, self.terms.lower, self.terms.cross)]

@@ -6,14 +6,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
-from sklearn.base import ClassifierMixin
-from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_consistent_length, column_or_1d
+from jaxtyping import Int
 
 from bayesvb.estimators.network import ConditionalMixtureNetwork
 from bayesvb.estimators.priors import NetworkPriors
 from bayesvb.sklearn.base import AbstractModelEstimator
+from bayesvb.sklearn.classifiers import AbstractClassifier
 from bayesvb.sklearn.regressors import AbstractDensityRegressor
 
 
@@ -80,7 +78,7 @@ class MixtureNetworkRegressor(AbstractDensityRegressor, AbstractNetworkEstimator
     """
 
 
-class MixtureNetworkClassifier(ClassifierMixin, AbstractNetworkEstimator):
+class MixtureNetworkClassifier(AbstractClassifier, AbstractNetworkEstimator):
     """Classification by a layer of linear experts; see ``ConditionalMixtureNetwork``.
 
     Parameters
@@ -108,58 +106,6 @@ class MixtureNetworkClassifier(ClassifierMixin, AbstractNetworkEstimator):
     True
     """
 
-    @property
-    def _needs_response(self) -> bool:
-        return True
-
-    def fit(self, X: object, y: object, sample_weight: object = None) -> MixtureNetworkClassifier:
-        """Fit to rows and their classes.
-
-        Parameters
-        ----------
-        X : array or data frame, shape (rows, columns)
-        y : array, shape (rows,)
-        sample_weight : array, shape (rows,), optional
-            A row of weight two counts as two.
-
-        Raises
-        ------
-        DataError
-            If values are missing or infinite, or the formula does not go with the columns.
-        ValueError
-            If there is one class only, or the labels are none of classes.
-        """
-        if y is None:
-            raise ValueError("requires y to be passed, but the target y is None")
-        check_classification_targets(y)
-        labels = column_or_1d(y, warn=True)
-        check_consistent_length(X, labels)
-        self.classes_, places = np.unique(labels, return_inverse=True)
-        codes: Int[np.ndarray, " rows"] = np.asarray(places)
-        if len(self.classes_) < 2:
-            raise ValueError("y has 1 class; a classifier needs two classes or more")
+    def _response(self, codes: Int[np.ndarray, " rows"]) -> Any:
         names = [str(code) for code in range(len(self.classes_))]
-        self._fitted(X, pd.Categorical.from_codes(codes.tolist(), pd.Index(names)), sample_weight)
-        return self
-
-    def predict_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:
-        """Probability of each class of each row, columns in the order of ``classes_``."""
-        rows = self._table(X)
-        return np.asarray(self.fit_.predict(rows, kind="probability"), dtype=float)
-
-    def predict_log_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:
-        """Log probabilities."""
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(self.predict_proba(X)))
-
-    def predict(self, X: object) -> Any:
-        """The most probable class of each row."""
-        p = self.predict_proba(X)
-        return self.classes_[p.argmax(axis=1)]
-
-    def log_density(self, X: object, y: object) -> Float[np.ndarray, " rows"]:
-        """Log probability of the class of each row; minus infinity of one that was not there."""
-        p = self.predict_log_proba(X)
-        place = pd.Index(self.classes_).get_indexer(pd.Index(column_or_1d(y)))
-        found = np.where(place >= 0, p[np.arange(len(p)), np.maximum(place, 0)], -np.inf)
-        return np.asarray(found)
+        return pd.Categorical.from_codes(codes.tolist(), pd.Index(names))

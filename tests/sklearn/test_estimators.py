@@ -19,6 +19,7 @@ from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import check_estimator  # noqa: E402
 
 from bayesvb.sklearn import (  # noqa: E402
+    DensityClassifier,
     DensityRegressor,
     GaussianMixtureDensity,
     MixtureNetworkClassifier,
@@ -30,6 +31,8 @@ QUICK = {"restarts": 1, "covariance": "mean-field", "max_iter": 60, "tol": 0.5, 
 
 ESTIMATORS = {
     "density": DensityRegressor(n_components=2, **QUICK),
+    "two classes": DensityClassifier(**QUICK),
+    "ordered classes": DensityClassifier(family="ordinal", **QUICK),
     "joint": GaussianMixtureDensity(n_components=2, **QUICK),
     "components": PcaTransformer(**QUICK),
     "network, numbers": MixtureNetworkRegressor(n_experts=1, combine="best", **QUICK),
@@ -140,6 +143,35 @@ def test_classes_keep_their_labels_and_order(data):
     assert np.allclose(classifier.log_density(data[["x"]], data["k"]), np.log(own))
     calibrated = CalibratedClassifierCV(classifier, cv=2).fit(data[["x"]], data["k"])
     assert calibrated.score(data[["x"]], data["k"]) > 0.8
+
+
+def test_two_classes_are_a_binary_regression(data):
+    X = data[["x"]]
+    classifier = DensityClassifier(**QUICK).fit(X, data["k"])
+    assert classifier.classes_.tolist() == ["down", "up"]
+    coded = data.assign(k=(data["k"] == "up").astype(float))
+    model = bvb.DensityRegression("k ~ x", coded, n_components=1, family="bernoulli")
+    options = {name: QUICK[name] for name in ("covariance", "max_iter", "tol")}
+    fit = model.fit(seed=classifier.fit_.seed, restarts=1, **options)
+    assert np.allclose(classifier.predict_proba(X)[:, 1], fit.predict(coded))
+    assert np.allclose(classifier.log_density(X, data["k"]), fit.log_density(coded))
+    with pytest.raises(ValueError, match="Only binary classification is supported"):
+        DensityClassifier().fit(X, np.arange(60) % 3)
+
+
+def test_ordered_classes_keep_their_order(data):
+    X, words = data[["x"]], ["low", "medium", "high"]
+    y = pd.cut(data["y"], [-np.inf, -0.5, 0.5, np.inf], labels=words)
+    own = DensityClassifier(family="ordinal", **QUICK).fit(X, y)
+    assert own.classes_.tolist() == words
+    assert own.fit_.model.design.order.labels == tuple(words)
+    told = DensityClassifier(family="ordinal", levels=words, **QUICK).fit(X, y.astype(str))
+    p = told.predict_proba(X)
+    assert np.array_equal(p, own.predict_proba(X))
+    assert p.shape == (60, 3) and np.allclose(p.sum(axis=1), 1.0)
+    assert set(told.predict(X)) <= set(words)
+    with pytest.raises(ValueError, match="lacks the class 'high'"):
+        DensityClassifier(family="ordinal", levels=words[:2]).fit(X, y.astype(str))
 
 
 def test_densities_and_components_of_whole_rows(data):
