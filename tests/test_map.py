@@ -29,6 +29,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/data/former_columns.py": ("test_former_names.py",),
     "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),
     "bayesvb/data/ordered_levels.py": ("experts/test_ordinal.py",),
+    "bayesvb/sklearn/classifiers.py": ("sklearn/test_estimators.py",),
+    "bayesvb/sklearn/density_classifier.py": ("sklearn/test_estimators.py",),
     "bayesvb/distributions/level_predictions.py": ("experts/test_ordinal.py",),
     "bayesvb/distributions/binomial_mixture.py": ("distributions/test_count_mixture.py",),
     "bayesvb/distributions/count_laws.py": ("distributions/test_count_mixture.py",),

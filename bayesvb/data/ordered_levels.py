@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.labels import match_labels
 from bayesvb.errors import DataError
+from bayesvb.numerics.array_library import namespace
 
 __all__ = ["UNORDERED", "OrderedLevels"]
 
@@ -59,8 +60,22 @@ class OrderedLevels:
         )
 
     def places(self, numbers: Float[np.ndarray, "*rows"]) -> Int[np.ndarray, "*rows"]:
-        """Position of the level of each number, from 0."""
-        return np.asarray(np.searchsorted(self.numbers, numbers), dtype=np.intp)
+        """Position of the level of each number, from 0, in NumPy or JAX."""
+        xp = namespace(numbers)
+        found: Int[np.ndarray, "*rows"] = xp.searchsorted(xp.asarray(self.numbers), numbers)
+        return found
+
+    def drawn(
+        self,
+        masses: Float[np.ndarray, "draws experts rows levels"],
+        chosen: Int[np.ndarray, "draws rows"],
+        rng: np.random.Generator,
+    ) -> Float[np.ndarray, "draws 1 rows"]:
+        """Number of one level per draw and row, from the probabilities of the chosen expert."""
+        own = np.take_along_axis(masses, chosen[:, None, :, None], axis=1)[:, 0]
+        below = np.cumsum(own, axis=-1)[..., :-1]
+        passed = (rng.random(chosen.shape)[..., None] > below).sum(axis=-1)
+        return np.asarray(self.numbers[passed[:, None]])
 
     def labels_at(self, numbers: Sequence[float]) -> list[object]:
         """Levels that these numbers stand for, as the data hold them."""

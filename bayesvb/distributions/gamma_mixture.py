@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import gammainc, gammaln
+from scipy.special import gammainc
 
 from bayesvb.distributions.predictor_mixture import (
     LARGEST_PREDICTOR,
@@ -15,13 +15,16 @@ from bayesvb.distributions.predictor_mixture import (
     ContinuousLaw,
     Numbers,
 )
+from bayesvb.numerics.array_library import namespace, special
 
 __all__ = ["GAMMA", "DrawnGammaMixture", "GammaMixture", "PositiveLaw", "decay"]
 
 
 def decay(u: Numbers) -> Numbers:
-    """``exp(-u)``, finite for any finite predictor."""
-    return np.asarray(np.exp(-np.maximum(u, -LARGEST_PREDICTOR)))
+    """``exp(-u)``, finite for any finite predictor, in NumPy or JAX."""
+    xp = namespace(u)
+    found: Numbers = xp.exp(-xp.maximum(u, -LARGEST_PREDICTOR))
+    return found
 
 
 class PositiveLaw(ContinuousLaw):
@@ -44,10 +47,12 @@ class GammaLaw(PositiveLaw):
 
     def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
         """Log gamma density; the shape is ``alpha``."""
-        known = np.where(y > 0.0, y, 1.0)
-        log_mass = further * (np.log(further) - u - known * decay(u)) - gammaln(further)
-        log_mass = log_mass + (further - 1.0) * np.log(known)
-        return np.where(y > 0.0, log_mass, -np.inf)
+        xp = namespace(u)
+        known = xp.where(y > 0.0, y, 1.0)
+        log_mass = further * (xp.log(further) - u - known * decay(u)) - special(u).gammaln(further)
+        log_mass = log_mass + (further - 1.0) * xp.log(known)
+        found: Numbers = xp.where(y > 0.0, log_mass, -np.inf)
+        return found
 
     def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
         """Regularised incomplete gamma function."""

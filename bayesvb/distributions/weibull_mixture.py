@@ -15,13 +15,16 @@ from bayesvb.distributions.predictor_mixture import (
     AbstractPredictorMixture,
     Numbers,
 )
+from bayesvb.numerics.array_library import namespace
 
 __all__ = ["WEIBULL", "DrawnWeibullMixture", "WeibullMixture", "cumulative_hazard"]
 
 
 def cumulative_hazard(y: Numbers, u: Numbers, further: Numbers) -> Numbers:
-    """``(y exp(-u))^c`` of positive numbers, finite."""
-    return np.asarray(np.exp(np.minimum(further * (np.log(y) - u), LARGEST_PREDICTOR)))
+    """``(y exp(-u))^c`` of positive numbers, finite, in NumPy or JAX."""
+    xp = namespace(u)
+    found: Numbers = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_PREDICTOR))
+    return found
 
 
 @final
@@ -30,15 +33,19 @@ class WeibullLaw(PositiveLaw):
 
     def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
         """``log c - c u + (c - 1) log y - (y exp(-u))^c``."""
-        known = np.where(y > 0.0, y, 1.0)
-        found = np.log(further) - further * u + (further - 1.0) * np.log(known)
-        found = found - cumulative_hazard(known, u, further)
-        return np.where(y > 0.0, found, -np.inf)
+        xp = namespace(u)
+        known = xp.where(y > 0.0, y, 1.0)
+        density = xp.log(further) - further * u + (further - 1.0) * xp.log(known)
+        density = density - cumulative_hazard(known, u, further)
+        found: Numbers = xp.where(y > 0.0, density, -np.inf)
+        return found
 
     def log_survival(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
         """Minus the cumulative hazard."""
-        known = np.where(y > 0.0, y, 1.0)
-        return np.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
+        xp = namespace(u)
+        known = xp.where(y > 0.0, y, 1.0)
+        found: Numbers = xp.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
+        return found
 
     def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
         """One minus the probability of survival."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_count, checked
+from bayesvb.argument_checks import check_choice, check_count, check_listed, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
@@ -111,12 +111,15 @@ class DensityRegression(AbstractGatedMixture):
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
         How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
         gates are one model with three bounds, the first of them the tightest.
-    family : {"gaussian", "student", "bernoulli", "binomial", "poisson"}
-        Distribution of the response in each component. The degrees of freedom of ``"student"``
+    family : str
+        Distribution of the response in each component: ``"gaussian"``, ``"student"``,
+        ``"bernoulli"``, ``"binomial"``, ``"poisson"``, ``"negbinomial"``, ``"gamma"``,
+        ``"weibull"``, ``"ordinal"``, ``"ordinal-probit"`` or ``"sequential"``. The degrees of freedom of ``"student"``
         are learned, one number for all components, unless ``priors`` fix them: ``Priors(dof=4)``.
         ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; ``"binomial"``: successes
         in a number of trials, ``"k | trials(n) ~ x"`` or ``"cbind(k, n - k) ~ x"``; ``"poisson"``:
-        counts, whose log mean is linear; see ``docs/responses.md``.
+        counts, whose log mean is linear; see ``docs/responses.md``. Ordered levels: see
+        ``docs/ordered.md``.
     priors : Priors, optional
         Weakly informative on the standardised scale if left out; see ``prior_table``.
     weights : str or sequence of float, optional
@@ -178,7 +181,7 @@ class DensityRegression(AbstractGatedMixture):
     grouping: Grouping | None
     levels: tuple[object, ...] | None
 
-    @checked
+    @partial(checked, levels=check_listed)
     def __init__(
         self,
         formula: str,

@@ -24,6 +24,7 @@ from bayesvb.experts.negbinomial import NegativeBinomialExperts
 from bayesvb.experts.ordinal import OrdinalExperts, OrdinalProbitExperts
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AnyExperts, RegressionPrior
+from bayesvb.experts.sequential import SequentialExperts
 from bayesvb.experts.spread import with_spread
 from bayesvb.experts.student_interval import IntervalStudentExperts
 from bayesvb.experts.weibull import WeibullExperts
@@ -106,5 +107,6 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "weibull": WeibullExperts.from_prior,
     "ordinal": OrdinalExperts.from_prior,
     "ordinal-probit": OrdinalProbitExperts.from_prior,
+    "sequential": SequentialExperts.from_prior,
 }
 """Experts of a regression by the name of their family."""

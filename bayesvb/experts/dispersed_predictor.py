@@ -309,9 +309,10 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         values = draws[self.dispersion_name]
         law = self.prior if posterior is None else posterior.coefficients
         density = law.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
-        if posterior is None:
-            return np.asarray(density + self.dispersion.log_prior(values).sum(axis=1))
-        return np.asarray(density + posterior.dispersion.log_density(values).sum(axis=1))
+        grid = self.dispersion if posterior is None else posterior.dispersion
+        of_values = grid.log_prior if isinstance(grid, LogGrid) else grid.log_density
+        found: Float[np.ndarray, " draws"] = density + of_values(values).sum(axis=1)
+        return found
 
     def permuted(self, order: list[int], stats: DispersedStats) -> DispersedStats:
         """Statistics after a new labelling."""

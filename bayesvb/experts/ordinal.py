@@ -40,12 +40,16 @@ from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.supports import AbstractSupport, Real
 
 INCREMENT_SD = 2.0
 """Prior standard deviation of the log of the distance between two thresholds."""
 
 FEWEST_LEVELS = 3
 """Levels that an ordinal regression has at least: two are a logistic regression."""
+
+FAR = 1e3
+"""Threshold that no predictor passes, where derivatives at infinite ones would be undefined."""
 
 SMALLEST_PROBABILITY = 1e-300
 """Probability of a level below which its logarithm is cut off."""
@@ -153,11 +157,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         DataError
             If the formula has no intercept, which is minus the first threshold.
         """
-        if not centred:
-            raise DataError(
-                "family='ordinal' needs the intercept, which is minus the first threshold",
-                hint="leave out `0 +` or `- 1`",
-            )
+        needs_intercept(centred=centred)
         return Scaling(np.zeros(1), np.ones(1), None)
 
     @staticmethod
@@ -228,9 +228,18 @@ class OrdinalExperts(AbstractLinkedExperts):
         v = predictor[..., None] - thresholds(draws["increments"])[:, :, None]
         return _differences(self.link.cdf(v))
 
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients``, and ``increments``."""
+        sizes = (int(law.mean.shape[-1]) for law in (self.prior, self.increments))
+        first, second = sizes
+        return {
+            "coefficients": Real((n_components, 1, first)),
+            "increments": Real((n_components, second)),
+        }
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        place, at = self.places(block), ends(draws["increments"])
+        place, at = self.places(block), ends(draws["increments"], FAR)
         predictor = self.drawn_predictor(draws, block)
         return self.link.log_mass(at[..., place] - predictor, at[..., place + 1] - predictor)
 
@@ -242,11 +251,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One level per draw and row, from the chosen expert."""
-        each = self.drawn_masses(draws, block)
-        own = np.take_along_axis(each, chosen[:, None, :, None], axis=1)[:, 0]
-        below = np.cumsum(own, axis=-1)[..., :-1]
-        passed = (rng.random(chosen.shape)[..., None] > below).sum(axis=-1)
-        return np.asarray(self.levels.numbers[passed[:, None]])
+        return self.levels.drawn(self.drawn_masses(draws, block), chosen, rng)
 
     def log_density(
         self, posterior: OrdinalPosterior | None, draws: Draws
@@ -254,7 +259,9 @@ class OrdinalExperts(AbstractLinkedExperts):
         """Log density of each draw under the posterior, or under the prior (None)."""
         laws: Any = posterior or OrdinalPosterior(self.prior, self.increments)
         density = laws.coefficients.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
-        return np.asarray(density + laws.increments.log_density(draws["increments"]).sum(axis=1))
+        found: Float[np.ndarray, " draws"]
+        found = density + laws.increments.log_density(draws["increments"]).sum(axis=1)
+        return found
 
     def permuted(self, order: list[int], stats: OrdinalStats) -> OrdinalStats:
         """Statistics after a new labelling."""
@@ -353,6 +360,20 @@ class OrdinalProbitExperts(OrdinalExperts):
     prior: Normal
     increments: Normal
     levels: OrderedLevels
+
+
+def needs_intercept(*, centred: bool) -> None:
+    """Raise for a formula without an intercept, which is minus the first threshold.
+
+    Raises
+    ------
+    DataError
+    """
+    if not centred:
+        raise DataError(
+            "an ordinal regression needs the intercept, which is minus the first threshold",
+            hint="leave out `0 +` or `- 1`",
+        )
 
 
 def _differences(

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float
-from scipy.special import expit, log_ndtr, ndtr
+from scipy.special import expit, ndtr
 
+from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import LOG_2PI, softplus
 
@@ -66,7 +67,7 @@ class AbstractOrdinalLink(abc.ABC):
 
     @abc.abstractmethod
     def log_mass(self, lower: Values, upper: Values) -> Values:
-        """Log probability of an interval."""
+        """Log probability of an interval, in NumPy or JAX."""
 
     @abc.abstractmethod
     def beyond(self, mean: Values, variance: Values) -> Values:
@@ -106,8 +107,9 @@ class LogitLink(AbstractOrdinalLink):
 
     def log_mass(self, lower: Values, upper: Values) -> Values:
         """Log probability, whose digits do not cancel in either tail."""
-        inner = np.log(-np.expm1(lower - upper))
-        return np.asarray(inner - softplus(-upper) - softplus(lower))
+        xp = namespace(lower)
+        found: Values = xp.log(-xp.expm1(lower - upper)) - softplus(-upper) - softplus(lower)
+        return found
 
     def beyond(self, mean: Values, variance: Values) -> Values:
         """Expectation exact to 1e-9."""
@@ -150,12 +152,13 @@ class ProbitLink(AbstractOrdinalLink):
 
     def log_mass(self, lower: Values, upper: Values) -> Values:
         """Log probability from the smaller tail, in which digits do not cancel."""
-        with np.errstate(invalid="ignore"):
-            flipped = lower + upper > 0.0
-        near, far = np.where(flipped, -lower, upper), np.where(flipped, -upper, lower)
+        xp, log_ndtr = namespace(lower), special(lower).log_ndtr
+        flipped = lower + upper > 0.0
+        near, far = xp.where(flipped, -lower, upper), xp.where(flipped, -upper, lower)
         whole = log_ndtr(near)
-        share = np.minimum(log_ndtr(far) - whole, -SMALLEST)
-        return np.asarray(whole + np.log(-np.expm1(share)))
+        share = xp.minimum(log_ndtr(far) - whole, -SMALLEST)
+        found: Values = whole + xp.log(-xp.expm1(share))
+        return found
 
     def beyond(self, mean: Values, variance: Values) -> Values:
         """Exact: a normal law of the sum."""

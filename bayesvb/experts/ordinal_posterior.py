@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.ordinal_links import SMALLEST, AbstractOrdinalLink, LevelTerms
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import lower_pairs, quadratic_weights
 from bayesvb.variational.coordinates import entries
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
@@ -61,17 +62,21 @@ class PointCoordinates(LogitCoordinates):
 
 
 def thresholds(increments: Increments) -> Float[np.ndarray, "*many experts thresholds"]:
-    """Thresholds between successive levels, the first of which is 0."""
-    steps = np.exp(increments)
-    first = np.zeros((*steps.shape[:-1], 1))
-    return np.concatenate([first, np.cumsum(steps, axis=-1)], axis=-1)
+    """Thresholds between successive levels, the first of which is 0, in NumPy or JAX."""
+    xp = namespace(increments)
+    steps = xp.exp(increments)
+    first = xp.zeros((*steps.shape[:-1], 1))
+    found: Float[np.ndarray, "*many experts thresholds"]
+    found = xp.concatenate([first, xp.cumsum(steps, axis=-1)], axis=-1)
+    return found
 
 
-def ends(increments: Increments) -> Float[np.ndarray, "*many experts ends"]:
-    """Ends of the levels: the thresholds between infinite ones."""
-    at = thresholds(increments)
-    far = np.full((*at.shape[:-1], 1), np.inf)
-    return np.concatenate([-far, at, far], axis=-1)
+def ends(increments: Increments, far: float = np.inf) -> Float[np.ndarray, "*many experts ends"]:
+    """Ends of the levels: the thresholds between infinite ones, or such that are ``far``."""
+    xp, at = namespace(increments), thresholds(increments)
+    last = xp.full((*at.shape[:-1], 1), far)
+    found: Float[np.ndarray, "*many experts ends"] = xp.concatenate([-last, at, last], axis=-1)
+    return found
 
 
 @dataclass(frozen=True)

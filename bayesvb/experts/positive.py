@@ -16,6 +16,7 @@ from bayesvb.distributions.predictor_mixture import (
 )
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts, DispersedPosterior
 from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 __all__ = ["AbstractPositiveExperts"]
 
@@ -31,6 +32,11 @@ class AbstractPositiveExperts(AbstractDispersedExperts):
 
     drawn_mixture: ClassVar[type[AbstractDrawnPredictorMixture]]
     """Mixture given each draw."""
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients``, and the shape by its name."""
+        shape = (n_components, 1, int(self.prior.mean.shape[-1]))
+        return {"coefficients": Real(shape), self.dispersion_name: Positive((n_components,))}
 
     def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Log of the response, or of the time of censoring."""

@@ -19,7 +19,9 @@ from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.descriptions import ParameterText
+from bayesvb.variational.supports import AbstractSupport
 
 SHAPE = LogGrid(low=-3.0, high=3.0, centre=0.0, sd=1.0, n_nodes=96)
 """Shapes from 0.05 to 20, a priori 1, a constant hazard, with 95% between 0.14 and 7.1."""
@@ -91,6 +93,10 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         fourth = -value * third if third is not None else None
         return Expected(found, slope, value**2 * hazard, third, fourth)
 
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:  # type: ignore[override]
+        """As of other positive responses: censored rows have a log probability of survival."""
+        return AbstractPositiveExperts.supports(self, n_components)
+
     def log_density_of_rows(
         self,
         block: Block,
@@ -100,10 +106,13 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         """Log density, or log probability of survival."""
         y, seen = block.response[0], is_seen(block)
         density = WEIBULL.log_density(y, predictor, values)
-        return np.where(seen, density, WEIBULL.log_survival(y, predictor, values))
+        survival = WEIBULL.log_survival(y, predictor, values)
+        found: Float[np.ndarray, "draws experts rows"]
+        found = namespace(predictor).where(seen, density, survival)
+        return found
 
 
 def is_seen(block: Block) -> Bool[np.ndarray, " rows"]:
     """Rows whose response is not censored."""
     ends = block.designs.get(INTERVAL)
-    return np.ones(block.n_rows, dtype=bool) if ends is None else ~np.asarray(ends.any(axis=0))
+    return np.ones(block.n_rows, dtype=bool) if ends is None else (ends == 0.0).all(axis=0)

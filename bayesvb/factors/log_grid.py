@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import comb, factorial, logsumexp
 
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
 
 __all__ = ["GridLaw", "LogGrid"]
@@ -92,12 +93,14 @@ class LogGrid:
     def log_density_of_logs(self, logs: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
         """Log prior density of the log of the parameter."""
         standard = (logs - self.centre) / self.sd
-        return np.asarray(-0.5 * (standard**2 + LOG_2PI) - np.log(self.sd))
+        found: Float[np.ndarray, "*shape"] = -0.5 * (standard**2 + LOG_2PI) - np.log(self.sd)
+        return found
 
     def log_prior(self, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
-        """Log prior density of values of the parameter."""
-        logs = np.log(values)
-        return np.asarray(self.log_density_of_logs(logs) - logs)
+        """Log prior density of values of the parameter, in NumPy or JAX."""
+        logs = namespace(values).log(values)
+        found: Float[np.ndarray, "*shape"] = self.log_density_of_logs(logs) - logs
+        return found
 
     def prior_draws(
         self, shape: tuple[int, ...], rng: np.random.Generator

@@ -31,6 +31,10 @@ CONSTRUCTOR: dict[str, list[tuple[object, str]]] = {
     "weight_type": [("sample", "weight_type='sample' is not known.*'sampling'")],
     "missing": [("skip", "missing='skip' is not known")],
     "group": [("w", "group='w' is not a column of the data\nhint: the columns are `y`, `x`, `z`")],
+    "levels": [
+        (["a"], r"levels=\['a'\]"),
+        ("abc", "levels='abc' must be a list"),
+    ],
     "context": [],
 }
 """Argument of a constructor -> wrong values, and what is said of them."""

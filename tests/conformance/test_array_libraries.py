@@ -30,6 +30,11 @@ def differentiable(problem):
     return problem
 
 
+def rounding(case):
+    """Relative error of sums; JAX's log of the normal distribution function has fewer digits."""
+    return 1e-11 if case.family == "ordinal-probit" else 1e-12
+
+
 def test_the_likelihood_is_the_sum_over_components(problem):
     core, rows, draws = problem
     terms = core.component_log_lik(draws, rows)
@@ -38,16 +43,16 @@ def test_the_likelihood_is_the_sum_over_components(problem):
 
 
 @pytest.mark.mcmc
-def test_jax_finds_the_values_of_numpy(problem, x64):
+def test_jax_finds_the_values_of_numpy(case, problem, x64):
     import jax
 
     core, rows, draws = differentiable(problem)
     traced = jax.jit(lambda given: log_joint(core, rows, given))(dict(draws))
-    assert_allclose(traced, log_joint(core, rows, draws), rtol=1e-12)
+    assert_allclose(traced, log_joint(core, rows, draws), rtol=rounding(case))
 
 
 @pytest.mark.mcmc
-def test_rows_may_be_arguments_of_what_is_compiled(problem, x64):
+def test_rows_may_be_arguments_of_what_is_compiled(case, problem, x64):
     import jax
 
     core, rows, draws = differentiable(problem)
@@ -55,7 +60,7 @@ def test_rows_may_be_arguments_of_what_is_compiled(problem, x64):
     potential, arrays = potential_of(target)
     vector = target.space.vectors(draws)[0]
     found = jax.jit(potential)(vector, arrays)
-    assert_allclose(found, target.potential(vector), rtol=1e-12)
+    assert_allclose(found, target.potential(vector), rtol=rounding(case))
 
 
 @pytest.mark.mcmc

@@ -171,30 +171,52 @@ def positive_law(names, family, predictor):
     return dist.Gamma(shape, shape / np_.exp(predictor))
 
 
-def ordinal_regression(names, table):
-    """One component, whose first threshold is 0."""
+def ordinal_regression(names, table, log_cdf):
+    """One component, whose first threshold is 0, and a logistic or normal law."""
     dist, np_ = names.dist, names.jnp
     law = dist.Normal(np.zeros((1, 1, 2)), 10.0).to_event(3)
     predictor = names.sample("coefficients", law)[0, 0] @ design(table, ["z"])
     steps = names.sample("increments", dist.Normal(np.zeros((1, 2)), 2.0).to_event(2))[0]
     far = np_.array([np_.inf])
     at = np_.concatenate([-far, np_.zeros(1), np_.cumsum(np_.exp(steps)), far])
-    level, logistic = table["grade"].to_numpy(int), dist.Logistic()
+    level = table["grade"].to_numpy(int)
     below, above = at[level - 1] - predictor, at[level] - predictor
     right = below > 0.0  # differences of the smaller tail keep their digits
     ends = np_.where(right, -above, below), np_.where(right, -below, above)
-    less, more = (np_.log(logistic.cdf(end)) for end in ends)
+    less, more = (log_cdf(end) for end in ends)
     names.factor(
         "rows", (table["weight"].to_numpy() * (more + np_.log1p(-np_.exp(less - more)))).sum()
     )
     return 0.0
 
 
+def sequential_regression(names, table):
+    """One component, and a Bernoulli distribution of each step that a row takes."""
+    dist, np_ = names.dist, names.jnp
+    law = dist.Normal(np.zeros((1, 1, 2)), 10.0).to_event(3)
+    predictor = names.sample("coefficients", law)[0, 0] @ design(table, ["z"])
+    further = names.sample("distances", dist.Normal(np.zeros((1, 2)), 5.0).to_event(2))[0]
+    at = np_.concatenate([np_.zeros(1), further])
+    level, total = table["grade"].to_numpy(int), 0.0
+    for step in (1, 2, 3):
+        law = dist.Bernoulli(logits=predictor - at[step - 1])
+        weight = table["weight"].to_numpy() * (level >= step)
+        total += (weight * law.log_prob((level > step).astype(float))).sum()
+    names.factor("rows", total)
+    return 0.0
+
+
 def predictor_regression(names, case, table):
     """Regressions of one predictor, whose priors have fixed scales."""
     dist, np_ = names.dist, names.jnp
-    if case.family == "ordinal":
-        return ordinal_regression(names, table)
+    if case.family == "sequential":
+        return sequential_regression(names, table)
+    if case.family.startswith("ordinal"):
+        from jax.nn import log_sigmoid
+        from jax.scipy.special import log_ndtr
+
+        probit = case.family == "ordinal-probit"
+        return ordinal_regression(names, table, log_ndtr if probit else log_sigmoid)
     law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
     predictor = (names.sample("coefficients", law)[:, 0] @ design(table, ["z"])).T
     if case.family in ("bernoulli", "binomial"):  # of one trial

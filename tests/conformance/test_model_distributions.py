@@ -9,7 +9,7 @@ from bayesvb.results.criteria import predictive_log_lik
 
 DRAWS = 4000
 
-APPROXIMATE = {"student": 0.005, "ordinal": 0.02}
+APPROXIMATE = {"student": 0.005, "ordinal": 0.02, "ordinal-probit": 0.02}
 """Relative error of predictive densities that are not integrated exactly, and of an ordinal one, in
 which thresholds and intercept are independent (measured)."""
 

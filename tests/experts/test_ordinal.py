@@ -49,10 +49,12 @@ def fit(data):
     return model_of(data).fit(seed=1, draws=4000)
 
 
-def test_estimates_are_those_of_maximum_likelihood(data, fit):
+@pytest.mark.parametrize(("family", "law"), [("ordinal", "logit"), ("ordinal-probit", "probit")])
+def test_estimates_are_those_of_maximum_likelihood(data, family, law):
     """Slopes, and thresholds with their standard errors by the observed information."""
     ordinal = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
-    model = ordinal.OrderedModel(data["y"], data[["x", "z"]], distr="logit")
+    fit = model_of(data, family=family).fit(seed=1, draws=4000)
+    model = ordinal.OrderedModel(data["y"], data[["x", "z"]], distr=law)
     exact = model.fit(method="newton", disp=0)
     cuts = model.transform_threshold_params(exact.params.to_numpy())[1:-1]
     steps = np.zeros((5, 5))
