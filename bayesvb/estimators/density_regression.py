@@ -114,8 +114,9 @@ class DensityRegression(AbstractGatedMixture):
     family : str
         Distribution of the response in each component: ``"gaussian"``, ``"student"``,
         ``"bernoulli"``, ``"binomial"``, ``"poisson"``, ``"negbinomial"``, ``"gamma"``,
-        ``"weibull"``, ``"ordinal"``, ``"ordinal-probit"`` or ``"sequential"``. The degrees of freedom of ``"student"``
-        are learned, one number for all components, unless ``priors`` fix them: ``Priors(dof=4)``.
+        ``"weibull"``, ``"ordinal"``, ``"ordinal-probit"`` or ``"sequential"``. The degrees of
+        freedom of ``"student"`` are learned, one number for all components, unless ``priors`` fix
+        them: ``Priors(dof=4)``.
         ``"bernoulli"``: a response of 0 and 1, whose log odds are linear; ``"binomial"``: successes
         in a number of trials, ``"k | trials(n) ~ x"`` or ``"cbind(k, n - k) ~ x"``; ``"poisson"``:
         counts, whose log mean is linear; see ``docs/responses.md``. Ordered levels: see
