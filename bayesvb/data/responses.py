@@ -10,10 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.column_moments import ROUNDING, ColumnMoments, Vector
-from bayesvb.numerics.order_statistics import Weighted, median
-
-NORMAL_MAD = 1.482602218505602
-"""Standard deviation of a normal distribution over its median absolute deviation."""
+from bayesvb.numerics.order_statistics import NORMAL_MAD, Weighted, median
 
 Responses = tuple[Float[np.ndarray, "rows responses"], Float[np.ndarray, " rows"] | None]
 """Responses of some rows, and their case weights."""

@@ -16,12 +16,10 @@ from bayesvb.data.column_moments import ROUNDING, ColumnMoments
 from bayesvb.data.orthogonal_terms import Basis, OrthogonalTerm, orthogonal_basis
 from bayesvb.data.responses import AllResponses
 from bayesvb.errors import DataError
+from bayesvb.numerics.student_cdf import FARTHEST
 
 INTERCEPT = "Intercept"
 """Name of the intercept's column."""
-
-FARTHEST = 1e150
-"""Scales from the middle of which the square is still a number."""
 
 
 @dataclass(frozen=True)

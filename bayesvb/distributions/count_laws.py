@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betainc, betaln, expit, gammaln, pdtr
 
-from bayesvb.numerics.special import softplus
+from bayesvb.numerics.special import LARGEST_EXPONENT, softplus
 
 __all__ = [
     "LARGEST", "AbstractCountLaw", "BinomialLaw", "NegativeBinomialLaw", "PoissonLaw",
@@ -21,14 +21,12 @@ Numbers = Float[np.ndarray, "..."]
 LARGEST = 1e15
 """Counts up to which a double holds every whole number: no quantile is sought beyond."""
 
-LARGEST_LOG_RATE = 300.0
-"""Exponents from which a rate is cut off: a component without rows has a wide posterior, and its
-infinite expected rate times a responsibility of zero would be no number."""
-
 
 def rate_at(log_rate: Numbers) -> Numbers:
     """``exp(u)``, finite for any finite log rate."""
-    return np.asarray(np.exp(np.minimum(log_rate, LARGEST_LOG_RATE)))
+    # A component without rows has a wide posterior, and an infinite expected rate times a
+    # responsibility of zero would be no number.
+    return np.asarray(np.exp(np.minimum(log_rate, LARGEST_EXPONENT)))
 
 
 class AbstractCountLaw(abc.ABC):

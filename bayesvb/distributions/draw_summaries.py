@@ -8,9 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.distributions.intervals import tails
-
-NORMAL_MAD = 1.482602218505602
-"""Standard deviation of a normal over its median absolute deviation."""
+from bayesvb.numerics.order_statistics import NORMAL_MAD
 
 
 @dataclass(frozen=True, eq=False)

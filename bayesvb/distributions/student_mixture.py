@@ -13,13 +13,10 @@ from bayesvb.distributions.base import AbstractComponentMixture, check_probabili
 from bayesvb.errors import DataError
 from bayesvb.numerics.root_finding import invert_log_cdf
 from bayesvb.numerics.special import log_total
-from bayesvb.numerics.student_cdf import MANY, expanded_cdf_and_density
+from bayesvb.numerics.student_cdf import FARTHEST, MANY, expanded_cdf_and_density
 
 CELLS = 1 << 16
 """Components times quantiles that are solved together: arrays that stay in cache."""
-
-FARTHEST = 1e150
-"""Scales from the centre beyond which the square of a standardised residual overflows."""
 
 SLACK = 1e-6
 """Relative widening of the bracket; scipy's t quantile is wrong by 1e-9 near the median."""

@@ -17,14 +17,11 @@ from bayesvb.distributions.count_laws import BinomialLaw, log_choose
 from bayesvb.distributions.count_mixture import DrawnCountMixture
 from bayesvb.distributions.response import Response
 from bayesvb.experts.linked import Rows
-from bayesvb.experts.predictor import AbstractPredictorExperts, Expected
+from bayesvb.experts.predictor import SMALLEST_COUNT, AbstractPredictorExperts, Expected
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
-
-SMALLEST_COUNT = 0.5
-"""Added to successes and to failures, whose log ratio is where a run starts."""
 
 ONE = np.ones(1)
 """Number of trials of rows that do not have it."""

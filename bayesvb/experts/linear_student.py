@@ -15,7 +15,7 @@ from bayesvb.data.parts import MEAN, SIGMA
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
-from bayesvb.distributions.student_mixture import FARTHEST, StudentMixture
+from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import PriorError
 from bayesvb.experts.degrees_of_freedom import (
     DOF_RANGE,
@@ -63,6 +63,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import by_row
+from bayesvb.numerics.student_cdf import FARTHEST
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared

@@ -16,13 +16,10 @@ from bayesvb.distributions.count_mixture import DrawnCountMixture
 from bayesvb.distributions.poisson_mixture import PoissonMixture
 from bayesvb.distributions.response import Response
 from bayesvb.experts.linked import Rows
-from bayesvb.experts.predictor import AbstractPredictorExperts, Expected
+from bayesvb.experts.predictor import SMALLEST_COUNT, AbstractPredictorExperts, Expected
 from bayesvb.factors.normal import Normal
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
-
-SMALLEST_COUNT = 0.5
-"""Added to counts whose logarithm is where a run starts."""
 
 
 @dataclass(frozen=True)

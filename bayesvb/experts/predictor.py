@@ -25,6 +25,9 @@ from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, 
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 
+SMALLEST_COUNT = 0.5
+"""Added to counts, or to successes and failures, before the logarithm from which a run starts."""
+
 
 @dataclass(frozen=True)
 class Expected:

@@ -28,6 +28,7 @@ from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.segments import segment_sums
+from bayesvb.numerics.special import LARGEST_EXPONENT
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -43,10 +44,6 @@ Rows = Float[np.ndarray, "experts rows"]
 
 SPREAD = "spread"
 """Name of the draws of the coefficients of the log standard deviation."""
-
-LARGEST_EXPONENT = 300.0
-"""Log ratio of precisions beyond which rows of an expert without data count as this far: its
-exponential times any square is a number still, and the density of the row vanishes."""
 
 NODES = 9
 """Nodes of the quadrature over the log standard deviation of a new response."""

@@ -18,6 +18,9 @@ Read = Callable[[], Iterator[Vector]]
 Weighted = tuple[Vector, Vector | None]
 """Values, and the weight of each; None stands for ones."""
 
+NORMAL_MAD = 1.482602218505602
+"""Standard deviation of a normal distribution over its median absolute deviation."""
+
 BINS = 4096
 """Parts into which an interval is cut in a pass."""
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import betaln, digamma, ndtr, stdtr
 
 from bayesvb.numerics.special import LOG_2PI
+from bayesvb.numerics.student_cdf import FARTHEST
 
 NODES, NODE_WEIGHTS = (0.5 * one for one in np.polynomial.legendre.leggauss(24))
 NODES = 0.5 + NODES
@@ -180,7 +181,7 @@ def truncated_student(
 
 def _finite(end: Values) -> Values:
     """Ends so far out that no mass is beyond them, whose squares are doubles."""
-    return np.asarray(np.clip(end, -1e150, 1e150))
+    return np.asarray(np.clip(end, -FARTHEST, FARTHEST))
 
 
 def _mass(ends: list[Values], dof: Values) -> Values:

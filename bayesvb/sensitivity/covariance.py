@@ -15,7 +15,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import Curving
 from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
-from bayesvb.sensitivity.operator import expectations_along
+from bayesvb.sensitivity.operator import TOGETHER, expectations_along
 from bayesvb.sensitivity.row_space import choose_row_space
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -25,9 +25,6 @@ from bayesvb.variational.shared_response import BendsUpwards
 STEP = 1e-3
 """Step of differences, in standard deviations of the posterior; the error is its square over the
 number of rows, as central differences leave the fourth derivative of the bound."""
-
-TOGETHER = 1 << 17
-"""Numbers in the statistics of directions that are gone along together."""
 
 NOT_ASKED = "linear response was not asked for"
 """Why there is none where the variational posterior itself is wanted."""

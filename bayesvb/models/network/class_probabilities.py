@@ -18,7 +18,7 @@ from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import products, quadratic_weights
-from bayesvb.numerics.special import balanced_points, log_total, normal_points
+from bayesvb.numerics.special import LARGEST_EXPONENT, balanced_points, log_total, normal_points
 
 CELLS = 80_000
 """Rows times points gone over at once."""
@@ -41,9 +41,6 @@ NEGLIGIBLE_SHARE = 1e-10
 
 MOST = 0.5
 """Share of rows and components of some weight from which none is left out."""
-
-LARGEST_LOGIT = 300.0
-"""Size of logits up to which products of two exponentials stay in the range of numbers."""
 
 SMALLEST_PROBABILITY = 1e-100
 """Probability below which a row is gone over again with logarithms."""
@@ -161,7 +158,7 @@ def _odds_of_logits(
 def _exp_of_minus(logit: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, "rows points"]:
     """Exponentials that stay finite, in place."""
     np.negative(logit, out=logit)
-    np.minimum(logit, 2.0 * LARGEST_LOGIT, out=logit)
+    np.minimum(logit, 2.0 * LARGEST_EXPONENT, out=logit)
     return np.asarray(np.exp(logit, out=logit))
 
 
@@ -215,8 +212,8 @@ def label_log_lik(
         with np.errstate(all="ignore"):
             probability = _mean_products(weights, centre, spread, groups)
             result[s] = np.log(probability)
-        far = np.abs(spread).max() > LARGEST_LOGIT
-        far = far | ((np.abs(centre) > LARGEST_LOGIT).any(axis=1) & ~small).any(axis=0)
+        far = np.abs(spread).max() > LARGEST_EXPONENT
+        far = far | ((np.abs(centre) > LARGEST_EXPONENT).any(axis=1) & ~small).any(axis=0)
         least = np.maximum(SMALLEST_PROBABILITY, left_out / NEGLIGIBLE_SHARE)
         lost = np.flatnonzero(far | ~(probability > least))
         if len(lost):
@@ -373,7 +370,7 @@ def _together(
 
 def _moderate(logits: Float[np.ndarray, "experts sticks _"]) -> bool:
     """Whether all products of their exponentials along the sticks stay in the range of numbers."""
-    return bool(np.abs(logits).sum(axis=1).max(initial=0.0) <= LARGEST_LOGIT)
+    return bool(np.abs(logits).sum(axis=1).max(initial=0.0) <= LARGEST_EXPONENT)
 
 
 def _stick_products(

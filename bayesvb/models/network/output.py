@@ -15,6 +15,13 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.models.network.experts import LatentPrior
 from bayesvb.variational.supports import AbstractSupport
 
+START_PRECISION = 100.0
+"""Precision of the coefficients in the posterior from which a run starts, in units of the noise."""
+
+MEAN_FIELD_PASSES = 8
+"""Inner iterations where latent vectors do not depend on the component: both converge slowly."""
+
+
 PosteriorT = TypeVar("PosteriorT")
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)

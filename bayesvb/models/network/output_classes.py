@@ -28,6 +28,8 @@ from bayesvb.models.network.latents import (
     posterior_moments,
 )
 from bayesvb.models.network.output import (
+    MEAN_FIELD_PASSES,
+    START_PRECISION,
     AbstractLatentPosterior,
     AbstractOutput,
     LatentDraws,
@@ -55,14 +57,8 @@ POINTS = 256
 LEAST_SHARE = 1e-2
 """Share of even weights below which a component does not count where few points do."""
 
-MEAN_FIELD_PASSES = 8
-"""Components and latent vectors that wait for each other settle more slowly."""
-
 EMBEDDED = 2.0
 """Logit at which a guessed latent vector puts its label."""
-
-START_PRECISION = 100.0
-"""Precision of the coefficients in the posterior from which a fit sets out."""
 
 
 @dataclass(frozen=True)

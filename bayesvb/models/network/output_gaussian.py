@@ -26,6 +26,8 @@ from bayesvb.models.network.latents import (
     prior_moments,
 )
 from bayesvb.models.network.output import (
+    MEAN_FIELD_PASSES,
+    START_PRECISION,
     AbstractLatentPosterior,
     AbstractOutput,
     LatentDraws,
@@ -37,12 +39,6 @@ from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadrat
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp, log_total
 from bayesvb.variational.supports import AbstractSupport, Positive, Real
-
-MEAN_FIELD_PASSES = 8
-"""Inner steps where the latent vector does not depend on the component."""
-
-START_PRECISION = 100.0
-"""Scaled precision of the coefficients in the posterior from which a fit sets out."""
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,8 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.network.model import Network
+from bayesvb.models.network.output import START_PRECISION
 from bayesvb.models.network.state import NetworkPosterior
-
-START_PRECISION = 100.0
-"""Precision of the coefficients."""
 
 
 def random_start(
