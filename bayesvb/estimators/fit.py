@@ -903,6 +903,55 @@ class Fit(AbstractFit):
         return cast(Fit, found)
 
     @checked
+    def downdate(
+        self, data: object, *, weights: object = None, tol: float = 1e-3, max_iter: int = 2000
+    ) -> Fit:
+        """Fit without these rows, by their sums alone: the influence of a site, or of a batch.
+
+        A site that shares a fit with others calls it with its own rows: what the others found
+        without it is known at once, and no row of another site is needed. With one component, and
+        of `BayesianPCA` without missing values, the result is the fit of the other rows in the
+        units of this one. Otherwise the other rows stay in their components; what is lost is the
+        larger the more rows go.
+
+        Parameters
+        ----------
+        data : table
+            Rows that the fit has seen.
+        weights : str or sequence of float, optional
+            Their case weights.
+        tol, max_iter
+            As of ``update``.
+
+        Returns
+        -------
+        Fit
+            Compare ``summary()`` or predictions with those of this fit.
+
+        Raises
+        ------
+        DataError
+            For a fit whose statistics do not stand for its rows, or rows that it cannot have seen.
+
+        See Also
+        --------
+        update : The inverse. influence : Single rows, where all are in memory.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+        >>> without = model.fit(seed=1).downdate(data[200:])
+        >>> without.model.source.n_rows
+        200
+        """
+        from bayesvb.estimators.downdating import downdated
+
+        found = downdated(self, data, weights=weights, tol=tol, max_iter=max_iter)
+        return cast(Fit, found)
+
+    @checked
     def save(self, path: str | Path) -> Path:
         """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
         from bayesvb.results.saving import save

@@ -248,17 +248,18 @@ class BayesianPCA(AbstractGenerative):
         return gapped_block(self.scaling, matrix, gapped=bool(np.isnan(matrix).any()))
 
     def with_more_rows(
-        self, source: AbstractSource, share: float
+        self, source: AbstractSource, share: float, sign: float = 1.0
     ) -> tuple[BayesianPCA, AbstractSource] | None:
         """The model whose axes are those of earlier and these rows, and rows that stand for all.
 
-        None where values are missing, or the axes are those of some of the rows only.
+        With ``sign=-1`` of earlier rows without these. None where values are missing, or the axes
+        are those of some of the rows only.
         """
         kept = self.axes.n_rows, fitted_rows(self).total_weight
         if has_gaps(fitted_rows(self)) or has_gaps(source) or not np.isclose(*kept, rtol=1e-9):
             return None
         axes = PrincipalAxes.from_moments(
-            share * self.axes.moments + PrincipalAxes.of(source).moments
+            share * self.axes.moments + sign * PrincipalAxes.of(source).moments
         )
         return with_fields(self, axes=axes), axes.rows()
 

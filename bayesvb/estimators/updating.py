@@ -70,14 +70,14 @@ def updated(
     check_count("max_iter", max_iter)
     check_count("new_starts", new_starts, least=0)
     share = _share(forgetting)
-    _check_updatable(fit)
+    check_updatable(fit)
     began = time.perf_counter()
     model = fit.model
     new = _More(new_rows(model, data, weights), fitted_rows(model), share, new_starts)
     run = _run(fit, new, Budget(float(tol), max_iter))
     rows = _together(model.source, new.every, new.source, new.total)
-    run = replace(run, model=_with_source(run.model, rows))
-    return _refreshed(fit, run, new.total, time.perf_counter() - began)
+    run = replace(run, model=with_source(run.model, rows))
+    return refreshed(fit, run, new.total, time.perf_counter() - began)
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class _More:
 
 
 @dataclass(frozen=True)
-class _Run:
+class Run:
     """A run to the posterior that has seen all rows, and its linear response."""
 
     model: Any
@@ -106,7 +106,7 @@ class _Run:
     response: LinearResponse = field(default_factory=lambda: withheld("not computed yet"))
 
 
-def _run(fit: AbstractFit, new: _More, budget: Budget) -> _Run:
+def _run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
     """From few rows that stand for all, from all rows, or from sums and the new rows."""
     model, share = fit.model, new.share
     if isinstance(model, SummarisesRows):
@@ -114,7 +114,7 @@ def _run(fit: AbstractFit, new: _More, budget: Budget) -> _Run:
         if summarised is not None:
             told, rows = summarised
             run = _best_run(fit, told, rows, budget, new.new_starts or SUMMARY_STARTS)
-            return replace(run, response=_known_response(fit, run.core, run.ascent, rows))
+            return replace(run, response=known_response(fit, run.core, run.ascent, rows))
     if new.new_starts:
         rows = _at_hand(new)
         run = _best_run(fit, model, rows, budget, new.new_starts)
@@ -125,7 +125,7 @@ def _run(fit: AbstractFit, new: _More, budget: Budget) -> _Run:
     beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(share)
     ascent = _ascent(beside, new.source, fit, budget)
     response = _response(fit, beside, new.source, ascent, new.every, share)
-    return _Run(model, fit.core, fit.order, ascent, response)
+    return Run(model, fit.core, fit.order, ascent, response)
 
 
 def _at_hand(new: _More) -> InMemorySource:
@@ -153,9 +153,9 @@ def _scaled(share: float, block: Block) -> Block:
 
 def _best_run(
     fit: AbstractFit, model: Any, rows: AbstractSource, budget: Budget, new_starts: int
-) -> _Run:
+) -> Run:
     """The run with the larger bound: on from the fit, or from the best of new starts."""
-    whole = _with_source(model, rows)
+    whole = with_source(model, rows)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         anew = whole.fit(
@@ -168,7 +168,7 @@ def _best_run(
         (model.relabelled(model.core, fit.order), fit.order, fit.stats),
         (anew.core, anew.order, anew.stats),
     ):
-        runs.append(_Run(model, core, order, Cavi().run(core, rows, stats, budget, place)))
+        runs.append(Run(model, core, order, Cavi().run(core, rows, stats, budget, place)))
     return max(runs, key=lambda run: run.ascent.trace[-1])
 
 
@@ -183,7 +183,7 @@ def _share(forgetting: object) -> float:
     return float(cast(float, forgetting))
 
 
-def _check_updatable(fit: AbstractFit) -> None:
+def check_updatable(fit: AbstractFit) -> None:
     """Refuse fits whose statistics do not stand for their rows."""
     why = None
     if fit.members:
@@ -214,13 +214,13 @@ def _ascent(
     budget: Budget,
 ) -> EngineResult[SufficientStats]:
     """From the posterior of before to the one that has seen the new rows too."""
-    nothing = fit.core.e_step(fit.q, _nobody(source)).stats
+    nothing = fit.core.e_step(fit.q, no_row(source)).stats
     start = beside.global_step(fit.q, nothing)
     place = Streams(fit.seed).branch("update")
     return Cavi().run(beside, source, start, budget, place)
 
 
-def _nobody(source: AbstractSource) -> Block:
+def no_row(source: AbstractSource) -> Block:
     """A row that does not count: its statistics are zeros."""
     return replace(source.sample(1, np.random.default_rng(0)), weight=np.zeros(1))
 
@@ -237,15 +237,15 @@ def _response(
     if fit.response.failure is not None:
         return withheld(fit.response.failure)
     if fit.core.coordinates(fit.q) is None:
-        return _known_response(fit, fit.core, ascent, _standing_for_all(every, source, share))
+        return known_response(fit, fit.core, ascent, _standing_for_all(every, source, share))
     try:
-        known = KnownInformation.of(fit.core, fit.stats, fit.response, _nobody(source))
+        known = KnownInformation.of(fit.core, fit.stats, fit.response, no_row(source))
         return response_beside(beside, source, ascent.stats, known, share=share)
     except np.linalg.LinAlgError as error:
         return withheld(str(error))
 
 
-def _known_response(
+def known_response(
     fit: AbstractFit,
     core: AnyModel,
     ascent: EngineResult[SufficientStats],
@@ -277,12 +277,12 @@ def _together(
     return PartlyKept(kept, before.n_rows + new.n_rows, total, workers=rows.workers)
 
 
-def _with_source(model: Any, source: AbstractSource) -> Any:
+def with_source(model: Any, source: AbstractSource) -> Any:
     """The model with these rows, in the units that it has."""
     return model.over(source)
 
 
-def _refreshed(fit: AbstractFit, run: _Run, total: float, seconds: float) -> AbstractFit:
+def refreshed(fit: AbstractFit, run: Run, total: float, seconds: float) -> AbstractFit:
     """The fit with another posterior."""
     model, core, ascent, response = run.model, run.core, run.ascent, run.response
     posterior = core.update(ascent.stats)

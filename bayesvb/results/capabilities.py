@@ -71,11 +71,12 @@ class SummarisesRows(Protocol):
     """Sums that are kept of complete rows stand for them under any posterior."""
 
     def with_more_rows(
-        self, source: AbstractSource, share: float
+        self, source: AbstractSource, share: float, sign: float = ...
     ) -> tuple[Any, AbstractSource] | None:
         """The model that has seen these rows too, and weighted rows that stand for all of them.
 
-        Earlier rows count for this ``share``. None where sums do not stand for the rows.
+        Earlier rows count for this ``share``, these ones for ``sign``. None where sums do not stand
+        for the rows.
         """
 
 

@@ -130,6 +130,7 @@ VERBS: dict[str, Callable[[Any, Path], object]] = {
     "robust": lambda fit, path: fit.with_covariance("robust"),
     "exact": lambda fit, path: fit.with_covariance("exact"),
     "update": lambda fit, path: fit.update(table(3)),
+    "downdate": lambda fit, path: fit.downdate(table().head(9)),
     "prune": lambda fit, path: bvb.prune(fit),
     "select": lambda fit, path: bvb.select(fit.model, [1, 2], seed=1, restarts=1, max_iter=5),
     "cross-validate": lambda fit, path: bvb.cross_validate(fit.model, folds=2),

@@ -62,6 +62,7 @@ def check(fit: AbstractFit, *, groups: object = None, order: object = None) -> p
 
 def checks(fit: AbstractFit, *, groups: object = None, order: object = None) -> list[Check]:
     """All checks of a fit, those of the fit first, then computation and accuracy."""
+    fit.model.source.iterate()  # an error where only some of the rows are kept
     return ordered([*fit_checks(fit, groups=groups, order=order), *computation_checks(fit)])
 
 
