@@ -58,6 +58,10 @@ ENTRIES = 4_000_000
 ATOMS = 25
 """Values of the scales in predictive distributions, strata of equal probability."""
 
+CORRELATED_ATOMS = 200
+"""The same with correlations. Against all values, standard deviations of new groups differ by up to
+2% and log densities of left-out rows by 0.05 nats in all; with 25 by 7% and 0.2 nats."""
+
 
 @dataclass(frozen=True)
 class ScaledRegression:
@@ -276,7 +280,8 @@ class HalfTScales:
         ArrowRegressions, Float[np.ndarray, "atoms noises"], Float[np.ndarray, "atoms noises"]
     ]:
         """Regressions of equal probability, logarithms of their noise, and of its probabilities."""
-        t = self.t[self._strata(ATOMS, 0.5)]
+        n = CORRELATED_ATOMS if self.model.correlated else ATOMS
+        t = self.t[self._strata(n, 0.5)]
         known = self.model.given(t)
         s = self.model.noises(known)
         log_p = self.model.log_joint(t, s, known.residual, known.log_volume)
