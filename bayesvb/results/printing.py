@@ -28,6 +28,7 @@ from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import interval_note, response_notes
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
 from bayesvb.results.summary import coefficient_table, empty_components, empty_words, smooth_dof
+from bayesvb.results.variance_components import variance_lines
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -160,7 +161,7 @@ def fit_text(fit: AbstractFit) -> str:
     if empty:
         lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
     lines += ["", accuracy_line(fit), interval_line(fit), *_robust_line(fit, table, empty)]
-    lines += fit.model.notes(fit)
+    lines += [*variance_lines(fit), *fit.model.notes(fit)]
     if fit.model.order_rule and not fit.is_sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
     return "\n".join(lines)

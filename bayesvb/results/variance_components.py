@@ -12,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN, SIGMA
 from bayesvb.data.scaling import INTERCEPT
-from bayesvb.distributions.intervals import tails
+from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.errors import DataError
 from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.formula.design import Design
@@ -152,6 +152,46 @@ class VarianceParts:
         return {("share", name, ""): value / total for name, value in variances.items()}
 
 
+def has_variance_components(fit: AbstractFit) -> bool:
+    """Return whether a fit has a posterior of variance components."""
+    return not fit.is_point_estimate and _reason_against(fit) is None
+
+
+def variance_lines(fit: AbstractFit) -> list[str]:
+    """Return sentences with the shares of the variance; none where there are no components."""
+    if not has_variance_components(fit):
+        return []
+    table = variance_components(fit, PROB)
+    shares, each = [], dict[str, list[str]]()
+    for (quantity, term, at), row in zip(table.index, table.to_numpy(), strict=True):
+        if quantity == "share":
+            shares.append("{} {:.0%} ({:.0%} to {:.0%})".format(term, *row))
+        elif quantity == "icc":
+            where = f" at {at}" if at else ""
+            each.setdefault(term, []).append("{:.2f} ({:.2f} to {:.2f})".format(*row) + where)
+    known = [f"Intraclass correlation of {term}: {', '.join(w)}." for term, w in each.items()]
+    return [*([f"Shares of variance: {', '.join(shares)}."] if shares else []), *known]
+
+
+def _reason_against(fit: AbstractFit) -> DataError | None:
+    """Why a fit has no variance components; None if it has them."""
+    model: Any = fit.model
+    if MEAN not in model.design.terms or not model.design.group_terms(MEAN):
+        return DataError("the mean has no groups", hint="effects of groups are written (1 | g)")
+    if model.size > 1 or len(model.design.response_names) > 1:
+        return DataError(
+            f"{fit.model.title} has several components or responses, each with its own variance",
+            hint="fit.summary() has the scales of group-level effects; n_components=1 has one "
+            "variance",
+        )
+    if "scale_mean" not in fit.named.values:
+        return DataError(
+            "the standard deviations of groups are fixed: Priors(scales='fixed')",
+            hint="leave scales out, or choose 'learned'",
+        )
+    return None
+
+
 def _terms(fit: AbstractFit) -> list[GroupCovariance]:
     """Covariances of the terms of groups of the mean.
 
@@ -160,25 +200,13 @@ def _terms(fit: AbstractFit) -> list[GroupCovariance]:
     DataError
         If there are none, or several components or responses, or their scales are not learned.
     """
+    reason = _reason_against(fit)
+    if reason is not None:
+        raise reason
     model: Any = fit.model
-    terms = model.design.group_terms(MEAN) if MEAN in model.design.terms else ()
-    if not terms:
-        raise DataError("the mean has no groups", hint="effects of groups are written (1 | g)")
-    if model.size > 1 or len(model.design.response_names) > 1:
-        raise DataError(
-            f"{fit.model.title} has several components or responses, each with its own variance",
-            hint="fit.summary() has the scales of group-level effects; n_components=1 has one "
-            "variance",
-        )
     known = integrated_covariances(fit.core, fit.draws, model.design, model.scales)
-    if known:
-        return known
-    if "scale_mean" not in fit.named.values:
-        raise DataError(
-            "the standard deviations of groups are fixed: Priors(scales='fixed')",
-            hint="leave scales out, or choose 'learned'",
-        )
-    return [GroupCovariance.from_sds(term, _sds(fit, term), None) for term in terms]
+    terms = model.design.group_terms(MEAN)
+    return known or [GroupCovariance.from_sds(term, _sds(fit, term), None) for term in terms]
 
 
 def _blocks(design: Design, term: GroupColumns) -> list[TermBlock]:

@@ -10,10 +10,11 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import interval_line
 from bayesvb.results.summary import coefficient_table, empty_components, empty_words
+from bayesvb.results.variance_components import has_variance_components, variance_components
 
 from ..cells.numerals import PROBABILITY, percent, significant
 from ..cells.plain import Summary
@@ -76,10 +77,31 @@ def summary(fit: AbstractFit) -> Summary:
         "corrected": interval_line(fit),
         **engine_words(fit),
         "parts": parts,
+        **_variances(fit),
         "n_not_drawn": len(shares) - len(occupied),
         "empty": empty_words(fit),
         "smallest_share_drawn": LIMITS.negligible_weight,
     }
+
+
+def _variances(fit: AbstractFit) -> Summary:
+    """Table of the variance components of a model with groups, and notes; empty without."""
+    if not has_variance_components(fit):
+        return {}
+    frame = variance_components(fit, PROB)
+    is_sd = frame.index.get_level_values("quantity") == "sd"
+    spread = 0.25 * (frame["upper"] - frame["lower"]).to_numpy()
+    each = np.where(is_sd, after_uncertainty(spread, frame["estimate"].to_numpy()), 2).tolist()
+    low, high = (percent(end, 1) for end in tails(PROB))
+    caption = (
+        "Standard deviations, in units of the response or its link, correlations, intraclass "
+        "correlations (icc) and shares of the variance: posterior mean and central "
+        f"{percent(PROB)} interval, at values of the covariates of slopes."
+    )
+    titles = {"estimate": "mean", "lower": low, "upper": high}
+    decimals: dict[str, Any] = dict.fromkeys(["estimate", "lower", "upper"], each)
+    shown = table(frame, caption, titles=titles, decimals=decimals)
+    return {"variances": shown, "notes": fit.model.notes(fit)}
 
 
 def _basis_functions(fit: AbstractFit) -> set[str]:

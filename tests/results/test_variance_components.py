@@ -7,6 +7,8 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.reports.sections.posterior import summary as posterior_summary
+from bayesvb.results.variance_components import variance_lines
 
 N_GROUPS, SIZE = 40, 8
 
@@ -90,3 +92,13 @@ def test_what_has_none_is_refused():
         components("y ~ x")
     with pytest.raises(DataError, match="several components"):
         components("y ~ x + (1 | g) | 1", n_components=2)
+
+
+def test_printed_fits_and_reports_have_the_shares():
+    fit = bvb.DensityRegression("y ~ x + (x | g)", DATA, n_components=1).fit(seed=1, draws=100)
+    shares, intraclass = variance_lines(fit)
+    table = fit.variance_components()["estimate"]
+    assert f"residual {table['share', 'residual', '']:.0%}" in shares and shares in str(fit)
+    assert f"{table['icc', '(1 + x | g)', 'x = 0']:.2f}" in intraclass and "at x = 0" in intraclass
+    page = posterior_summary(fit)["variances"]
+    assert [row["heads"] for row in page["rows"]] == [list(label) for label in table.index]

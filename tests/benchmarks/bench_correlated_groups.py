@@ -1,0 +1,95 @@
+"""Coverage of 90% intervals of `y ~ x + w + (x | g)`, one component, 8 rows a group, noise 1.
+
+`x` varies within groups, `w` between them; their coefficients are 1 and 0.5. Standard deviations of
+intercepts and slopes 1 and 0.5 (big) or 0.4 and 0.15 (small), correlation 0.4. Of the effects of
+all groups the share covered; of a new group the probabilities of its mean and of a row, x = 1.
+
+    python tests/benchmarks/bench_correlated_groups.py [sets] [first seed]
+
+writes docs/benchmarks/correlated_groups.csv: coverage, standard error, mean width, median estimate
+over truth.
+"""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy.stats import norm
+
+import bayesvb as bvb
+
+ROWS, GROUPS, PROB = 8, (6, 12, 40), 0.9
+SDS, CORRELATION = {"big": (1.0, 0.5), "small": (0.4, 0.15)}, 0.4
+OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "correlated_groups.csv"
+
+
+def data_of(seed, n_groups, sds):
+    """Rows of one data set, and the effects of its groups."""
+    rng = np.random.default_rng([seed, n_groups])
+    g, w = np.repeat(np.arange(n_groups), ROWS), rng.normal(size=n_groups)
+    x, unit = rng.normal(size=len(g)), rng.normal(size=(n_groups, 2))
+    unit[:, 1] = CORRELATION * unit[:, 0] + np.sqrt(1.0 - CORRELATION**2) * unit[:, 1]
+    effects = unit * sds
+    y = x + 0.5 * w[g] + effects[g, 0] + effects[g, 1] * x + rng.normal(size=len(g))
+    return pd.DataFrame({"y": y, "x": x, "w": w[g], "g": g}), effects
+
+
+def interval(draws):
+    return np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)
+
+
+def covered(draws, truth):
+    low, high = interval(draws)
+    inside = ((low < truth) & (truth < high)).mean()
+    ratio = np.median(draws) / truth if np.ndim(truth) == 0 else np.nan
+    return float(inside), float(np.mean(high - low)), ratio
+
+
+def new_group(fit, sds):
+    """Probabilities of the mean and of a row of a new group in their intervals, x = 1 and w = 0."""
+    variance = sds[0] ** 2 + sds[1] ** 2 + 2.0 * CORRELATION * sds[0] * sds[1]
+    named, rng = fit.named.values, np.random.default_rng(0)
+    sd, r = named["group_sd"], named["group_correlation"][:, 0]
+    own = np.sqrt(sd[:, 0] ** 2 + sd[:, 1] ** 2 + 2.0 * r * sd[:, 0] * sd[:, 1])
+    mean = named["beta"][:, 0, :2].sum(axis=1) + own * rng.normal(size=len(own))
+    new = {"x": [1.0], "w": [0.0], "g": [999]}
+    row = fit.predict(new, "interval", prob=PROB, new_groups="marginal").to_numpy()[0]
+    for (low, high), total in ((interval(mean), variance), (row, variance + 1.0)):
+        spread = np.sqrt(total)
+        yield norm.cdf((high - 1.0) / spread) - norm.cdf((low - 1.0) / spread), high - low, np.nan
+
+
+def quantities(frame, effects, sds):
+    fit = bvb.DensityRegression("y ~ x + w + (x | g)", frame, n_components=1).fit(seed=1)
+    named, terms = fit.named.values, fit.model.design.terms["mean"]
+    beta = dict(zip(terms, named["beta"][:, 0].T, strict=True))
+    yield "x", covered(beta["x"], 1.0)
+    yield "w", covered(beta["w"], 0.5)
+    for j, name in enumerate(("sd of intercepts", "sd of slopes")):
+        yield name, covered(named["group_sd"][:, j], sds[j])
+    yield "correlation", covered(named["group_correlation"][:, 0], CORRELATION)
+    own = [[beta[f"({e} | g)[{k}]"] for k in range(len(effects))] for e in ("1", "x")]
+    yield "effects of groups", covered(np.moveaxis(own, -1, 0), effects.T)
+    yield from zip(("new group, mean", "new group, row"), new_group(fit, sds), strict=True)
+
+
+def main(sets=150, first=7000):
+    records = []
+    for size, sds in SDS.items():
+        for n_groups in GROUPS:
+            for seed in range(first, first + sets):
+                frame, effects = data_of(seed, n_groups, sds)
+                for name, numbers in quantities(frame, effects, sds):
+                    records.append((size, n_groups, name, *numbers))
+    names = ["sds", "groups", "quantity", "covered", "width", "estimate / truth"]
+    groups = pd.DataFrame(records, columns=names).groupby(names[:3], sort=False)
+    found = groups.mean()
+    found.insert(1, "se", groups["covered"].sem())
+    found["sets"] = groups.size()
+    found.round(3).to_csv(OUT)
+    print(found.round(3).to_string())
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:]))
