@@ -154,10 +154,15 @@ class ScaledRegression:
         reach = NOISE_REACH / np.sqrt(4.0 * shape) * (1.0 + 3.0 / shape)
         return np.asarray(centre[:, None] + np.linspace(-reach, reach, NOISE_POINTS))
 
+    @property
+    def most_values(self) -> int:
+        """Values of ``t`` whose eliminations are held at once."""
+        gram = self.sums.gram
+        return max(ENTRIES // (1 + gram.cross.size + gram.group_blocks.size), 1)
+
     def log_marginal(self, t: Float[np.ndarray, "many numbers"]) -> Float[np.ndarray, " many"]:
         """Log density of the rows and of ``t``, a few values at a time where groups are many."""
-        gram = self.sums.gram
-        size = max(ENTRIES // (1 + gram.cross.size + gram.group_blocks.size), 1)
+        size = self.most_values
         return np.concatenate(
             [self._log_marginal(t[start : start + size]) for start in range(0, len(t), size)]
         )
@@ -195,7 +200,9 @@ class HalfTScales:
         """The posterior; None where too few values of the scales are effective."""
         mode, axes = _mode(model)
         sides = _sides(model, mode, axes)
-        n, enough = (POINTS, ENOUGH) if not model.correlated else (4 * POINTS, 3.0 * ENOUGH)
+        n, enough = POINTS, ENOUGH
+        if model.correlated and model.most_values > POINTS:  # of fewer groups than thousands
+            n, enough = 4 * POINTS, 3.0 * ENOUGH
         while n <= MOST_POINTS:
             steps, log_q = _proposed(n, sides)
             t = mode + steps @ axes.T
@@ -222,7 +229,8 @@ class HalfTScales:
         Behind the precisions of terms are the correlations of each set of correlated terms. Effects
         of groups are among the coefficients if the sums are complete.
         """
-        values, index = np.unique(self._strata(n, float(rng.random())), return_inverse=True)
+        chosen = self._strata(self._n_values(n), float(rng.random()))
+        values, index = np.unique(np.resize(chosen, n), return_inverse=True)
         index = rng.permutation(index)
         known = self.model.given(self.t[values])
         grid = self.model.noises(known)
@@ -281,7 +289,7 @@ class HalfTScales:
     ]:
         """Regressions of equal probability, logarithms of their noise, and of its probabilities."""
         n = CORRELATED_ATOMS if self.model.correlated else ATOMS
-        t = self.t[self._strata(n, 0.5)]
+        t = self.t[self._strata(self._n_values(n), 0.5)]
         known = self.model.given(t)
         s = self.model.noises(known)
         log_p = self.model.log_joint(t, s, known.residual, known.log_volume)
@@ -315,6 +323,13 @@ class HalfTScales:
         z = away[:, None] / scale
         log_density = logsumexp(log_p - 0.5 * z**2 - np.log(scale) - 0.5 * LOG_2PI, axis=(0, 1))
         return np.stack([log_density, (np.exp(log_p) * ndtr(z)).sum(axis=(0, 1))])
+
+    def _n_values(self, n: int) -> int:
+        """So many values of the scales or fewer, down to 25 where groups are very many.
+
+        Their standard deviations are then known to a few per cent.
+        """
+        return min(n, max(8 * self.model.most_values, ATOMS))
 
     def _strata(self, n: int, place: float) -> Int[np.ndarray, " n"]:
         """Values of the scales, one of each of ``n`` strata of equal probability.
@@ -380,8 +395,10 @@ def _sides(
     found = np.empty((len(mode), 2))
     for axis in range(len(mode)):
         for side, sign in enumerate((-1.0, 1.0)):
-            t = mode + sign * steps[:, None] * axes[:, axis]
-            fallen = model.log_marginal(np.clip(t, -FARTHEST, FARTHEST)) < top - FALL
+            t = np.clip(mode + sign * steps[:, None] * axes[:, axis], -FARTHEST, FARTHEST)
+            fallen = model.log_marginal(t[:8]) < top - FALL
+            if not fallen.any():
+                fallen = np.append(fallen, model.log_marginal(t[8:]) < top - FALL)
             last = int(np.argmax(fallen)) if fallen.any() else len(steps) - 1
             before = steps[last - 1] if last else 0.5 * steps[0]
             found[axis, side] = 0.25 * (before + steps[last])
