@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy
 from jaxtyping import Float, Int
@@ -9,6 +12,9 @@ from scipy.special import gammaln
 
 from bayesvb.numerics.linalg import products, unpack
 from bayesvb.numerics.segments import segment_sums
+
+if TYPE_CHECKING:
+    pass
 
 FULL_LEVERAGE = 1.0 - 1e-9
 """Leverage from which a row alone determines a coefficient: nothing predicts it."""
@@ -55,14 +61,19 @@ def leave_one_out(
     >>> bool(np.isclose(found[0], scipy.stats.t.logpdf(0.0, 2, loc=2.0, scale=np.sqrt(4 / 3))))
     True
     """
+    from statsmodels.regression.linear_model import WLS
+
     given = np.ones(len(response)) if weights is None else weights
-    # A unit for the response keeps its squares inside the range of doubles.
-    unit, root = float(np.abs(response).max()), np.sqrt(given)
-    # Coefficients may be undetermined, but what they predict is not: the shortest ones.
-    inverse = np.linalg.pinv(root[:, None] * terms, rcond=1e-15)
-    residual = response / unit - terms @ (inverse @ (root * response / unit))
-    leverage = ((terms @ inverse) ** 2).sum(axis=1)
-    free = float(given.sum()) - np.linalg.matrix_rank(root[:, None] * terms) - 1.0
+    # a unit for the response keeps its squares inside the range of doubles
+    unit = float(np.abs(response).max())
+    with warnings.catch_warnings():
+        # coefficients may be undetermined, but what they predict is not
+        warnings.filterwarnings("ignore", "The design matrix is rank-deficient")
+        fitted = WLS(response / unit, terms, weights=given).fit()
+    inverse = np.asarray(fitted.normalized_cov_params)
+    leverage = np.einsum("ij,ij->i", terms @ inverse, terms)
+    free = float(given.sum()) - np.linalg.matrix_rank(np.asarray(fitted.model.wexog)) - 1.0
+    residual = np.asarray(fitted.resid)
     left = np.where(leverage < FULL_LEVERAGE, 1.0 - leverage, np.nan)
     squares = float(given @ residual**2)
     if free <= 0.0 or squares <= 1e-24 * float(given.sum()):

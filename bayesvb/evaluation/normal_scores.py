@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import scipy
 from jaxtyping import Float
-from scipy.special import log_ndtr, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 Scores = Float[np.ndarray, " rows"]
 
@@ -53,6 +51,8 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
     >>> shape_tests(even**2)["skew"][1] < 1e-6
     True
     """
+    from statsmodels.stats.diagnostic import normal_ad
+
     spread = float(scores.std(ddof=1))
     if spread <= 0.0:
         return {}
@@ -66,28 +66,8 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
             float(scipy.stats.kurtosis(scores)),
             float(scipy.stats.kurtosistest(scores).pvalue),
         ),
-        "shape": (distance, _anderson_darling(standard)),
+        "shape": (distance, float(normal_ad(scores)[1])),
     }
-
-
-def _anderson_darling(standard: Scores) -> float:
-    """The p-value of the Anderson-Darling statistic of sorted scores with mean 0 and variance 1.
-
-    References
-    ----------
-    Stephens (1986), section 4.8.5 and table 4.9.
-    """
-    n = len(standard)
-    odd = 2.0 * np.arange(1, n + 1) - 1.0
-    square = -n - float(odd @ (log_ndtr(standard) + log_ndtr(-standard[::-1]))) / n
-    a = square * (1.0 + 0.75 / n + 2.25 / n**2)
-    if a < 0.2:
-        return 1.0 - math.exp(-13.436 + 101.14 * a - 223.73 * a * a)
-    if a < 0.34:
-        return 1.0 - math.exp(-8.318 + 42.796 * a - 59.938 * a * a)
-    if a < 0.6:
-        return math.exp(0.9177 - 4.279 * a - 1.38 * a * a)
-    return math.exp(1.2937 - 5.709 * a + 0.0186 * a * a) if a <= 13.0 else 0.0
 
 
 def width_test(scores: Scores) -> tuple[float, float]:

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-from scipy.special import ndtr, ndtri
-from statsmodels.stats.diagnostic import normal_ad
+from scipy.special import ndtr
 
 from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
@@ -34,13 +33,6 @@ def rejected(make, level=0.05):
     rng = np.random.default_rng(5)
     share = np.mean([make(rng) < level for _ in range(REPEATS)])
     return (share - level) / np.sqrt(level * (1.0 - level) / REPEATS)
-
-
-@pytest.mark.parametrize("bend", [0.0, 0.05, 0.12, 0.2, 0.4, 3.0])
-def test_the_test_of_shape_is_that_of_statsmodels(bend):
-    scores = ndtri((np.arange(150) + 0.5) / 150) + bend * np.arange(150) % 1.7
-    p_value = normal_ad(scores)[1]
-    assert shape_tests(scores)["shape"][1] == pytest.approx(p_value, rel=1e-9, abs=1e-300)
 
 
 def test_tests_of_shape_keep_their_level_with_estimated_mean_and_variance():
