@@ -21,6 +21,7 @@ from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.checks.table import fit_checks, ordered
 from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import leave_rows_out
+from bayesvb.storage.arviz_objects import import_arviz
 
 from .cells.markup import code
 from .cells.numerals import numeral, percent
@@ -155,6 +156,7 @@ def _parts(
 def _computed(fit: AbstractFit) -> dict[str, _Part]:
     """Parts of the page by name, computed in parallel after leaving rows out."""
     leave_rows_out(fit)
+    import_arviz()  # here, as each process would import it again: 0.5 s of 4.8 s
     tasks = [partial(_made, names, fit) for names in _tasks()]
     return {name: part for made in side_by_side(tasks, processors()) for name, part in made.items()}
 

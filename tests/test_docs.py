@@ -20,10 +20,11 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the repository
 LONG = set(
-    "audit checks choosing-components cross-validation effects influence intervals large-data"
-    " networks priors scikit-learn side-by-side streams-and-sites terms".split()
+    "audit checks choosing-components cross-validation effects engines formulas gates influence"
+    " intervals large-data networks ordered positive priors reports scikit-learn side-by-side"
+    " streams-and-sites terms".split()
 )
-"""Pages whose examples take seconds. README and the pages of models and engines are quick."""
+"""Pages whose examples take seconds; those of README, models and responses are quick."""
 
 
 NOTEBOOKS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")])

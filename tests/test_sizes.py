@@ -27,7 +27,9 @@ def lines(path: Path) -> int:
     """Lines of a file; of Python those of its docstrings do not count."""
     text = path.read_text(encoding="utf-8")
     total = len(text.splitlines())
-    return total - sum(docstrings(text)) if path.suffix == ".py" else total
+    if path.suffix != ".py" or total <= LINES_OF_A_FILE:  # which need not be read
+        return total
+    return total - sum(docstrings(text))
 
 
 def docstrings(source: str) -> Iterator[int]:

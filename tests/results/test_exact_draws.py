@@ -87,6 +87,7 @@ def test_a_fit_can_be_made_with_exact_draws(exact):
     pd.testing.assert_frame_equal(again.summary(), exact.summary(), check_exact=True)
 
 
+@pytest.mark.heavy
 def test_draws_survive_saving(exact, chains, tmp_path):
     for number, one in enumerate((exact, chains)):
         again = bvb.load(one.save(tmp_path / f"{number}.nc"))

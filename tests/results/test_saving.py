@@ -98,6 +98,7 @@ def test_orthogonal_columns_come_back(data, tmp_path):
 
 
 @pytest.mark.parametrize("group", [None, "text"])
+@pytest.mark.heavy
 def test_files_without_a_basis_keep_columns_that_are_scaled_one_by_one(data, group, tmp_path):
     model = bvb.DensityRegression("y ~ x * z | gating(1)", data, n_components=2, group=group)
     before = with_fields(model.in_given_scales({}), scales_given=False)
@@ -139,6 +140,7 @@ def test_every_gate_comes_back(regimes, gate, n_components, tmp_path):
     assert back.model.priors == priors
 
 
+@pytest.mark.heavy
 def test_case_weights_come_back(data, tmp_path):
     data["w"] = np.arange(150) % 3 + 0.5
     fit = fit_of(data, weights="w")
@@ -147,6 +149,7 @@ def test_case_weights_come_back(data, tmp_path):
     assert_array_equal(back.model.weights, data["w"][fit.model.design.complete])
 
 
+@pytest.mark.heavy
 def test_several_responses_come_back(regimes, tmp_path):
     fit = fit_of(regimes.assign(u=np.cos(np.arange(150))), "y + u ~ x")
     back = bvb.load(fit.save(tmp_path / "fit.nc"))

@@ -257,6 +257,7 @@ def test_other_covariances_are_those_of_the_members(fits):
         assert_array_equal(again.draws[name], values)
 
 
+@pytest.mark.heavy
 def test_importance_draws_of_a_combination_are_those_of_its_members(regimes, tmp_path):
     model = DensityRegression("y ~ x", regimes, n_components=2)
     fit = model.fit(combine="average", restarts=2, seed=1, draws=200)
@@ -360,6 +361,7 @@ def test_every_run_keeps_the_model_that_it_fitted(wave):
 # coefficients of the gates
 
 
+@pytest.mark.heavy
 def test_sticks_in_different_orders_have_no_common_table(wave):
     model = DensityRegression(FORMULA, wave, n_components=3, gate="stick-breaking")
     fit = model.fit(combine="average", seed=4, restarts=2, draws=50, covariance="mean-field")
