@@ -10,7 +10,10 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.results.exact_draws import is_integrated
+from bayesvb.results.group_covariance import group_notes
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import interval_line
 from bayesvb.results.summary import coefficient_table, empty_components, empty_words
@@ -86,8 +89,11 @@ def summary(fit: AbstractFit) -> Summary:
 
 def _variances(fit: AbstractFit) -> Summary:
     """Table of the variance components of a model with groups, and notes; empty without."""
+    design = fit.model.design
+    notes = group_notes(design, integrated=is_integrated(fit)) if MEAN in design.terms else []
+    found: Summary = {"notes": notes} if notes else {}
     if not has_variance_components(fit):
-        return {}
+        return found
     frame = variance_components(fit, PROB)
     is_sd = frame.index.get_level_values("quantity") == "sd"
     spread = 0.25 * (frame["upper"] - frame["lower"]).to_numpy()
@@ -100,8 +106,7 @@ def _variances(fit: AbstractFit) -> Summary:
     )
     titles = {"estimate": "mean", "lower": low, "upper": high}
     decimals: dict[str, Any] = dict.fromkeys(["estimate", "lower", "upper"], each)
-    shown = table(frame, caption, titles=titles, decimals=decimals)
-    return {"variances": shown, "notes": fit.model.notes(fit)}
+    return {**found, "variances": table(frame, caption, titles=titles, decimals=decimals)}
 
 
 def _basis_functions(fit: AbstractFit) -> set[str]:

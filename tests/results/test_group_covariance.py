@@ -84,6 +84,13 @@ def test_the_exact_joint_density_belongs_to_the_draws(sleep):
     assert_allclose(joint - sleep.log_q, sleep.core.integrated.log_evidence, atol=1e-6)
 
 
+def test_a_file_of_rows_gives_the_same_posterior(sleep, tmp_path):
+    SLEEP.assign(Subject=SLEEP["Subject"].astype(str)).to_parquet(tmp_path / "rows.parquet")
+    streamed = fitted(data=str(tmp_path / "rows.parquet"), draws=2000)
+    for name in ("beta", "group_sd", "group_correlation"):
+        assert_allclose(streamed.named.values[name], sleep.named.values[name], rtol=1e-8)
+
+
 def test_a_saved_fit_has_the_same_draws(sleep, tmp_path):
     again = bvb.load(sleep.save(tmp_path / "fit.nc"))
     assert_allclose(
