@@ -66,6 +66,11 @@ class Response:
     link: Literal["identity", "logit", "log"] = "identity"
 
     @property
+    def level_names(self) -> tuple[str, ...]:
+        """Labels of classes, or of ordered levels, each of which has a probability."""
+        return self.levels or self.order.labels
+
+    @property
     def is_numeric(self) -> bool:
         """Whether the response has a distribution function: classes have none."""
         return self.kind not in ("classes", "none")

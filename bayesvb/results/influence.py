@@ -46,7 +46,7 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     relative = named.in_sds(means, named.sd_of_means)
     columns: dict[str, object] = {
         "cooks_distance": named.distances(changes),
-        "leverage": leverages(own),
+        "leverage": leverages(own) if _can_move(fit) else np.full(len(points), np.nan),
         "prediction": np.abs(relative).max(axis=1, initial=0.0),
     }
     each = named.in_sds(changes, named.sd)
@@ -54,6 +54,11 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     table = pd.DataFrame({**columns, **dict(zip(names, each.T, strict=True))})
     table.index = pd.Index(units_of(fit.model).index)
     return table
+
+
+def _can_move(fit: AbstractFit) -> bool:
+    """Whether a response has values next to it: levels of an ordered response have none."""
+    return not fit.model.response.order.values
 
 
 def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"]:
@@ -78,17 +83,17 @@ def _sums(
 
 
 def placed(table: pd.DataFrame) -> tuple[Float[np.ndarray, " rows"], str]:
-    """Where rows stand in a picture, and what that is: leverages; groups have none.
+    """Where rows stand in a picture, and what that is: leverages; groups and levels have none.
 
     Examples
     --------
     >>> import pandas as pd
     >>> placed(pd.DataFrame({"leverage": [np.nan, np.nan]}))
-    (array([1., 2.]), 'groups in the order of the data')
+    (array([1., 2.]), 'order of the data')
     """
     leverage = table["leverage"].to_numpy(dtype=float)
     if np.isnan(leverage).all():
-        return np.arange(1.0, len(leverage) + 1.0), "groups in the order of the data"
+        return np.arange(1.0, len(leverage) + 1.0), "order of the data"
     return leverage, "leverage"
 
 

@@ -85,7 +85,7 @@ class Change:
 
 def rows_averaged(fit: AbstractFit) -> ObservedRows:
     """Observed rows over which a report averages, each by its case weight."""
-    levels = max(len(fit.model.design.levels or ()), 1)
+    levels = max(len(fit.model.response.level_names), 1)
     each = count(fit.draws) * fit.core.n_components * levels
     return observed_rows(fit, int(np.clip(PROBABILITIES / each, FEWEST_ROWS, ROWS)))
 

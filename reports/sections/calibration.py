@@ -56,6 +56,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "left_out": _left_out(fit),
         "weighted": fit.model.weights is not None,
         "discrete": fit.model.response.is_discrete,
+        **({"noun": "level"} if fit.model.response.level_names else {}),
         **_in_intervals(fit.model.design),
         "responses": [
             {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}

@@ -15,8 +15,9 @@ from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
 from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.effects.covariates import quantiles
+from bayesvb.effects.effect_draws import drawn_distributions_of
 from bayesvb.models.ensemble import thinned
-from bayesvb.results.named_draws import count
+from bayesvb.results.named_draws import ModelDraws, count
 from bayesvb.results.subsampling import RowSample, sample
 
 from ..cells.numerals import PROBABILITY, percent
@@ -64,17 +65,17 @@ PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
 def summary(fit: AbstractFit) -> Summary | None:
     """Curves with bands, a table and, of two numbers, the regions of the classes."""
     design = fit.model.design
-    if not fit.model.response.is_categorical:
+    if not fit.model.response.level_names:
         return None
     along = most_moving(fit, probabilities_moved)
     found: Summary = {
-        "levels": design.levels,
+        "levels": fit.model.response.level_names,
         "compared": len(compared(design)),
         "prob": PROB,
         "covariance": fit.covariance,
         **({"only_points": True} if fit.is_point_estimate else {}),
         "along": along,
-        "regions": regions(fit),
+        "regions": regions(fit) if fit.model.response.is_categorical else None,
     }
     if along is None:
         return {**found, "curves": None, "table": _constant(fit)}
@@ -98,7 +99,11 @@ def drawn_probabilities(
     """The same under some draws of the parameters."""
     block = fit.model.block(fit.model.design.of_typical_groups.new(rows.frame))
     draws = thinned(fit.draws, min(n_draws, count(fit.draws)))
-    return rows.averaged(fit.core.drawn_probabilities(draws, block))
+    if fit.model.response.is_categorical:
+        return rows.averaged(fit.core.drawn_probabilities(draws, block))
+    given = ModelDraws(fit.core, draws)
+    mixture: Any = drawn_distributions_of(fit).drawn_mixture(given, block, 0)
+    return rows.averaged(np.moveaxis(mixture.levels, -1, 1))
 
 
 def _band(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "3 rows classes"]:
@@ -135,7 +140,7 @@ def _probability_table(
     fit: AbstractFit, index: pd.Index, band: Float[np.ndarray, "3 rows classes"], note: str
 ) -> Summary:
     mean, low, high = band
-    levels = fit.model.design.class_labels
+    levels = fit.model.response.level_names
     narrow = len(levels) <= MOST_INTERVALS
     columns: dict[str, object] = {}
     for k, level in enumerate(levels[:MOST_LEVELS]):
@@ -144,10 +149,12 @@ def _probability_table(
             ends = np.column_stack([low[:, k], high[:, k]]).tolist()
             columns[f"{level}, {percent(PROB)}\u00a0interval"] = pd.Series(ends, index)
     more = (
-        f" The first {MOST_LEVELS} of {len(levels)} classes." if len(levels) > MOST_LEVELS else ""
+        f" The first {MOST_LEVELS} of {len(levels)} {_noun(fit, 2)}."
+        if len(levels) > MOST_LEVELS
+        else ""
     )
     also = f", with {percent(PROB)} intervals" if narrow else ""
-    caption = f"Predicted probability of each class{also}.{note}{more}"
+    caption = f"Predicted probability of each {_noun(fit)}{also}.{note}{more}"
     return table(
         pd.DataFrame(columns, index), caption, decimals=dict.fromkeys(columns, PROBABILITY)
     )
@@ -163,7 +170,7 @@ def _shown(band: Float[np.ndarray, "3 rows classes"]) -> list[int]:
 
 
 def _curves(fit: AbstractFit, rows: Profile) -> Summary:
-    levels = fit.model.design.class_labels
+    levels = fit.model.response.level_names
     band = _band(fit, rows)
     shown, one = _shown(band), rows.covariate
     alone = unseen(fit, rows)
@@ -190,17 +197,27 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
 
     fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
     left = len(levels) - len(shown)
-    hidden = f" {left} classes that move less are not drawn." if len(shown) > 1 and left else ""
+    hidden = (
+        f" {left} {_noun(fit, left)} that move less are not drawn."
+        if len(shown) > 1 and left
+        else ""
+    )
     note = choice_note("Marks:", chosen)
     shape = "dots and bars" if one.discrete else "lines and bands"
     caption = (
-        f"Predicted class probabilities as {one.name} changes ({shape}: posterior mean and "
+        f"Predicted {_noun(fit)} probabilities as {one.name} changes ({shape}: posterior mean and "
         f"{percent(PROB)} intervals).{fixed}{unseen_words(alone, rows)} "
-        f"Below: where the rows of each class are.{hidden}{note}"
+        f"Below: where the rows of each {_noun(fit)} are.{hidden}{note}"
     )
     alt = _alt(one.name, {str(levels[k]): band[0, :, k] for k in shown})
     height = 3.5 + 0.18 * len(levels)
     return drawn(draw, alt=alt, caption=caption, size=(7.4, height))
+
+
+def _noun(fit: AbstractFit, number: int = 1) -> str:
+    """Name of one value of the response, or of several."""
+    names = ("class", "classes") if fit.model.response.is_categorical else ("level", "levels")
+    return names[number != 1]
 
 
 def _alt(name: str, curves: Mapping[str, Float[np.ndarray, " rows"]]) -> str:
@@ -247,20 +264,21 @@ def _strips(axes: Axes, fit: AbstractFit, rows: Profile, chosen: RowSample) -> N
     """One strip per class with a mark for each of its rows."""
     design, one = fit.model.design, rows.covariate
     x = places(design.frame, covariate(design, one.name), chosen.at)
-    codes: Int[np.ndarray, " shown"] = np.asarray(design.response, dtype=int)[chosen.at]
+    levels, order = fit.model.response.level_names, fit.model.response.order
+    response = np.asarray(design.response)[chosen.at]
+    codes: Int[np.ndarray, " shown"]
+    codes = order.places(response[:, 0]) if order.values else response.astype(int)
     # the golden ratio spreads consecutive rows evenly, and the same way each time
     spread = (np.arange(len(x)) * 0.6180339887498949) % 1.0
     height = codes + 0.56 * (spread - 0.5)
-    for k in range(len(design.class_labels)):
+    for k in range(len(levels)):
         own = codes == k
         # short strokes in one path are a tenth of the size of as many marks
         ends = np.stack([height[own] - DOT, height[own] + DOT, np.full(own.sum(), np.nan)])
         axes.plot(np.repeat(x[own], 3), ends.T.ravel(), color=colour(k), linewidth=2.2, alpha=0.75,
                   solid_capstyle="butt")  # fmt: skip
-    axes.set_yticks(
-        range(len(design.class_labels)), [shortened(str(one), 18) for one in design.class_labels]
-    )
-    axes.set_ylim(len(design.class_labels) - 0.5, -0.5)
+    axes.set_yticks(range(len(levels)), [shortened(str(one), 18) for one in levels])
+    axes.set_ylim(len(levels) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
     axes.tick_params(axis="y", length=0)
     if one.discrete:

@@ -53,7 +53,7 @@ MARGIN = 0.08
 
 def summary(fit: AbstractFit) -> Summary | None:
     """Bands, densities and a table for each response."""
-    if not regresses(fit):
+    if not regresses(fit) or fit.model.response.level_names:
         return None
     design = fit.model.design
     return {

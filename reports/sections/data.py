@@ -67,7 +67,7 @@ def _sample(fit: AbstractFit) -> Summary:
 
 def _drawable(fit: AbstractFit) -> list[tuple[str, Float[np.ndarray, " rows"]]]:
     """Responses that are numbers: the table counts classes."""
-    if fit.model.response.is_categorical:
+    if fit.model.response.level_names:
         return []
     return list(fit.model.observed().items())[:MOST_PICTURES]
 

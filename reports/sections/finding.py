@@ -90,13 +90,13 @@ def _written(fit: AbstractFit, stated: Sentences, checks: Sequence[Check] | None
 
 def _clauses(fit: AbstractFit) -> Sentences:
     model = fit.model
+    if model.response.level_names:
+        return _of_classes(fit, {"along": most_moving(fit, probabilities_moved)})
     if regresses(fit):
         names = model.design.response_names
         sections = [{"name": name, "along": most_moving(fit, quantiles_moved, name)}
                     for name in names]  # fmt: skip
         return [one for section in sections for one in _of_numbers(fit, section)]
-    if model.response.is_categorical:
-        return _of_classes(fit, {"along": most_moving(fit, probabilities_moved)})
     if isinstance(model, HasJointDensity):
         return _of_groups(fit, {"n_variables": len(model.variables)})
     if isinstance(model, HasScores):
@@ -134,9 +134,10 @@ def _of_classes(fit: AbstractFit, section: Summary) -> Sentences:
         return effect_clauses(fit, section["along"], y)
     probability = fit.predict(fit.model.design.data_at(np.arange(1)), kind="probability")
     most = int(probability.to_numpy()[0].argmax())
-    level, share = fit.model.design.class_labels[most], float(probability.to_numpy()[0, most])
+    level, share = fit.model.response.level_names[most], float(probability.to_numpy()[0, most])
+    what = "class" if fit.model.response.is_categorical else "level"
     return _alone(
-        f"{_no_covariate(fit)}{y} = {level} is the most probable class, with {percent(share)}", y
+        f"{_no_covariate(fit)}{y} = {level} is the most probable {what}, with {percent(share)}", y
     )
 
 

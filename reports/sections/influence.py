@@ -70,7 +70,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     order = np.argsort(-found["cooks_distance"].to_numpy(), kind="stable")[:SHOWN]
     moved = sizes[order].argmax(axis=1)
     unit = units_of(fit.model).plural.removesuffix("s")
-    spent = None if unit == "group" else float(found["leverage"].sum())  # a group has no leverage
+    leverage = found["leverage"].to_numpy(dtype=float)  # none of groups and of ordered levels
+    spent = None if np.isnan(leverage).all() else float(leverage.sum())
     measures = [name for name in MEASURES if spent is not None or name != "leverage"]
     shown = found.iloc[order][measures].assign(
         parameter=[str(each.columns[k]) for k in moved],
@@ -88,7 +89,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "parameter": shown["parameter"].iloc[0],
         "change": float(shown["change"].iloc[0]),
         "table": _table(shown),
-        "figure": _figure(found),
+        "figure": _figure(found, unit),
     }
 
 
@@ -108,7 +109,7 @@ def _table(shown: pd.DataFrame) -> Summary:
     return table(shown, caption, titles=TITLES, decimals=decimals, rest="fit.influence()")
 
 
-def _figure(found: pd.DataFrame) -> Summary:
+def _figure(found: pd.DataFrame, unit: str) -> Summary:
     across, label = placed(found)
     distance = found["cooks_distance"].to_numpy(dtype=float)
     named = np.argsort(-distance, kind="stable")[:NAMED]
@@ -121,9 +122,8 @@ def _figure(found: pd.DataFrame) -> Summary:
             axes, across, distance, words, colour=POINT if many else BAND, ink=INK, pixels=many
         )
 
-    unit = "row" if label == "leverage" else "group"
     caption = f"Cook's distance of every {unit}; the {len(words)} largest are named."
-    if unit == "row":
+    if label == "leverage":
         caption = (
             f"Cook's distance of every row against its leverage; the {len(words)} largest are "
             "named. A row far to the right could move the fit, one far up does."

@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 
+from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.results import subsampling as replicated_rows
 from bayesvb.results.named_draws import count
 from bayesvb.results.subsampling import sample
@@ -18,7 +19,7 @@ from bayesvb.results.subsampling import sample
 from ..cells.numerals import PROBABILITY, numeral
 from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, table
-from ..figures.svg import BAND, INK, MUTE, POINT, axes_of, drawn
+from ..figures.svg import BAND, INK, MUTE, POINT, axes_of, drawn, shortened
 from ..rows.sampling import ROWS_CHECKED, choice_words, regresses
 
 if TYPE_CHECKING:
@@ -82,7 +83,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     chosen = sample(fit, ROWS_CHECKED)
     whole = replicated(fit, chosen.at)
     described = fit.model.response
-    discrete = _of_discrete(CENTRAL if described.is_binary else STATISTICS)
+    few = described.is_binary or bool(described.order.values)
+    discrete = _of_discrete(CENTRAL if few else STATISTICS, described.order)
     own = discrete if described.is_discrete else _of
     return {
         "n_sets": len(whole),
@@ -113,11 +115,11 @@ def _of(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
     return {"name": name, "densities": picture, **_statistics(name, sets, values, STATISTICS)}
 
 
-def _of_discrete(used: Statistics) -> Callable[[str, Values, Rows], Summary]:
+def _of_discrete(used: Statistics, order: OrderedLevels) -> Callable[[str, Values, Rows], Summary]:
     """Shares of the values of a response, and these statistics."""
     return lambda name, sets, values: {
         "name": name,
-        "densities": _shares(name, sets, values),
+        "densities": _shares(name, sets, values, order),
         **_statistics(name, sets, values, used),
     }
 
@@ -220,7 +222,9 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _shares(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summary:
+def _shares(
+    name: str, sets: Values, values: Float[np.ndarray, " rows"], order: OrderedLevels
+) -> Summary:
     """Share of the rows with each value, observed and over replicated data sets."""
     places = np.unique(values)[:MOST_SHARES]
     own = np.array([(values == place).mean() for place in places])
@@ -233,6 +237,8 @@ def _shares(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> Summ
                     label=f"{len(sets)} replicates, middle 90%")  # fmt: skip
         axes.plot(places, own, "o", color=BAND, label="observed")
         axes.locator_params(axis="x", integer=True)
+        if order.values:
+            axes.set_xticks(order.numbers, [shortened(label, 18) for label in order.labels])
         axes.set_yscale("function", functions=(np.sqrt, np.square))
         axes.set_ylim(0.0, None)
         axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)

@@ -131,6 +131,8 @@ def test_effects_are_of_the_levels():
     highest = change(target="density", at="high")
     assert highest.words == "P(y = high)"
     assert_allclose(highest.summary["estimate"], each["estimate"].iloc[-1])
+    moved = fit.influence()
+    assert moved["leverage"].isna().all() and (moved["cooks_distance"] > 0.0).all()
     beyond = change(target="probability", above="medium")
     assert_allclose(beyond.summary["estimate"], highest.summary["estimate"])
 

@@ -31,5 +31,5 @@ def test_groups_stand_in_the_order_of_the_data():
     x, y = axes.get_lines()[0].get_data()
     np.testing.assert_allclose(x, np.arange(1.0, 9.0))
     np.testing.assert_allclose(y, fit.influence()["cooks_distance"])
-    assert axes.get_xlabel() == "groups in the order of the data"
+    assert axes.get_xlabel() == "order of the data"
     plt.close("all")

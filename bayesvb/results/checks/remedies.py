@@ -73,6 +73,8 @@ class Remedies:
         if self._has_spread and not self._reads(SIGMA, name):
             how = "add the part" if SIGMA not in self.fit.model.formula.parts else "extend the part"
             return f"Let the spread change with it: {how} {code(f'sigma({self._term(name)})')}."
+        if self._is_ordered:
+            return f"Effects may differ between the levels: compare with {self._more()}."
         return f"Let the spread change with it: fit {self._more()}{self._gate(name)}."
 
     @property
@@ -178,6 +180,11 @@ class Remedies:
         return code(f"log({written(name) if is_column else name})")
 
     @property
+    def _is_ordered(self) -> bool:
+        """Whether the response has ordered levels, of which a model has one component."""
+        return bool(self.fit.model.response.order.values)
+
+    @property
     def _is_poisson(self) -> bool:
         """Whether counts have a spread that their mean fixes, and another family frees it."""
         return getattr(self.fit.model, "family", "") == "poisson"
@@ -187,8 +194,11 @@ class Remedies:
         return '`family="negbinomial"`' if self._is_poisson else self._more()
 
     def _more(self) -> str:
-        """More components, by the name of the argument."""
+        """More components, by the name of the argument; another family of ordered levels."""
         model = self.fit.model
+        if self._is_ordered:
+            other = "ordinal" if getattr(model, "family", "") == "sequential" else "sequential"
+            return f'`family="{other}"`'
         if not hasattr(model, model.size_name):
             return "a mixture, as DensityRegression"
         return f"`{model.size_name}={max(model.size + 1, 3)}`"
@@ -216,7 +226,8 @@ class Remedies:
     def _gate(self, name: str) -> str:
         """The part of the weights to be fitted as well, if the column can enter it."""
         gating = code(f"gating({self._term(name)})")
-        return f" and {gating}" if self._can_enter_the_weights(name) else ""
+        possible = not self._is_ordered and self._can_enter_the_weights(name)
+        return f" and {gating}" if possible else ""
 
     def _can_enter_the_weights(self, name: str) -> bool:
         """Whether weights may depend on a column and do not: they are alike within a group."""
