@@ -196,22 +196,24 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
         lower.set_xlabel(shortened(fit.model.design.label(one.name)))
 
     fixed = f" Other covariates {rows.fixed}." if rows.fixed else ""
-    left = len(levels) - len(shown)
-    hidden = (
-        f" {left} {_noun(fit, left)} that move less are not drawn."
-        if len(shown) > 1 and left
-        else ""
-    )
     note = choice_note("Marks:", chosen)
     shape = "dots and bars" if one.discrete else "lines and bands"
     caption = (
         f"Predicted {_noun(fit)} probabilities as {one.name} changes ({shape}: posterior mean and "
         f"{percent(PROB)} intervals).{fixed}{unseen_words(alone, rows)} "
-        f"Below: where the rows of each {_noun(fit)} are.{hidden}{note}"
+        f"Below: where the rows of each {_noun(fit)} are."
+        f"{_hidden(fit, len(shown))}{note}"
     )
     alt = _alt(one.name, {str(levels[k]): band[0, :, k] for k in shown})
     height = 3.5 + 0.18 * len(levels)
     return drawn(draw, alt=alt, caption=caption, size=(7.4, height))
+
+
+def _hidden(fit: AbstractFit, n_shown: int) -> str:
+    """Sentence on values of the response that are not drawn; empty if all are."""
+    left = len(fit.model.response.level_names) - n_shown
+    more = f" {left} {_noun(fit, left)} that move less are not drawn."
+    return more if n_shown > 1 and left else ""
 
 
 def _noun(fit: AbstractFit, number: int = 1) -> str:
