@@ -902,6 +902,40 @@ class Fit(AbstractFit):
         )
         return cast(Fit, found)
 
+    def invariance(self) -> pd.DataFrame:
+        """Whether the fit depends on units, reference levels or the order of the rows.
+
+        The model is fitted again, as this fit was, to the rows in other forms that do not change
+        it: in another order; with the numeric columns shifted, or in other units; with the levels
+        of factors the other way round; with the response in other units. Columns within functions
+        to which their unit matters, such as ``log(x)``, stay.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Index change. ``elbo``: change of the ELBO. ``mean_log_density`` and ``largest``: mean
+            and largest absolute change of the log predictive density of the rows used, in nats.
+            ``moved``: whether the root mean square of these changes is above 0.01 nats. Then the
+            prior is not invariant (``standardize=False``), or another initialisation has found
+            another optimum: use more restarts, or ``combine="stack"``.
+
+        Raises
+        ------
+        DataError
+            If not all rows are in memory.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("cps1985").head(60)
+        >>> model = bvb.DensityRegression("wage ~ education + gender", data, n_components=1)
+        >>> model.fit(seed=1).invariance()["moved"].any().item()
+        False
+        """
+        from bayesvb.estimators.invariance import invariance
+
+        return invariance(self)
+
     @checked
     def downdate(
         self, data: object, *, weights: object = None, tol: float = 1e-3, max_iter: int = 2000
