@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesvb.estimators.rebuilding import built
+from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.leave_one_out import has_log_predictive
 
@@ -166,14 +166,14 @@ def _with(rows: pd.DataFrame, names: list[str], change: Callable[[Any], Any]) ->
 def _refitted(fit: AbstractFit, change: _Change) -> AbstractFit:
     """The model of the rows in another form, fitted as the fit was."""
     model = fit.model
-    weights = None if model.weights is None else model.weights[change.order]
     frame = change.frame.iloc[change.order].reset_index(drop=True)
-    options = {**model.options(), "context": model.design.context}
-    with warnings.catch_warnings():
+    options = {**model.options(), "priors": model.priors, "context": model.design.context}
+    if model.weights is not None:
+        options["weights"] = model.weights[change.order]
+    kind: Any = type(model)
+    with every_column(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        again: Any = built(
-            type(model), model.formula.text, frame, options=options, complete=None, weights=weights
-        )
+        again = kind(model.formula.text, frame, **options)
         refit: AbstractFit = again.fit(
             fit.method,
             restarts=len(fit.restarts),

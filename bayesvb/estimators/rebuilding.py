@@ -11,14 +11,13 @@ from jaxtyping import Bool, Float
 
 from bayesvb.argument_checks import check_count
 from bayesvb.errors import DesignWarning
+from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.capabilities import HasComponents
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from bayesvb.estimators.base import AbstractEstimator
 
 
 def built(
@@ -58,7 +57,7 @@ def built(
         arguments["weights"] = weights
     with every_column(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DesignWarning)
-        model = cast("AbstractEstimator", kind(formula, frame, **arguments))
+        model = cast(AbstractEstimator, kind(formula, frame, **arguments))
     return model if complete is None else model.recalling(complete, missing or {})
 
 
@@ -74,7 +73,7 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
     if is_sample(model) and isinstance(model, HasComponents) and set(changes) == {model.size_name}:
         size = changes[model.size_name]
         check_count(model.size_name, size, most=model.design.n_rows, what="rows of the sample")
-        return cast("AbstractEstimator", model.resized(int(cast(int, size))))
+        return cast(AbstractEstimator, model.resized(int(cast(int, size))))
     check_all_rows(model, "the model with other options", "it is made again of those it has")
     return built(
         type(model),
