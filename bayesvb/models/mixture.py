@@ -24,12 +24,13 @@ from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
-from bayesvb.models.reduced_mixture import ReducedMixture, reduce_mixture
+from bayesvb.models.reduced_mixture import reduce_mixture
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
 
 UNDECIDED = 0.1
@@ -476,7 +477,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             return None
         return ParameterSpace({**experts, "gate": gate})
 
-    def reduced_space(self, block: Block) -> ReducedMixture | None:
+    def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Space of coefficients in units of the noise, noise and logits, of linear experts."""
         return reduce_mixture(self, block)
 

@@ -15,7 +15,9 @@ from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts
 from bayesvb.experts.linear import LinearExperts
+from bayesvb.experts.predictor import AbstractPredictorExperts
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
@@ -29,8 +31,12 @@ from bayesvb.models.reduced_gates import (
     ReducedSticks,
     ReducedWeights,
 )
+from bayesvb.models.reduced_predictors import PredictorRows, ReducedPredictors
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
+
+FEW_ROWS, FEW_PER_COMPONENT = 200, 100
+"""Rows, in all and per component, below which linear response is not always enough."""
 
 THINNED = 4
 """Steps between grid points of the scale of common coefficients, of which samplers propose; the
@@ -116,6 +122,11 @@ class ReducedMixture(AbstractReducedSpace):
         n_logits, gating_terms = self.gate.shape
         return experts * responses * (terms + 1) + n_logits * gating_terms
 
+    @property
+    def few_rows(self) -> int:
+        """In all, or per component."""
+        return max(FEW_ROWS, FEW_PER_COMPONENT * len(self.order))
+
     def split(
         self, vectors: Float[np.ndarray, "draws numbers"]
     ) -> tuple[Coefficients, LogPrecisions, Logits]:
@@ -189,8 +200,11 @@ def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray
     return np.concatenate(parts, axis=1)
 
 
-def reduce_mixture(core: Any, block: Block) -> ReducedMixture | None:
+def reduce_mixture(core: Any, block: Block) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture with fixed scales at these rows, or None."""
+    if _has_predictors(core.experts):
+        own = IntegratedScales.from_precision(core.experts.prior.precision, core.n_components)
+        return _build(core, block, own, None, ("", ""))
     if not _has_reduced_experts(core.experts):
         return None
     precision = core.experts.prior.precision
@@ -201,7 +215,7 @@ def reduce_mixture(core: Any, block: Block) -> ReducedMixture | None:
 
 def reduce_scaled_mixture(
     core: Any, block: Block, scale_names: Sequence[str]
-) -> ReducedMixture | None:
+) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture that learns scales at these rows, or None.
 
     Parameters
@@ -214,7 +228,10 @@ def reduce_scaled_mixture(
         coefficients, of the gate's.
     """
     of_experts, gate, gate_scales = core.of_experts, core.of_gate, None
-    if not _has_reduced_experts(core.experts) or max(of_experts.sizes, default=1.0) > 1.0:
+    of_predictors = _has_predictors(core.experts)
+    if not (of_predictors or _has_reduced_experts(core.experts)):
+        return None
+    if max(of_experts.sizes, default=1.0) > 1.0:
         return None
     n_learned, n_blocks = len(of_experts.start), len(core.counts)
     shape, rate = (np.broadcast_to(of, n_blocks) for of in (core.prior.shape, core.prior.rate))
@@ -227,9 +244,11 @@ def reduce_scaled_mixture(
     if n_learned:
         scales = IntegratedScales.from_scales(of_experts, prior, of_experts.n_vectors)
     else:
-        n_vectors = core.n_components * len(core.experts.prior.rate)
+        n_responses = 1 if of_predictors else len(core.experts.prior.rate)
+        n_vectors = core.n_components * n_responses
         scales = IntegratedScales.from_precision(core.experts.prior.precision, n_vectors)
-    return _build(core, block, NoiseUnits(scales), gate_scales, (names[0], names[-1]))
+    law = scales if of_predictors else NoiseUnits(scales)
+    return _build(core, block, law, gate_scales, (names[0], names[-1]))
 
 
 def _common_law(core: Any, prior: Gamma) -> CommonLaw:
@@ -265,10 +284,10 @@ def _common_law(core: Any, prior: Gamma) -> CommonLaw:
 def _build(
     core: Any,
     block: Block,
-    law: CoefficientLaw,
+    law: CoefficientLaw | IntegratedScales,
     gate_scales: IntegratedScales | None,
     scale_names: tuple[str, ...],
-) -> ReducedMixture | None:
+) -> AbstractReducedSpace | None:
     """Space of these laws; ``gate_scales`` None for the prior of the gate itself."""
     gate = _reduce_gate(core.gate, gate_scales)
     if gate is None or block.members is not None:
@@ -277,11 +296,12 @@ def _build(
     gating = ones if isinstance(gate, ReducedWeights) else block.designs.get(GATING, ones)
     if len(gating) != gate.shape[1]:
         return None
-    rows = MixtureRows(
-        block.designs[MEAN], gating, block.response, block.weight, gate.is_stick_breaking
-    )
-    order = getattr(core.gate, "order", None) or range(core.n_components)
-    return ReducedMixture(core, rows, law, gate, tuple(order), scale_names)
+    order = tuple(getattr(core.gate, "order", None) or range(core.n_components))
+    known = block.designs[MEAN], gating, block.response, block.weight, gate.is_stick_breaking
+    if isinstance(law, IntegratedScales):
+        own = PredictorRows(*known, experts=core.experts, block=block)
+        return ReducedPredictors(core, own, law, gate, order, (scale_names[0], scale_names[1]))
+    return ReducedMixture(core, MixtureRows(*known), law, gate, order, scale_names)
 
 
 def _has_reduced_experts(experts: object) -> bool:
@@ -290,6 +310,14 @@ def _has_reduced_experts(experts: object) -> bool:
         return False
     prior = experts.prior
     return bool(prior.precision.ndim == 2 and np.ndim(prior.shape) == 0 and not prior.mean.any())
+
+
+def _has_predictors(experts: Any) -> bool:
+    """Whether experts are likelihoods of one predictor, their coefficients about zero a priori."""
+    if not isinstance(experts, AbstractPredictorExperts | AbstractDispersedExperts):
+        return False
+    prior = experts.prior
+    return bool(prior.operator.is_dense and prior.precision.ndim == 2 and not prior.mean.any())
 
 
 def _reduce_gate(gate: Any, scales: IntegratedScales | None) -> AbstractReducedGate | None:

@@ -27,12 +27,13 @@ from bayesvb.models.mixture import (
     MixturePosterior,
     MixtureStats,
 )
-from bayesvb.models.reduced_mixture import ReducedMixture, reduce_scaled_mixture
+from bayesvb.models.reduced_mixture import reduce_scaled_mixture
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS, ScaledCoordinates, joined, parted
 from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.supports import Positive
 
@@ -509,7 +510,7 @@ class ScaledMixture(Mixture):
         own = {name: Positive((size,)) for name, size in sizes if size}
         return ParameterSpace({**found.supports, **own})
 
-    def reduced_space(self, block: Block) -> ReducedMixture | None:
+    def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """That of the mixture, with the precisions of the terms integrated out."""
         return reduce_scaled_mixture(self, block, (*SCALE_DRAWS[:2], SCALE_DRAWS[-1]))
 

@@ -41,9 +41,6 @@ if TYPE_CHECKING:
 STEPS = 300
 """Draws of each chain."""
 
-FEW_ROWS, FEW_PER_COMPONENT = 200, 100
-"""Rows, in all and per component, below which linear response is not always enough."""
-
 CONSTANT, FEW_DRAWS = 1e-6, 25
 """Range of log ratios below which they differ by rounding only, and draws that show it."""
 
@@ -91,7 +88,7 @@ def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str |
     if not core.draws_complete or core.reduced_space(model.source.take(np.arange(1))) is None:
         return (
             "only mixtures of Gaussian linear components with coefficient priors in units of the "
-            "noise can be sampled"
+            "noise, and of binary, count, gamma and Weibull regressions, can be sampled"
         )
     return None
 
@@ -151,12 +148,14 @@ def automatic_draws(fit: AbstractFit) -> PosteriorDraws:
 
 def _affordable_space(fit: AbstractFit) -> AbstractReducedSpace | None:
     """Reduced space of a fit to few rows in which importance weights can be expected to work."""
-    if fit.covariance != fit.own_covariance or not has_few_rows(fit):
+    if fit.covariance != fit.own_covariance or fit.response.failure is not None:
         return None
-    if fit.response.failure is not None or _reason_against(fit.model, fit.engine) is not None:
+    if fit.model.source.n_rows > LIMITS.all_rows or _reason_against(fit.model, fit.engine):
         return None
     space = space_of(fit)
-    return None if space is None or space.size > LIMITS.sampled_parameters else space
+    if space is None or space.size > LIMITS.sampled_parameters or not has_few_rows(fit, space):
+        return None
+    return space
 
 
 def log_importance_ratio(
@@ -195,9 +194,14 @@ def _sample_chains(
     return sampled_draws(fit, labelled, record, "exact")
 
 
-def has_few_rows(fit: AbstractFit) -> bool:
+def has_automatic_draws(fit: AbstractFit) -> bool:
+    """Whether exact draws were tried where no covariance was asked for."""
+    return _affordable_space(fit) is not None
+
+
+def has_few_rows(fit: AbstractFit, space: AbstractReducedSpace) -> bool:
     """Whether a fit has so few rows that exact intervals may differ from linear response."""
-    return bool(fit.model.source.n_rows < max(FEW_ROWS, FEW_PER_COMPONENT * fit.core.n_components))
+    return fit.model.source.n_rows < space.few_rows
 
 
 def regimes(fit: AbstractFit) -> SamplerRecord | None:

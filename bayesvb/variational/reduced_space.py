@@ -32,6 +32,11 @@ class AbstractReducedSpace(abc.ABC):
     def size(self) -> int:
         """Length of the vectors."""
 
+    @property
+    @abc.abstractmethod
+    def few_rows(self) -> int:
+        """Number of rows below which linear response is not always enough."""
+
     @abc.abstractmethod
     def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
         """Vectors of draws of all parameters."""

@@ -11,7 +11,7 @@ import pandas as pd
 
 from bayesvb.engines import DEFAULT_METHOD
 from bayesvb.engines.traces import number_before
-from bayesvb.results.exact_draws import has_few_rows
+from bayesvb.results.exact_draws import has_automatic_draws
 from bayesvb.results.named_draws import count
 from bayesvb.sensitivity.covariance import NOT_ASKED
 
@@ -135,7 +135,7 @@ def _covariance(fit: AbstractFit) -> str:
     if fit.response.failure == NOT_ASKED:
         return 'covariance="mean-field", '
     plain = not (fit.automatic or fit.members) and fit.covariance == "linear-response"
-    return 'covariance="linear-response", ' if plain and has_few_rows(fit) else ""
+    return 'covariance="linear-response", ' if plain and has_automatic_draws(fit) else ""
 
 
 def _combine(fit: AbstractFit) -> str:

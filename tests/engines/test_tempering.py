@@ -14,6 +14,7 @@ class TwoRegimes(AbstractReducedSpace):
     """Two normal laws with weights 0.7 and 0.3, ten standard deviations apart; a flat prior."""
 
     size = 2
+    few_rows = 0
 
     def vectors(self, draws):
         return draws["v"]

@@ -1,0 +1,127 @@
+"""Estimates of one component of each family beside those of other software.
+
+    python tests/benchmarks/bench_referees.py [rows] [seed]
+
+`y ~ x + z` with wide priors (`coefficient_sd=100`): the largest difference from the maximum of the
+likelihood in its standard errors, and the smallest and largest ratio of standard deviations to its
+standard errors, of statsmodels (GLM; NegativeBinomial; OrderedModel) and, where `Rscript` is
+installed, of R (glm; MASS's glm.nb; survival's survreg). Writes docs/benchmarks/referees.csv.
+"""
+
+import io
+import shutil
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from scipy.optimize import brentq
+from scipy.special import digamma, expit
+from statsmodels.miscmodels.ordinal_model import OrderedModel
+from tables import keep
+
+import bayesvb as bvb
+
+TERMS = ["Intercept", "x", "z"]
+PRIORS = bvb.Priors(coefficient_sd=100.0)
+R_CALLS = {
+    "bernoulli": "glm(y ~ x + z, binomial, d)",
+    "binomial": "glm(cbind(y, 10 - y) ~ x + z, binomial, d)",
+    "poisson": "glm(y ~ x + z, poisson, d)",
+    "negbinomial": "MASS::glm.nb(y ~ x + z, d)",
+    "weibull": "survival::survreg(survival::Surv(y, seen) ~ x + z, d)",
+}
+LEFT = {"binomial": "y | trials(10)", "weibull": "Surv(y, seen)"}
+
+
+def table(n, seed):
+    """Responses of all families with one predictor."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(2, n))
+    u, seen = 0.3 + 0.4 * x - 0.3 * z, np.ones(n, dtype=int)
+    time, limit = np.exp(u) * rng.weibull(1.5, n), rng.exponential(3.0, n)
+    responses = {
+        "bernoulli": (rng.random(n) < expit(u)).astype(float),
+        "binomial": rng.binomial(10, expit(u)).astype(float),
+        "poisson": rng.poisson(np.exp(u)).astype(float),
+        "negbinomial": rng.poisson(np.exp(u) * rng.gamma(2.0, 0.5, n)).astype(float),
+        "gamma": np.exp(u) * rng.gamma(3.0, 1.0 / 3.0, n),
+        "weibull": np.minimum(time, limit),
+        "ordinal": 1.0 + np.digitize(u + rng.logistic(size=n), [-1.0, 0.3, 1.5]),
+    }
+    for family, y in responses.items():
+        own = (time <= limit).astype(int) if family == "weibull" else seen
+        yield family, pd.DataFrame({"y": y, "x": x, "z": z, "seen": own})
+
+
+def by_statsmodels(family, data):
+    """Coefficients and standard errors by maximum likelihood; None where it has no such model."""
+    columns, y = sm.add_constant(data[["x", "z"]]), data["y"]
+    if family == "ordinal":
+        found = OrderedModel(y, data[["x", "z"]], distr="logit").fit(method="bfgs", disp=0)
+        return found.params.to_numpy()[:2], found.bse.to_numpy()[:2]
+    if family == "negbinomial":
+        found = sm.NegativeBinomial(y, columns).fit(disp=0)
+        return found.params.to_numpy()[:3], found.bse.to_numpy()[:3]
+    laws = {
+        "bernoulli": sm.families.Binomial(),
+        "binomial": sm.families.Binomial(),
+        "poisson": sm.families.Poisson(),
+        "gamma": sm.families.Gamma(sm.families.links.Log()),
+    }
+    if family not in laws:
+        return None
+    y = np.column_stack([y, 10.0 - y]) if family == "binomial" else y
+    found = sm.GLM(y, columns, laws[family]).fit()
+    if family == "gamma":  # the scale of a GLM is Pearson's, not that of maximum likelihood
+        found = sm.GLM(y, columns, laws[family]).fit(scale=1.0 / shape_of(y / found.fittedvalues))
+    return found.params.to_numpy(), found.bse.to_numpy()
+
+
+def shape_of(ratios):
+    """Shape of gamma responses by maximum likelihood, from their ratios to the means."""
+    misfit = np.mean(ratios - np.log(ratios) - 1.0)
+    return brentq(lambda a: np.log(a) - digamma(a) - misfit, 1e-3, 1e6)
+
+
+def by_r(family, data):
+    """The same by R, if it is installed and has such a model."""
+    if family not in R_CALLS or shutil.which("Rscript") is None:
+        return None
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.csv"
+        data.to_csv(path, index=False)
+        code = f"d <- read.csv('{path}'); m <- {R_CALLS[family]}; v <- sqrt(diag(vcov(m)))[1:3]"
+        code += "; cat('estimate,error\n'); cat(paste(coef(m)[1:3], v, sep=',', collapse='\n'))"
+        done = subprocess.run(["Rscript", "-e", code], check=True, capture_output=True, text=True)
+    found = pd.read_csv(io.StringIO(done.stdout))
+    return found["estimate"].to_numpy(), found["error"].to_numpy()
+
+
+def main():
+    n, seed = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
+    warnings.simplefilter("ignore")
+    lines = []
+    for family, data in table(n, seed):
+        formula = f"{LEFT.get(family, 'y')} ~ x + z"
+        options = {"family": family, "n_components": 1, "priors": PRIORS}
+        fit = bvb.DensityRegression(formula, data, **options).fit(seed=1, draws=10_000, n_jobs=1)
+        found = fit.summary().loc[("mean", 1)]
+        for referee, ask in (("statsmodels", by_statsmodels), ("R", by_r)):
+            given = ask(family, data)
+            if given is None:
+                continue
+            mine = found.loc[TERMS[-len(given[0]) :]]
+            ratio = mine["sd"].to_numpy() / given[1]
+            shift = np.abs(mine["mean"].to_numpy() - given[0]) / given[1]
+            line = {"family": family, "referee": referee, "rows": n, "difference": shift.max()}
+            lines.append({**line, "least sd ratio": ratio.min(), "largest sd ratio": ratio.max()})
+    keep(pd.DataFrame(lines), "referees")
+
+
+if __name__ == "__main__":
+    main()
