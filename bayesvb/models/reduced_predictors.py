@@ -23,10 +23,10 @@ from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGrad
 STEP = 1e-4
 """Step of central differences of a row's log density, whose relative error is its square."""
 
-FEW_PER_COMPONENT, FEW_WITH_DISPERSION = 100, 300
-"""Rows per component of several below which linear response is not always enough: with a
-dispersion, the posterior of a coefficient is skewed by what few rows say of both. The
-standard deviations of one component are exact to 2% by linear response."""
+FEW_PER_COMPONENT = 300
+"""Rows per component of several with a dispersion or a shape below which linear response is not
+always enough: few rows say little of the dispersion, and the posterior is skewed. Of one component,
+and of those without a dispersion, linear response has the standard deviations to 2% and 4%."""
 
 DrawnRows = Float[np.ndarray, "draws experts rows"]
 
@@ -125,9 +125,9 @@ class ReducedPredictors(AbstractReducedSpace):
 
     @property
     def few_rows(self) -> int:
-        """Per component of several."""
-        each = FEW_WITH_DISPERSION if self._positive else FEW_PER_COMPONENT
-        return each * len(self.order) if len(self.order) > 1 else 0
+        """Per component of several with a positive parameter; none of others."""
+        several = len(self.order) > 1 and self._positive is not None
+        return FEW_PER_COMPONENT * len(self.order) if several else 0
 
     def split(
         self, vectors: Float[np.ndarray, "draws numbers"]
