@@ -185,6 +185,8 @@ def _changes(
     """
     shared = changes_along(model, stats, units(known.shared, known.n_entries))
     for one, places in zip(directions.each, directions.places, strict=True):
+        if not one.scalars.entries.size:  # scalars of which no feature is other than zero
+            continue
         entries, features = one.scalars.entries, one.features.T
         factors = [_factor_of(own, known) for own in entries]
         at_once = len({int(factor[0]) for factor in factors}) == len(factors)
