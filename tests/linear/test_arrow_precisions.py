@@ -41,6 +41,9 @@ def test_covariances_are_those_of_the_dense_matrix(problem):
     own = dense.inverse[:, n_shared:, n_shared:]
     own = own.reshape(2, *2 * (problem.n_effects, arrow.n_groups))
     assert_allclose(arrow.effect_covariances, np.einsum("kagbg->kabg", own), **SAME)
+    columns = problem.rng.normal(size=(arrow.n_coefficients, 5))
+    expected = np.einsum("an,kab,bn->kn", columns, dense.inverse, columns)
+    assert_allclose(arrow.quadratic(columns), expected, **SAME)
 
 
 def test_traces_are_those_of_the_dense_matrix(problem):

@@ -48,3 +48,17 @@ def test_moments_and_traces():
     found = one.second_moments(mean, mean) @ pack(other.matrix)
     assert_allclose(found, np.trace(second @ other.matrix), rtol=1e-10)
     assert_allclose(one.variances, np.diag(np.linalg.inv(one.matrix)), rtol=1e-10)
+
+
+def test_changes_of_moments_are_derivatives_in_the_matrix_and_in_the_means():
+    rng = np.random.default_rng(2)
+    one, step = DensePrecision(matrices(rng)), 1e-5
+    change, (mean, move) = DensePrecision(matrices(rng)), rng.normal(size=(2, 2, 3))
+    ends = (
+        DensePrecision(one.matrix + side * change.matrix).second_moments(mean + side * move, mean)
+        for side in (step, -step)
+    )
+    expected = np.subtract(*ends) / (2.0 * step)
+    # Both the first vectors and the covariance of each pair change.
+    found = one.moments_along(move, mean, change) + one.moments_along(0.0 * move, mean, change)
+    assert_allclose(found, expected, rtol=1e-6)

@@ -120,6 +120,12 @@ def test_linear_response_is_that_of_the_dense_solver(name, monkeypatch):
     assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
+def test_what_changes_nothing_is_solved_for_at_once():
+    space, _ = rows_of(fit_of("softmax"))
+    nothing = space.zeros(space.hessian.shape[1], 2)
+    assert not space.solve(nothing, 1e-6, relative=True).any()
+
+
 @pytest.mark.parametrize("factor", [5.0, 500.0])
 def test_a_saddle_point_has_no_linear_response(factor):
     space, _ = rows_of(fit_of("softmax"))
