@@ -50,7 +50,7 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     if _rows(fit, NOISE):
         clauses.append(_noise(priors, several=fit.core.n_components > 1))
     clauses += [clause for part in FURTHER for clause in _of_further(fit, priors, part)]
-    if "nu" in fit.named.values:
+    if "nu" in fit.named_draws.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
     elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
         clauses.append(f"degrees of freedom ν = {priors.dof:g}")
@@ -60,7 +60,7 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     if dirichlet:
         return [*clauses, f"mixing weights {dirichlet[0]}"]
     slopes = f"N(0, {priors.gating_sd:g}²)"
-    if "scale_gating" in fit.named.values:
+    if "scale_gating" in fit.named_draws.values:
         learned = _scales(fit, "gating scale")
         slopes = f"N(0, s²) with a standard deviation s learned per term, {learned}"
     if set(fit.model.design.terms[GATING]) - {"Intercept"}:
@@ -90,7 +90,7 @@ def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
     fixed, learned = f"N(0, ({priors.coefficient_sd:g}{unit})²)", f"N(0, (s{unit})²)"
     if not _rows(fit, NOISE):
         fixed = f"N(0, {priors.coefficient_sd:g}²)"
-    if not {SCALE, DIFFERENCES} & set(fit.named.parts.values()):
+    if not {SCALE, DIFFERENCES} & set(fit.named_draws.parts.values()):
         return [f"regression coefficients {fixed}"]
     if _rows(fit, DIFFERENCES):
         return [

@@ -204,7 +204,7 @@ def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.Data
 def _checked(fit: AbstractFit, part: str) -> bool:
     """Whether the part has coefficients of its terms."""
     check_choice("part", part, tuple(PARTS))
-    if part not in fit.model.design.terms or PARTS[part].coefficients not in fit.named.values:
+    if part not in fit.model.design.terms or PARTS[part].coefficients not in fit.named_draws.values:
         raise DataError(
             f"the {part} of {type(fit.model).__name__} has no coefficients of terms here",
             hint="a DensityRegression has, its gating with two components or more",
@@ -216,7 +216,7 @@ def _by_component(
     fit: AbstractFit, part: str
 ) -> list[tuple[dict[str, object], Float[np.ndarray, "draws terms"]]]:
     """Draws of the coefficients of each component, and of each response."""
-    name, named = PARTS[part].coefficients, fit.named
+    name, named = PARTS[part].coefficients, fit.named_draws
     draws, axes = named.values[name], named.dims[name][:-1]
     keys = [axis.partition("_")[0] for axis in axes]
     places = np.ndindex(*draws.shape[1:-1])

@@ -67,7 +67,7 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
     from bayesvb.data.former_columns import FormerColumns
 
     low, high = tails(prob)
-    named = fit.named
+    named = fit.named_draws
     columns: dict[str, object] = {}
     own = [name for name, dims in named.dims.items() if dims == ["component"]]
     for name in dict.fromkeys(("share", "sigma", *(name for name in own if name in named.parts))):

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 RENAMED: Mapping[str, str] = {
     "audit": "sbc",
     "audited": "with_sbc",
+    "named": "named_draws",
     "only_points": "is_point_estimate",
     "q_draws": "variational_draws",
     "sampled": "is_sampled",

@@ -94,7 +94,7 @@ def curve_rows(
             )
     given = {name: design.in_days(name, [value])[0] for name, value in (at or {}).items()}
     rest = [name for name in known if name != along and name not in given]
-    if rest and (others == "average" or (others is None and not fit.named.identified)):
+    if rest and (others == "average" or (others is None and not fit.named_draws.identified)):
         return _averages(fit, along, values, given)
     held = {
         name: given[name] if name in given else held_value(design, name, centre="mean")

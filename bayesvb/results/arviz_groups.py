@@ -61,7 +61,7 @@ def arviz_object(fit: AbstractFit) -> object:
 
 def posterior_of(fit: AbstractFit) -> xr.Dataset:
     """Draws in the data's units; see ``Fit.posterior``."""
-    named = fit.named
+    named = fit.named_draws
     tree = to_arviz(
         {"posterior": named.values}, dims=named.dims, coords=named.coords, kind="datatree",
         n_chains=fit.chains,
@@ -71,7 +71,7 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
 
 def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
     """Groups whose size does not grow with rows times draws."""
-    named = fit.named
+    named = fit.named_draws
     groups: dict[str, object] = {"posterior": named.values}
     statistics = {"log_q": fit.log_q}
     if all(part.fit.core.draws_complete for part in fit.parts):

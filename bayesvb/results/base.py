@@ -434,7 +434,7 @@ class AbstractFit(abc.ABC):
         return self.cache.once("fold statistics", lambda: stats_without_folds([self])[0])
 
     @property
-    def named(self) -> NamedDraws:
+    def named_draws(self) -> NamedDraws:
         """Draws in the data's units."""
         return self.cache.once("named draws", lambda: self.model.named_draws(self))
 

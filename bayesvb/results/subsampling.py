@@ -257,7 +257,7 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
         fit.engine.prior_counts and complete and has_all_rows(fit.model)
     ):
         return None, 0
-    if not fit.named.identified:
+    if not fit.named_draws.identified:
         return None, 0
     likelihoods = len(fit.parts) * fit.model.source.n_rows * fit.core.n_components
     n_draws = min(n_all, int(budget / likelihoods))

@@ -40,7 +40,7 @@ def coefficient_table(
     """
     import pandas as pd
 
-    named, points = fit.named, _at_the_point(fit)
+    named, points = fit.named_draws, _at_the_point(fit)
     tables, replaced = [], []
     for name, part in named.parts.items():
         flat = named.values[name].reshape(len(named.values[name]), -1)
@@ -150,7 +150,7 @@ def _draws(fit: AbstractFit) -> pd.DataFrame:
     """
     import pandas as pd
 
-    named = fit.named
+    named = fit.named_draws
     explains = fit.model.design.response is not None
     shown = [name for name in named.parts if not explains or name in named.signed]
     tables = []

@@ -184,7 +184,7 @@ def _reason_against(fit: AbstractFit) -> DataError | None:
             hint="fit.summary() has the scales of group-level effects; n_components=1 has one "
             "variance",
         )
-    if "scale_mean" not in fit.named.values:
+    if "scale_mean" not in fit.named_draws.values:
         return DataError(
             "the standard deviations of groups are fixed: Priors(scales='fixed')",
             hint="leave scales out, or choose 'learned'",
@@ -218,7 +218,7 @@ def _blocks(design: Design, term: GroupColumns) -> list[TermBlock]:
 def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effects"]:
     """Standard deviation of each effect over groups, in units of the response or of its link."""
     model: Any = fit.model
-    named, scales, found = fit.named, model.scales, []
+    named, scales, found = fit.named_draws, model.scales, []
     noise = named.values["sigma"][:, 0] if "sigma" in named.values else 1.0
     blocks = _blocks(model.design, term)
     for block in blocks:
@@ -243,7 +243,7 @@ def _place_apart(design: Design, block: TermBlock) -> int | None:
 
 def _fixed_variance(fit: AbstractFit) -> Values:
     """Variance over rows of what the coefficients that all groups share add to the mean."""
-    design, values = fit.model.design, fit.named.values["beta"]
+    design, values = fit.model.design, fit.named_draws.values["beta"]
     blocks = [block for block in design.term_blocks[MEAN] if block.kind == "group"]
     groups = {column for block in blocks for column in block.columns}
     shared = [
@@ -259,7 +259,7 @@ def _fixed_variance(fit: AbstractFit) -> Values:
 
 def _residual_variance(fit: AbstractFit) -> Values | None:
     """Variance of the noise averaged over rows; None for counts, whose noise follows the mean."""
-    values, design = fit.named.values, fit.model.design
+    values, design = fit.named_draws.values, fit.model.design
     if "sigma" not in values:
         latent = fit.model.response.link == "logit"
         return np.full(len(values["beta"]), LATENT_LOGISTIC) if latent else None

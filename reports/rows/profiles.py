@@ -118,7 +118,7 @@ def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> 
     """
     design, names = fit.model.design, fit.model.design.covariates
     one = covariate(design, name)
-    if len(names) > 1 and not fit.named.identified:
+    if len(names) > 1 and not fit.named_draws.identified:
         return _averages(fit, one, one.grid(COARSER) if values is None else values)
     values = one.grid(GRID) if values is None else values
     held = {other: held_value(design, other, centre="median") for other in names if other != name}

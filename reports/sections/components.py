@@ -36,7 +36,7 @@ def summary(fit: AbstractFit) -> Summary | None:
 
     None for a model of one component.
     """
-    named = fit.named
+    named = fit.named_draws
     if "share" not in named.values or fit.core.n_components == 1:
         return None
     frame = fit.components()

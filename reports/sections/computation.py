@@ -60,7 +60,7 @@ def summary(fit: AbstractFit) -> Summary:
         "khat": None if k is None else k,
         "khat_draws": n_draws,
         "exact": k is not None and math.isnan(k),
-        "identified": fit.named.identified,
+        "identified": fit.named_draws.identified,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
         **engine_words(fit),

@@ -64,7 +64,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     """Densities of the parameters that the data say least about; None without a prior."""
     if not fit.engine.prior_counts or fit.is_point_estimate:
         return None
-    if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.named.parts:
+    if not isinstance(fit.model, HasPriorDraws) or "share" not in fit.named_draws.parts:
         return None
     # Two shares add up to one: what tells them apart is rounding, so their order stays.
     pairs = sorted(pairs_of(fit), key=lambda pair: -round(pair.ratio, 9))
@@ -77,7 +77,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "n_held": sum(pair.ratio > HIGH for pair in pairs),
         "high": HIGH,
         "smallest_share_drawn": LIMITS.negligible_weight,
-        "latent": not all(text.identified for text in fit.named.texts.values()),
+        "latent": not all(text.identified for text in fit.named_draws.texts.values()),
         "widest": {"name": shown[0].name, "ratio": shown[0].ratio},
         "figure": _figure(shown, len(pairs)),
     }
@@ -88,7 +88,7 @@ def pairs_of(fit: AbstractFit) -> list[Pair]:
     core = fit.model.relabelled(fit.model.core, fit.order)
     rng = Streams(fit.seed).rng("prior")
     given = fit.model.named_draws(ModelDraws(core, core.prior_draws(PRIOR_DRAWS, rng)))
-    named = fit.named
+    named = fit.named_draws
     shares = named.values["share"].mean(axis=0)
     pairs = []
     for name, part in named.parts.items():

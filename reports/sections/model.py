@@ -60,7 +60,7 @@ def _gate(fit: AbstractFit) -> Summary:
 
 def _scales(fit: AbstractFit) -> Summary | None:
     """Parts whose coefficients have learned scales; None if there are none."""
-    named, priors = fit.named, fit.model.priors
+    named, priors = fit.named_draws, fit.model.priors
     known = (MEAN, "between", SIGMA, ZERO, GATING)
     parts = [part for part in known if f"scale_{part}" in named.parts]
     if not parts:
@@ -84,7 +84,7 @@ def _curves(fit: AbstractFit) -> str | None:
 
 
 def _parameters(fit: AbstractFit) -> Summary:
-    named = fit.named
+    named = fit.named_draws
     rows = {
         text.symbol: (named.parts[name], int(np.prod(named.values[name].shape[1:])), text.meaning)
         for name, text in named.texts.items()

@@ -76,7 +76,7 @@ def _pairs(
 ) -> Summary:
     names = model.variables[:MOST_VARIABLES]
     x = fit.model.design.matrices["variables"].T[: len(names)]
-    chosen, draws = sample(fit, POINTS_SHOWN), fit.named.values
+    chosen, draws = sample(fit, POINTS_SHOWN), fit.named_draws.values
     centres, covariances = draws["mean"].mean(axis=0), draws["covariance"].mean(axis=0)
 
     def draw(figure: Figure) -> None:

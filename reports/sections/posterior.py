@@ -48,7 +48,7 @@ TITLES = {"sd": "sd", "p_positive": "P(> 0)", **RATIOS}
 
 def summary(fit: AbstractFit) -> Summary:
     """Tables of the parts and their forests."""
-    whole, named = coefficient_table(fit, robust=None), fit.named
+    whole, named = coefficient_table(fit, robust=None), fit.named_draws
     shares = named.values["share"].mean(axis=0) if "share" in named.values else np.ones(1)
     occupied = [k for k, share in enumerate(shares, start=1) if share >= LIMITS.negligible_weight]
     parts, basis, empty = [], _basis_functions(fit), empty_components(fit)

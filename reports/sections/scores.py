@@ -123,7 +123,7 @@ def _spreads(fit: AbstractFit) -> Float[np.ndarray, " dims"]:
 
 def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     """A panel per component, an interval per variable."""
-    draws = fit.named.values["loadings"] / _spreads(fit)
+    draws = fit.named_draws.values["loadings"] / _spreads(fit)
     names = list(fit.model.observed())[:MOST_VARIABLES]
     mean = draws.mean(axis=0)
     low, high = np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)

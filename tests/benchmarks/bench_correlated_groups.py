@@ -49,7 +49,7 @@ def covered(draws, truth):
 def new_group(fit, sds):
     """Probabilities of the mean and of a row of a new group in their intervals, x = 1 and w = 0."""
     variance = sds[0] ** 2 + sds[1] ** 2 + 2.0 * CORRELATION * sds[0] * sds[1]
-    named, rng = fit.named.values, np.random.default_rng(0)
+    named, rng = fit.named_draws.values, np.random.default_rng(0)
     sd, r = named["group_sd"], named["group_correlation"][:, 0]
     own = np.sqrt(sd[:, 0] ** 2 + sd[:, 1] ** 2 + 2.0 * r * sd[:, 0] * sd[:, 1])
     mean = named["beta"][:, 0, :2].sum(axis=1) + own * rng.normal(size=len(own))
@@ -62,7 +62,7 @@ def new_group(fit, sds):
 
 def quantities(frame, effects, sds):
     fit = bvb.DensityRegression("y ~ x + w + (x | g)", frame, n_components=1).fit(seed=1)
-    named, terms = fit.named.values, fit.model.design.terms["mean"]
+    named, terms = fit.named_draws.values, fit.model.design.terms["mean"]
     beta = dict(zip(terms, named["beta"][:, 0].T, strict=True))
     yield "x", covered(beta["x"], 1.0)
     yield "w", covered(beta["w"], 0.5)

@@ -53,7 +53,9 @@ def ends(draws, prob):
 def of_new_group(fit):
     """Probabilities of mean and row of a new group, x and w zero, in their 90% intervals."""
     sd = group_sd(fit)
-    mean = fit.named.values["beta"][:, 0, 0] + sd * np.random.default_rng(0).normal(size=len(sd))
+    mean = fit.named_draws.values["beta"][:, 0, 0] + sd * np.random.default_rng(0).normal(
+        size=len(sd)
+    )
     new = {"x": [0.0], "w": [0.0], "g": [99]}
     row = fit.predict(new, "interval", prob=PROB, new_groups="marginal").to_numpy()[0]
     found = []
@@ -71,7 +73,7 @@ def bayes(frame, covariance, prob, truth):
     fit = model.fit(seed=1)
     if covariance != fit.covariance:
         fit = fit.with_covariance(covariance)
-    slope = fit.named.values["beta"][:, 0, 2]
+    slope = fit.named_draws.values["beta"][:, 0, 2]
     yield "slope of w", covered(*ends(slope, prob), truth, slope.mean())
     if truth == SLOPE:
         sd = group_sd(fit)

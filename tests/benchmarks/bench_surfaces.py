@@ -82,7 +82,7 @@ def by_bayesvb(term: str, data: pd.DataFrame) -> list[float]:
     began = time.process_time()
     fit = bvb.DensityRegression(f"y ~ {term}", data, n_components=1).fit(seed=1, draws=500)
     seconds = time.process_time() - began
-    means = fit.named.values["beta"][:, 0] @ fit.model.design.matrices["mean"].T
+    means = fit.named_draws.values["beta"][:, 0] @ fit.model.design.matrices["mean"].T
     low, high = np.quantile(means, [0.05, 0.95], axis=0)
     truth = data["truth"].to_numpy()
     error = float(np.sqrt(((means.mean(axis=0) - truth) ** 2).mean()))

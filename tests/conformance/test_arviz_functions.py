@@ -234,7 +234,7 @@ def test_summary_has_a_row_per_number(az, cases, table, name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = az.summary(fit.idata, kind="stats")
-    assert len(found) == sum(values[0].size for values in fit.named.values.values())
+    assert len(found) == sum(values[0].size for values in fit.named_draws.values.values())
 
 
 @pytest.mark.heavy

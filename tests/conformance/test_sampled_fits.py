@@ -113,7 +113,7 @@ def test_chains_are_an_axis_of_every_sampled_group(name):
         assert (sizes["chain"], sizes["draw"]) == (4, DRAWS // 4)
     assert fit.posterior.sizes["chain"] == 4
     first = group(fit.idata, "posterior")["sigma"].to_numpy()
-    assert_allclose(first.reshape(DRAWS, -1), fit.named.values["sigma"].reshape(DRAWS, -1))
+    assert_allclose(first.reshape(DRAWS, -1), fit.named_draws.values["sigma"].reshape(DRAWS, -1))
 
 
 def test_pit_values_leave_the_row_out():

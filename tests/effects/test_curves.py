@@ -27,7 +27,7 @@ def test_a_curve_is_how_the_mean_of_a_component_changes(fit):
     one = table[table["component"] == 1]
     frame = pd.DataFrame({"x": one["x"], "g": "g3"})
     design = fit.model.design.new(frame).matrices["mean"]
-    centre = fit.named.values["beta"].mean(axis=0)[0] @ design.T
+    centre = fit.named_draws.values["beta"].mean(axis=0)[0] @ design.T
     assert_allclose(np.diff(one["estimate"]), np.diff(centre), atol=1e-10)
 
 

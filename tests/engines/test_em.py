@@ -162,7 +162,7 @@ def test_standard_errors_are_those_of_the_observed_information(fit, data):
     lines = [table["mean", k, term] for k in order for term in ("Intercept", "x")]
     assert_allclose(lines, errors[:4], rtol=2e-4)
     assert_allclose(table.loc["gating"].to_numpy(), errors[6:], rtol=2e-4)
-    log_sd = np.log(fit.named.values["sigma"]).std(axis=0, ddof=1)
+    log_sd = np.log(fit.named_draws.values["sigma"]).std(axis=0, ddof=1)
     assert_allclose(log_sd[[k - 1 for k in order]], errors[4:6], rtol=2e-4)
 
 

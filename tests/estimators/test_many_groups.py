@@ -250,10 +250,10 @@ def test_drawn_effects_have_the_names_and_moments_of_those_of_columns(pair, monk
     monkeypatch.setattr(group_effects, "MOST_GROUPS", 500)
     columns, apart = (fit.with_covariance("mean-field") for fit in pair)
     found = apart.model.named_draws(apart)
-    effects, beta = found.values["beta_groups"], columns.named.values["beta"]
+    effects, beta = found.values["beta_groups"], columns.named_draws.values["beta"]
     assert found.dims["beta_groups"] == ["component", "term_groups"]
     names = found.coords["term_groups"]
-    at = [columns.named.coords["term_mean"].index(name) for name in names]
+    at = [columns.named_draws.coords["term_mean"].index(name) for name in names]
     spread = beta[:, :, at].std(axis=0)
     gap = (effects.mean(axis=0) - beta[:, :, at].mean(axis=0)) / spread
     assert np.abs(gap).max() < 0.1  # 4,000 draws each

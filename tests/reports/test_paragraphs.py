@@ -59,7 +59,7 @@ def test_the_actual_priors_are_stated(data, scales, n_components):
     noise = "σ" if n_components == 1 else "σ_k"
     assert f"N(0, (7{noise})²)" in text and "1/σ² ~ Gamma(0.5, 0.03)" in text
     assert "weakly informative" not in fit.report_text()
-    learned = bool({SCALE, DIFFERENCES} & set(fit.named.parts.values()))
+    learned = bool({SCALE, DIFFERENCES} & set(fit.named_draws.parts.values()))
     assert ("learned" in text.partition("the noise")[0]) == learned
     assert (scales == "fixed") <= (not learned)
     assert ("gate intercepts N(0, 5²)" in text) == (n_components == 2)

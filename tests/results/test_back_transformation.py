@@ -54,7 +54,7 @@ def test_moments_of_a_new_group_integrate_over_groups(data):
     new = pd.DataFrame({"x": [0.5, 0.5], "g": [3, 99]})
     mean = fit.predict(new, transform="inverse")
     typical = fit.predict(new, transform="inverse", new_groups="typical")
-    draws = fit.named.values
+    draws = fit.named_draws.values
     line = draws["beta"][:, 0, 0] + 0.5 * draws["beta"][:, 0, 1]
     variance = draws["sigma"][:, 0] ** 2 + draws["group_sd"][:, 0] ** 2
     assert_allclose(mean[1], np.median(np.exp(line + 0.5 * variance)))
@@ -68,7 +68,7 @@ def test_means_are_those_of_log_normals(data):
     mean, sd = (
         fit.predict(new, kind, transform="inverse", missing="keep") for kind in ("mean", "sd")
     )
-    draws = fit.named.values
+    draws = fit.named_draws.values
     beta, sigma = draws["beta"][:, 0], draws["sigma"].reshape(len(draws["sigma"]))
     each = np.exp(beta[:, :1] + beta[:, 1:] * [-0.5, 0.5] + 0.5 * sigma[:, None] ** 2)
     assert_allclose(mean.dropna(), np.median(each, axis=0))

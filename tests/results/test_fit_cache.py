@@ -9,10 +9,10 @@ import bayesvb as bvb
 
 
 def test_a_result_is_computed_once_and_anew_in_a_fit_with_other_fields(regimes_fit):
-    assert regimes_fit.q is regimes_fit.q and regimes_fit.named is regimes_fit.named
+    assert regimes_fit.q is regimes_fit.q and regimes_fit.named_draws is regimes_fit.named_draws
     other = replace(regimes_fit, seconds=0.0)
     assert "posterior" in regimes_fit.cache and "posterior" not in other.cache
-    assert other.named is not regimes_fit.named
+    assert other.named_draws is not regimes_fit.named_draws
 
 
 def test_leave_one_out_predictions_are_saved_with_the_fit_once_there_are_some(tmp_path):

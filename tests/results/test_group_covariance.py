@@ -44,15 +44,18 @@ def test_sleepstudy_has_its_published_numbers(sleep):
     mean, sd = (sleep.summary().loc["mean"][column].loc[1] for column in ("mean", "sd"))
     assert_allclose(mean[["Intercept", "Days"]], [251.4, 10.47], atol=0.25)
     assert_allclose(sd[["Intercept", "Days"]], [8.0, 1.65], rtol=0.06)
-    sds = sleep.named.values["group_sd"]
+    sds = sleep.named_draws.values["group_sd"]
     assert_allclose(np.median(sds, axis=0), [28.7, 6.25], rtol=0.03)
     assert_allclose(np.quantile(sds, [0.05, 0.95], axis=0), [[19.5, 4.36], [43.1, 9.08]], rtol=0.05)
-    found = np.quantile(sleep.named.values["group_correlation"], [0.05, 0.5, 0.95])
+    found = np.quantile(sleep.named_draws.values["group_correlation"], [0.05, 0.5, 0.95])
     assert_allclose(found, [-0.51, -0.03, 0.51], atol=0.06)
 
 
 def test_coefficients_and_effects_of_a_group_add_up_to_its_predictions(sleep):
-    beta, terms = sleep.named.values["beta"][:, 0].mean(axis=0), sleep.model.design.terms["mean"]
+    beta, terms = (
+        sleep.named_draws.values["beta"][:, 0].mean(axis=0),
+        sleep.model.design.terms["mean"],
+    )
     coefficient = dict(zip(terms, beta, strict=True))
     level = coefficient["Intercept"] + coefficient["(1 | Subject)[308]"]
     slope = coefficient["Days"] + coefficient["(Days | Subject)[308]"]
@@ -73,8 +76,8 @@ def test_a_shifted_covariate_changes_nothing(sleep):
         there = {**rows, "Days": np.add(rows["Days"], shift)}
         assert_allclose(moved.predict(there, kind=kind, new_groups="marginal"), expected, rtol=1e-6)
     assert_allclose(moved.loo().elpd_loo, sleep.loo().elpd_loo, atol=1e-6)
-    slopes = sleep.named.values["group_sd"][:, 1]
-    assert_allclose(moved.named.values["group_sd"][:, 1], slopes, rtol=1e-6)
+    slopes = sleep.named_draws.values["group_sd"][:, 1]
+    assert_allclose(moved.named_draws.values["group_sd"][:, 1], slopes, rtol=1e-6)
 
 
 def test_the_exact_joint_density_belongs_to_the_draws(sleep):
@@ -88,13 +91,15 @@ def test_a_file_of_rows_gives_the_same_posterior(sleep, tmp_path):
     SLEEP.assign(Subject=SLEEP["Subject"].astype(str)).to_parquet(tmp_path / "rows.parquet")
     streamed = fitted(data=str(tmp_path / "rows.parquet"), draws=2000)
     for name in ("beta", "group_sd", "group_correlation"):
-        assert_allclose(streamed.named.values[name], sleep.named.values[name], rtol=1e-8)
+        assert_allclose(
+            streamed.named_draws.values[name], sleep.named_draws.values[name], rtol=1e-8
+        )
 
 
 def test_a_saved_fit_has_the_same_draws(sleep, tmp_path):
     again = bvb.load(sleep.save(tmp_path / "fit.nc"))
     assert_allclose(
-        again.named.values["group_correlation"], sleep.named.values["group_correlation"]
+        again.named_draws.values["group_correlation"], sleep.named_draws.values["group_correlation"]
     )
     assert "group_correlation" in sleep.posterior
 
@@ -121,7 +126,7 @@ def test_independent_effects_say_where_they_are(formula, options, said):
     fit = fitted(formula, **options)
     (note,) = fit.model.notes(fit)
     assert "independent of each other at Days = 4.5" in note and said in note
-    assert "group_correlation" not in fit.named.values
+    assert "group_correlation" not in fit.named_draws.values
 
 
 def test_few_groups_are_noted(sleep):

@@ -84,9 +84,9 @@ def test_predictions_are_those_of_the_draws(data, fit):
     """Of a known group and of a new one, whose sd is integrated over too."""
     new = pd.DataFrame({"w": [0.3, 0.3], "g": ["g1", "new"]})
     many = bvb.DensityRegression("y ~ w + (1 | g)", data, n_components=1).fit(seed=2, draws=20_000)
-    beta = many.named.values["beta"][:, 0]
+    beta = many.named_draws.values["beta"][:, 0]
     mean = beta[:, [0]] + 0.3 * beta[:, [1]] + beta[:, [3, -1]]
-    sigma = many.named.values["sigma"]
+    sigma = many.named_draws.values["sigma"]
     y = mean + sigma * np.random.default_rng(0).normal(size=mean.shape)
     interval = fit.predict(new, "interval", prob=0.9)
     inside = (y > interval["lower"].to_numpy()) & (y < interval["upper"].to_numpy())

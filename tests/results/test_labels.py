@@ -45,7 +45,7 @@ def fit(request, data):
 
 def test_the_arviz_object_has_the_means_and_labels_of_the_summary(fit):
     table, drawn = fit.summary(), fit.posterior
-    for name, part in fit.named.parts.items():
+    for name, part in fit.named_draws.parts.items():
         own = table.loc[[part], "mean"].to_numpy()
         means = drawn[name].mean(("chain", "draw")).to_numpy().ravel()
         assert np.isin(np.round(own, 10), np.round(means, 10)).all(), name
@@ -65,10 +65,12 @@ def told(fit):
 @pytest.mark.usefixtures("without_pictures")
 def test_the_page_has_the_rows_and_numbers_of_the_summary(fit):
     table, found = told(fit), posterior.summary(fit)
-    alone = "share" in fit.named.values and fit.core.n_components == 1  # a share of one is no news
-    names = [name for name in fit.named.texts if not (alone and name == "share")]
+    alone = (
+        "share" in fit.named_draws.values and fit.core.n_components == 1
+    )  # a share of one is no news
+    names = [name for name in fit.named_draws.texts if not (alone and name == "share")]
     for one, name in zip(found["parts"], names, strict=True):
-        rows = table.loc[[fit.named.parts[name]]]
+        rows = table.loc[[fit.named_draws.parts[name]]]
         tables = [part for part in (one["table"], one["empty"]) if part is not None]
         shown = [row["cells"][0] for part in tables for row in part["rows"]]
         whole = sum(part["n_rows"] for part in tables)
@@ -114,5 +116,5 @@ def test_pareto_k_is_told_only_of_ratios_of_draws(fit):
 
 def test_nothing_is_judged_that_means_nothing_one_by_one(fit):
     judged = "Importance ratios" in fit.check().index
-    assert not (judged and not fit.named.identified)
-    assert ("k-hat" in str(fit)) <= fit.named.identified
+    assert not (judged and not fit.named_draws.identified)
+    assert ("k-hat" in str(fit)) <= fit.named_draws.identified

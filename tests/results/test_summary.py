@@ -135,7 +135,7 @@ def test_what_is_known_has_no_spread():
     known = NamedDraws({"share": values}, {"share": ["component"]}, {"component": [1, 2]},
                        {"share": "share"})  # fmt: skip
     fit = Mock(spec=AbstractFit, covariance="mean-field", response=SimpleNamespace(failure=None))
-    fit.model, fit.named = Mock(spec=AbstractPublicModel), known
+    fit.model, fit.named_draws = Mock(spec=AbstractPublicModel), known
     fit.is_point_estimate, fit.engine, fit.chains = False, Cavi(), 1
     assert (values.std(axis=0, ddof=1) > 0.0).all()
     assert coefficient_table(fit)["sd"].tolist() == [0.0, 0.0]
