@@ -70,7 +70,7 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.exact_draws import is_integrated
-from bayesvb.results.group_covariance import group_notes
+from bayesvb.results.group_covariance import group_notes, joint_terms
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.response_notes import warn_of_response
 from bayesvb.results.summary import prior_frame
@@ -219,6 +219,8 @@ class DensityRegression(AbstractGatedMixture):
             found.scales, found.source, found.grouping, levels and tuple(levels),
         )  # fmt: skip
         self._keep_rows(found.all_rows)
+        if n_components == 1 and joint_terms(found.design):
+            _ = self.core  # refuses more variances and correlations than can be integrated over
 
     @property
     def core(self) -> Mixture:
