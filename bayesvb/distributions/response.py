@@ -27,6 +27,13 @@ POSSIBLE: dict[ResponseKind, str] = {
 }
 """Possible values, within an error message."""
 
+RATIOS: dict[ResponseKind, str] = {
+    "binary": "risk ratio",
+    "successes": "risk ratio",
+    "count": "rate ratio",
+}
+"""Names of ratios of means."""
+
 REMEDIES: dict[ResponseKind, str] = {
     "continuous": "correct the value, or choose another family",
     "positive": "model whether the response is 0 by family='bernoulli' and the positive rows by "
@@ -127,11 +134,9 @@ class Response:
 
     def ratio_name(self, target: str) -> str:
         """Name of the ratio of two values of a target; empty where it has none of its own."""
-        if target == "odds":
-            return "odds ratio"
-        if target != "mean":
-            return ""
-        return "risk ratio" if self.is_probability else "rate ratio" * (self.kind == "count")
+        if target == "mean":
+            return RATIOS.get(self.kind, "")
+        return "odds ratio" if target == "odds" else ""
 
     def to_link(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Means on the scale of the link.
