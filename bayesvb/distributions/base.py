@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -129,7 +130,7 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
 
     def joined(self: Mixture, others: Sequence[Mixture]) -> Mixture:
         """Return the components at these rows, then at the rows of the others."""
-        return _concatenate((self, *others), axis=1)
+        return combined((self, *others), partial(np.concatenate, axis=1))
 
     def stacked(
         self: Mixture, others: Sequence[Mixture], weights: Float[np.ndarray, " members"]
@@ -138,14 +139,13 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
         members: Any = (self, *others)
         pairs = zip(weights, members, strict=True)
         scaled = [cast(Mixture, replace(one, weights=w * one.weights)) for w, one in pairs]
-        return _concatenate(scaled, axis=0)
+        return combined(scaled, partial(np.concatenate, axis=0))
 
     def by_label(self: Mixture, n_components: int) -> Mixture:
         """Return the weights of stacked components by label; the parameters of the first ones."""
-        mixture: Any = self
-        arrays = {name: each[:n_components] for name, each in array_fields(mixture).items()}
+        first: Any = combined((self,), lambda each: each[0][:n_components])
         weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
-        return cast(Mixture, replace(mixture, **{**arrays, "weights": weights}))
+        return cast(Mixture, replace(first, weights=weights))
 
 
 class AbstractDiscreteMixture(AbstractUnscaledMixture):
@@ -154,21 +154,19 @@ class AbstractDiscreteMixture(AbstractUnscaledMixture):
     is_discrete = True
 
 
-def array_fields(mixture: object) -> dict[str, np.ndarray]:
-    """Fields of a mixture that have an entry for each component."""
-    record: Any = mixture
-    found = {one.name: getattr(record, one.name) for one in fields(record)}
-    return {name: value for name, value in found.items() if isinstance(value, np.ndarray)}
-
-
-def _concatenate(mixtures: Sequence[Mixture], axis: int) -> Mixture:
-    """Mixture whose arrays are the arrays of several, one after the other."""
+def combined(
+    mixtures: Sequence[Mixture], of: Callable[[Sequence[np.ndarray]], np.ndarray]
+) -> Mixture:
+    """Mixture whose arrays are made of those of several, also within a mixture that it holds."""
     first: Any = mixtures[0]
-    arrays = {
-        name: np.concatenate([getattr(each, name) for each in mixtures], axis=axis)
-        for name in array_fields(first)
-    }
-    return cast(Mixture, replace(first, **arrays))
+    changed: dict[str, Any] = {}
+    for one in fields(first):
+        each: list[Any] = [getattr(mixture, one.name) for mixture in mixtures]
+        if isinstance(each[0], AbstractComponentMixture):
+            changed[one.name] = combined(each, of)
+        elif isinstance(each[0], np.ndarray):
+            changed[one.name] = of(each)
+    return cast(Mixture, replace(first, **changed))
 
 
 class AbstractDrawnMixture(abc.ABC):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,19 +20,16 @@ class ZeroInflatedMixture(AbstractCountMixture):
 
     Attributes
     ----------
+    weights : ndarray, shape (experts, rows)
     counts : AbstractCountMixture
-        Counts that are no structural zeros.
+        Counts that are no structural zeros; its own weights are not read.
     zero : ndarray, shape (experts, rows)
         Expected probability of a structural zero, which is independent of the counts.
     """
 
+    weights: Float[np.ndarray, "experts rows"]
     counts: AbstractCountMixture
     zero: Float[np.ndarray, "experts rows"]
-
-    @property
-    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
-        """Probability of each component."""
-        return self.counts.weights
 
     @property
     def predictor(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
@@ -61,30 +57,7 @@ class ZeroInflatedMixture(AbstractCountMixture):
 
     def mean(self) -> Float[np.ndarray, " rows"]:
         """Mean of the counts by the probability that they are no structural zeros."""
-        return replace_weights(self.counts, self.weights * (1.0 - self.zero)).mean()
-
-    def joined(self, others: Sequence[Any]) -> ZeroInflatedMixture:
-        """Return the components at these rows, then at the rows of the others."""
-        zero = np.concatenate([self.zero, *(one.zero for one in others)], axis=1)
-        return ZeroInflatedMixture(self.counts.joined([one.counts for one in others]), zero)
-
-    def stacked(
-        self, others: Sequence[Any], weights: Float[np.ndarray, " members"]
-    ) -> ZeroInflatedMixture:
-        """Mixture of these distributions: components of this one, then of the others."""
-        zero = np.concatenate([self.zero, *(one.zero for one in others)], axis=0)
-        counts = self.counts.stacked([one.counts for one in others], weights)
-        return ZeroInflatedMixture(counts, zero)
-
-    def by_label(self, n_components: int) -> ZeroInflatedMixture:
-        """Return the weights of stacked components by label; the parameters of the first ones."""
-        return ZeroInflatedMixture(self.counts.by_label(n_components), self.zero[:n_components])
-
-
-def replace_weights(
-    mixture: AbstractCountMixture, weights: Float[np.ndarray, "experts rows"]
-) -> AbstractCountMixture:
-    """Return the mixture with other weights."""
-    any_mixture: Any = mixture
-    changed: AbstractCountMixture = replace(any_mixture, weights=weights)
-    return changed
+        counts: Any = self.counts
+        mean: Float[np.ndarray, " rows"]
+        mean = replace(counts, weights=self.weights * (1.0 - self.zero)).mean()
+        return mean

@@ -298,7 +298,7 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
         counts: Any = self.counts.predictive(posterior.counts, weights, block, response)
         moments = logit_moments(posterior.zero, self.design(block))
         share = softplus_moments(*moments, 1)[1]
-        return ZeroInflatedMixture(counts, np.broadcast_to(share, counts.weights.shape))
+        return ZeroInflatedMixture(weights, counts, np.broadcast_to(share, weights.shape))
 
     def draws(self, posterior: ZeroPosterior, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the experts of counts, and ``zero`` (draws, 1, terms)."""

@@ -188,3 +188,19 @@ def test_families_without_zeros_say_so():
         model_of(table(20, 1).assign(y=np.arange(1.0, 21.0)))
     with pytest.raises(FormulaError, match=r"did you mean zero\(...\)"):
         model_of(table(20, 1), "y ~ x | zi(z)")
+
+
+@pytest.mark.heavy
+def test_weights_of_components_may_be_replaced():
+    """As where rows of a group share a component, and where restarts are combined."""
+    data = table(60, 4, np.inf)
+    options = {"seed": 1, "draws": 25, "max_iter": 60, "covariance": "mean-field"}
+    fit = model_of(data, n_components=2, group="g").fit(**options, restarts=1)
+    assert fit.pit().between(0.0, 1.0).all()
+    assert np.isfinite(fit.predict(data[20:], observed=data[:20])).all()
+    law = model_of(data, n_components=2).fit(**options, restarts=1).predictive(data)
+    both = law.stacked([law], np.array([0.4, 0.6]))
+    counts, expected = np.arange(3.0), law.density_at(np.arange(3.0))
+    assert_allclose(both.density_at(counts), expected)
+    assert_allclose(both.by_label(2).density_at(counts), expected)
+    assert_allclose(law.joined([law]).mean(), np.tile(law.mean(), 2))
