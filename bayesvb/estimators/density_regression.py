@@ -32,9 +32,9 @@ from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     drawn_effects,
+    eliminates_groups,
     experts_of,
     further_terms,
-    most_effects,
     with_effects,
     with_possible_groups,
 )
@@ -539,7 +539,7 @@ def _row_kind(
         partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
         regression_block,
         response=response_kind(family, levels),
-        most_effects=most_effects(formula, family, priors, group, n_components),
+        eliminates_groups=eliminates_groups(formula, family, priors, group),
         prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         kept=partial(read_by, n_components),
     )

@@ -26,31 +26,14 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import Draws
 
-MOST_COLUMNS = 100.0
-"""Group effects of a part that may all be columns.
 
-The linear-response covariance of columns differentiates products of all pairs of them: 2 s of CPU
-time with 60 effects and two components, 16 s with 100. Without columns it takes time by the number
-of groups. That of one Gaussian regression is a closed form for any number of columns."""
-
-
-def most_effects(
-    formula: Formula, family: str, priors: Priors, group: object, n_components: int
-) -> float | None:
-    """Group effects of a part that may all be columns; None if all have to be.
-
-    They may stay apart from the columns if the experts of the family take the structure of their
-    prior. One Gaussian regression with one variance is then integrated over its prior scales: all
-    may be columns.
-    """
+def eliminates_groups(formula: Formula, family: str, priors: Priors, group: object) -> bool:
+    """Whether the experts of the family take effects of groups without columns."""
     in_noise = priors.coefficient_units == "noise"
     probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, n_effects=1, n_groups=2)
     if group is not None or formula.read[RESPONSE].call is not None:
-        return None
-    if EXPERTS[family](probe).draws_complete:
-        return None
-    integrated = n_components == 1 and family == "gaussian" and SIGMA not in formula.parts
-    return np.inf if integrated else MOST_COLUMNS
+        return False
+    return not EXPERTS[family](probe).draws_complete
 
 
 def with_possible_groups(design: Design, n_components: int, gate: str) -> Design:

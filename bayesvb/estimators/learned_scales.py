@@ -12,7 +12,6 @@ from jaxtyping import Float
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.estimators.group_effects import (
-    MOST_COLUMNS,
     coefficients_per_term,
     further_terms,
 )
@@ -29,6 +28,7 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.half_t import HALF_T_DOF, HalfTScale
 from bayesvb.formula.design import Design
+from bayesvb.formula.own_columns import MOST_COLUMNS
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture

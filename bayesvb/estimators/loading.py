@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -25,6 +25,7 @@ from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.kept_sample import restored
 from bayesvb.estimators.older_files import (
+    has_group_columns,
     named_findings,
     with_independent_groups,
     with_packed_groups,
@@ -36,6 +37,7 @@ from bayesvb.estimators.saved_schema import (
     check_same_shapes,
     check_state,
 )
+from bayesvb.formula.own_columns import only_columns
 from bayesvb.results.base import Member, replace_draws
 from bayesvb.results.capabilities import TakesGivenScales
 from bayesvb.results.exact_draws import automatic_draws
@@ -178,15 +180,16 @@ def _model(
     if context is not None:
         options["context"] = context
     try:
-        return built(
-            MODELS[told["model"]],
-            formula,
-            frame,
-            options=options,
-            complete=state["complete"] > 0,
-            missing=told.get("missing"),
-            weights=_padded(state.get("weights"), len(frame)),
-        )
+        with only_columns() if has_group_columns(state) else nullcontext():
+            return built(
+                MODELS[told["model"]],
+                formula,
+                frame,
+                options=options,
+                complete=state["complete"] > 0,
+                missing=told.get("missing"),
+                weights=_padded(state.get("weights"), len(frame)),
+            )
     except FormulaError as error:
         if context is not None:
             raise

@@ -92,8 +92,8 @@ class RowKind(Generic[ScalesT]):
         What the model explains.
     warn : bool
         Whether constant and collinear columns are worth a warning to it.
-    most_effects : float, optional
-        Group effects of a part that may all be columns; None if it has columns only.
+    eliminates_groups : bool
+        Whether it takes effects of groups without columns.
     prepared : callable, optional
         Returns the design without what the model does not read.
     kept : callable, optional
@@ -104,7 +104,7 @@ class RowKind(Generic[ScalesT]):
     block: Callable[[ScalesT, EncodedRows], Block]
     response: ResponseKind = "numeric"
     warn: bool = True
-    most_effects: float | None = None
+    eliminates_groups: bool = False
     prepared: Callable[[Design], Design] = lambda design: design
     kept: Callable[[InMemorySource], InMemorySource] = lambda source: source
 
@@ -157,7 +157,7 @@ def _of_table(
         context=options.context,
         missing=options.missing,
         warn=kind.warn,
-        most_effects=kind.most_effects,
+        eliminates_groups=kind.eliminates_groups,
     )
     kept = None if given is None else given[design.complete]
     design = kind.prepared(replace(design, weights=kept))

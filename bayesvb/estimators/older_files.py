@@ -14,6 +14,7 @@ from bayesvb.formula.parser import parse_formula
 from bayesvb.models.mixture import Mixture
 
 __all__ = [
+    "has_group_columns",
     "named_findings",
     "with_independent_groups",
     "with_packed_groups",
@@ -38,6 +39,23 @@ def named_findings(findings: Mapping[str, float]) -> dict[str, float]:
     {'elbo_decrease': 0.5, 'parameters': 7.0}
     """
     return {FINDINGS.get(name, name): value for name, value in findings.items()}
+
+
+def has_group_columns(state: State) -> bool:
+    """Whether sums of a file are those of a design without structure: all groups are columns.
+
+    Until version 0.3 up to 500 effects of groups were, where today some have no columns.
+    """
+    for products, linear in (("experts.xx", "experts.xy"), ("gate.curvature", "gate.linear")):
+        for name, packed in state.items():
+            if name.endswith((".sums.experts.zz", ".sums.gate.zz")):
+                return False
+            own = state.get(name.removesuffix(products) + linear)
+            if name.endswith(f".sums.{products}") and own is not None:
+                n_columns = own.shape[-1]
+                if packed.shape[-1] != n_columns * (n_columns + 1) // 2:
+                    return False
+    return True
 
 
 def with_independent_groups(formula: str) -> str:

@@ -454,7 +454,7 @@ def build_design(
     context: Mapping[str, object] | None = None,
     missing: str = "drop",
     warn: bool = True,
-    most_effects: float | None = None,
+    eliminates_groups: bool = False,
 ) -> Design:
     """The design of a formula on data.
 
@@ -473,9 +473,9 @@ def build_design(
         without response may stay missing, NaN in the matrix; rows without any are dropped.
     warn : bool
         Whether constant and collinear columns, and ids, are worth a warning to the model.
-    most_effects : float, optional
-        Group effects of a part that may all be columns. Of more, those of one term are matrices of
-        their own, ``GROUP_ROWS`` and ``GATE_GROUPS``. None where the model has columns only.
+    eliminates_groups : bool
+        Whether the model takes effects of one term of each part without columns where they are
+        many: as matrices of their own, ``GROUP_ROWS`` and ``GATE_GROUPS``.
 
     Raises
     ------
@@ -503,7 +503,7 @@ def build_design(
     if not len(given := as_frame(data)):
         raise DataError("the data have no rows")
     bound, rows = bind(formula, given, response=response, context=context or {}, missing=missing)
-    encoder, made = fit_encoder(bound, rows, most_effects=most_effects)
+    encoder, made = fit_encoder(bound, rows, eliminates_groups=eliminates_groups)
     apart = {name: made.pop(name) for name in (*encoder.places, *encoder.further)}
     own_names = {part: encoder.blank_names(response=True)[part] for part in apart}
     plain = {part: encoder.plain(part) for part in made}

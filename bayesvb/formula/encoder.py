@@ -228,11 +228,11 @@ class Encoder:
 
 
 def fit_encoder(
-    bound: BoundFormula, rows: UsableRows, *, most_effects: float | None = None
+    bound: BoundFormula, rows: UsableRows, *, eliminates_groups: bool = False
 ) -> tuple[Encoder, Matrices]:
     """The encoder of the first rows, and their matrices.
 
-    Of more than ``most_effects`` group effects of a part, those of one term stay apart from its
+    Where groups are eliminated, effects of one term with many of them stay apart from a part's
     columns, in a matrix of their own.
 
     Raises
@@ -262,8 +262,10 @@ def fit_encoder(
     own, placed = {}, {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
-        most = most_effects if part in PLACES else None
-        own[part] = fit_own_columns(bound.parts[part], numbers, table, found, most_effects=most)
+        own[part] = fit_own_columns(
+            bound.parts[part], numbers, table, found,
+            eliminates_groups=eliminates_groups and part in PLACES,
+        )  # fmt: skip
         made[part] = own[part].beside(made[part], numbers, table, found)
         placed[part] = own[part].places(numbers, table, found)
         first = 1 if part == RESPONSE and bound.call is not None else None

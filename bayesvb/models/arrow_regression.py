@@ -21,7 +21,13 @@ from bayesvb.linear.precisions import Vectors
 from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
 
-__all__ = ["ArrowRegressions", "CorrelatedEffects", "EffectsGivenScales", "RegressionSums"]
+__all__ = [
+    "ArrowRegressions",
+    "CorrelatedEffects",
+    "EffectsGivenScales",
+    "RegressionSums",
+    "effect_precision",
+]
 
 
 @dataclass(frozen=True)
@@ -275,6 +281,16 @@ def _upper_roots(
     return np.asarray(turned[..., ::-1, ::-1, :])
 
 
+def effect_precision(
+    factors: Float[np.ndarray, "draws effects *more"],
+) -> Float[np.ndarray, "draws effects effects"]:
+    """Return precisions of effects with these standard deviations, or roots of covariances."""
+    if factors.ndim == 2:
+        return np.asarray(factors[:, :, None] ** -2.0 * np.eye(factors.shape[1]))
+    inverse = np.linalg.inv(factors)
+    return np.asarray(np.swapaxes(inverse, 1, 2) @ inverse)
+
+
 @dataclass(frozen=True, eq=False)
 class EffectsGivenScales(ArrowPrecision):
     """Sums of ``x x'`` of rows, to which each draw adds the prior precisions of its effects.
@@ -301,11 +317,7 @@ class EffectsGivenScales(ArrowPrecision):
         roots of their covariance matrices.
         """
         assert factors is not None, "draws have prior scales of effects"
-        if factors.ndim == 2:
-            prior = factors[:, :, None] ** -2.0 * np.eye(self.n_effects)
-        else:
-            inverse = np.linalg.inv(factors)
-            prior = np.swapaxes(inverse, 1, 2) @ inverse
+        prior = effect_precision(factors)
 
         def draw(
             there: Int[np.ndarray, " there"],

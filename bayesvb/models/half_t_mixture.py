@@ -13,13 +13,18 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.experts.drawn_lines import EFFECT_SCALE, draw_with_keys
+from bayesvb.experts.drawn_lines import EFFECT_SCALE, completed_draws, draw_with_keys
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
+from bayesvb.factors.normal import Normal
 from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import GroupedDesign, GroupRows
-from bayesvb.models.arrow_regression import EffectsGivenScales, RegressionSums
+from bayesvb.models.arrow_regression import (
+    EffectsGivenScales,
+    RegressionSums,
+    effect_precision,
+)
 from bayesvb.models.half_t_scales import HalfTScales, ScaledRegression
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_mixture import ScaledMixture
@@ -244,6 +249,22 @@ class HalfTMixture(ScaledMixture):
     def reduced_space(self, block: Block) -> None:
         """None: half-t scales are integrated numerically."""
         return None
+
+    def with_complete_draws(self) -> Mixture:
+        """The mixture whose draws hold effects of groups, those of the variational posterior."""
+        return replace(cast(HalfTMixture, super().with_complete_draws()), integrated=None)
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Draws with the effects of all groups, whose prior covariance each draw has."""
+        if self.integrated is None or EFFECT_SCALE not in draws:
+            return super().completed(draws)
+        sums, prior = self.integrated.model.sums, effect_precision(draws[EFFECT_SCALE])
+        border, cross, blocks = sums.gram.parts
+        # Any precision of the shared coefficients will do: effects are given these.
+        own = border + np.eye(len(border)), cross, blocks + prior[:, None, :, :, None]
+        operator = ArrowPrecision(*own)
+        law = Normal(operator.solve(sums.xy[None])[..., 0, :], operator)
+        return completed_draws([law], {k: v for k, v in draws.items() if k != EFFECT_SCALE})
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
         """The mixture whose draws are those of this posterior."""

@@ -34,7 +34,7 @@ def with_complete_draws(fit: AbstractFit) -> AbstractFit:
         return fit
 
     def complete() -> AbstractFit:
-        variational_draws, _ = fit.core.completed(fit.variational_draws)
+        variational_draws, _ = fit.core.knowing(fit.q).completed(fit.variational_draws)
         draws, of_effects = fit.core.completed(fit.draws)
         given = PosteriorDraws(draws, fit.log_q + of_effects, fit.covariance)
         return replace_draws(replace(fit, core=core, variational_draws=variational_draws), given)

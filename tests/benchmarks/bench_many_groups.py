@@ -22,7 +22,6 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.engines.cavi import cavi
-from bayesvb.estimators import group_effects
 from bayesvb.formula import group_columns, own_columns
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import linear_response
@@ -105,7 +104,7 @@ def by_scale() -> None:
 
 def seconds_of(data: pd.DataFrame, most: int) -> float:
     """Seconds of the processor for a sweep with at most so many groups as columns."""
-    group_columns.MOST_GROUPS = own_columns.MOST_GROUPS = group_effects.MOST_COLUMNS = most
+    group_columns.MOST_GROUPS = own_columns.MOST_GROUPS = own_columns.MOST_COLUMNS = most
     model = model_of(data)
     stats, times = first_stats(model), []
     with single_threaded_blas():

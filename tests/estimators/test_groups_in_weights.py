@@ -14,7 +14,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.formula import group_columns, own_columns
+from bayesvb.formula import own_columns
 from bayesvb.linear import arrow_precisions
 from bayesvb.models.ensemble import MEMBER, Ensemble, joined
 
@@ -49,8 +49,7 @@ def pair(request):
     options = {"n_components": 2, "gate": gate, "priors": bvb.Priors(scales="learned")}
     columns = bvb.DensityRegression(text, simulated(), **options).fit(**ASCENT)
     with pytest.MonkeyPatch.context() as patch:
-        for module in (group_columns, own_columns):
-            patch.setattr(module, "MOST_GROUPS", 5)
+        patch.setattr(own_columns, "MOST_COLUMNS", 5)
         apart = bvb.DensityRegression(text, simulated(), **options).fit(**ASCENT)
         yield columns, apart
 
@@ -186,8 +185,7 @@ def test_statistics_of_blocks_add_to_those_of_the_whole(gate, few_columns, rng):
 def test_updated_fits_are_those_of_columns(gate, monkeypatch):
     data, later = simulated(n_rows=600), []
     for most in (500, 5):
-        for module in (group_columns, own_columns):
-            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
         text, first = "y ~ x + (1 | g)", data.iloc[:400]
         options = {"gate": gate, "priors": bvb.Priors(scales="learned")}
         model = bvb.DensityRegression(text, first, n_components=2, **options)

@@ -18,6 +18,7 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.formula import group_columns, own_columns
 from bayesvb.linear import arrow_precisions
 from bayesvb.results.importance import log_ratio
+from bayesvb.results.named_draws import log_joint
 from bayesvb.sensitivity.lanczos import projected_covariance
 
 FEW = {"seed": 1, "restarts": 1, "draws": 100, "covariance": "mean-field"}
@@ -147,8 +148,10 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("formula", REFUSED)
-def test_what_cannot_have_so_many_groups_says_so(formula, few_columns):
+def test_what_cannot_have_so_many_groups_says_so(formula, few_columns, monkeypatch):
     error, message, options = REFUSED[formula]
+    for module in (group_columns, own_columns):
+        monkeypatch.setattr(module, "MOST_GROUPS", 5)
     with pytest.raises(error, match=f"(?s){message}"):
         bvb.DensityRegression(formula, simulated(), n_components=2, **options)
 
@@ -189,8 +192,7 @@ def test_importance_weights_are_those_of_columns(pair):
 def test_point_estimates_are_those_of_columns(few_columns, monkeypatch):
     fits = []
     for most in (5, 500):
-        for module in (group_columns, own_columns):
-            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
         priors = bvb.Priors(scales="fixed")
         model = bvb.DensityRegression(
             "y ~ x + (1 | g) | x + (1 | g)", simulated(), n_components=2, priors=priors
@@ -215,8 +217,7 @@ def test_log_joint_densities_and_their_gradients_are_those_of_columns(monkeypatc
     jax = pytest.importorskip("jax")
     values = []
     for most in (500, 5):
-        for module in (group_columns, own_columns):
-            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
         model = bvb.DensityRegression(
             "y ~ x + (x | g) | x + (1 | g)", simulated(), n_components=2,
             priors=bvb.Priors(scales="learned"),
@@ -342,8 +343,7 @@ OTHERS = [
 def test_every_family_and_gate_is_that_of_columns(options, monkeypatch):
     data, fits = simulated(n_rows=240), []
     for most in (500, 5):
-        for module in (group_columns, own_columns):
-            monkeypatch.setattr(module, "MOST_GROUPS", most)
+        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
         # Columns have a common part with the default prior, effects without columns have none.
         given = {"priors": bvb.Priors(dof=options.get("dof"), scales="learned"), **options}
         given.pop("dof", None)
@@ -382,8 +382,7 @@ def lone():
     data, fits = simulated(n_rows=150, n_groups=15), []
     for most in (500, 5):
         with pytest.MonkeyPatch.context() as patch:
-            for module in (group_columns, own_columns):
-                patch.setattr(module, "MOST_GROUPS", most)
+            patch.setattr(own_columns, "MOST_COLUMNS", most)
             model = bvb.DensityRegression("y ~ x + (x | g)", data, n_components=1)
             fits.append(model.fit(seed=1, tol=1e-8, draws=4000))
     return fits
@@ -417,6 +416,16 @@ def test_effects_of_one_component_are_those_of_columns(lone):
     both = [bvb.effects.predictions(fit, data=simulated(n_rows=6)).summary for fit in lone]
     assert_allclose(both[1]["estimate"], both[0]["estimate"], atol=0.1 * both[0]["sd"].max())
     assert_allclose(np.log(both[1]["sd"]), np.log(both[0]["sd"]), atol=0.1)
+
+
+def test_completed_draws_of_the_integrated_posterior_have_its_evidence(lone):
+    _, apart = lone
+    draws, of_effects = apart.core.completed(apart.draws)
+    assert draws["coefficients"].shape[-1] == 2 + 2 * 16
+    core = apart.core.with_complete_draws()
+    joint = log_joint(core, apart.model.source, draws, 0.0)
+    evidence = apart.core.integrated.log_evidence
+    assert_allclose(joint - apart.log_q - of_effects, evidence, atol=1e-6)
 
 
 def test_the_closed_linear_response_of_one_component_is_that_of_passes(lone):

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pandas as pd
+import pytest
 from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.older_files import with_packed_groups, without_lone_gate
+from bayesvb.formula import own_columns
 
 
 def test_the_gate_of_one_component_is_left_out():
@@ -61,3 +63,26 @@ def test_sums_by_group_are_packed_behind_the_others():
     assert_array_equal(each["experts.xy"][:, 0, 2:7], state["part1.sums.experts.zy"][:, 0, 0])
     assert_array_equal(each["gate.linear"][:, 2:], state["part1.sums.gate.zl"][:, 0])
     assert with_packed_groups(found, "part1.").keys() == found.keys()
+
+
+@pytest.mark.parametrize(
+    ("part", "sums"), [("x + (1 | g) | 1", "experts"), ("x | (1 | g)", "gate")]
+)
+def test_effects_that_were_columns_stay_columns(part, sums, tmp_path, monkeypatch):
+    """Of a file of a version that had more of them as columns; of today's their numbers stay."""
+    rng = np.random.default_rng(0)
+    g = np.arange(40) % 8
+    data = pd.DataFrame({"x": rng.normal(size=40), "g": g, "y": rng.normal(size=40) + g % 2})
+    options = {"n_components": 2, "priors": bvb.Priors(scales="learned")}
+    fitted = {"seed": 1, "restarts": 1, "draws": 25, "covariance": "mean-field", "tol": 0.01}
+    columns = bvb.DensityRegression(f"y ~ {part}", data, **options).fit(**fitted)
+    paths = [columns.save(tmp_path / "columns.nc")]
+    monkeypatch.setattr(own_columns, "MOST_COLUMNS", 5)
+    apart = bvb.DensityRegression(f"y ~ {part}", data, **options).fit(**fitted)
+    assert (sums == "gate") == (apart.model.design.gate_groups is not None)
+    paths.append(apart.save(tmp_path / "apart.nc"))
+    for path, fit in zip(paths, (columns, apart), strict=True):
+        again = bvb.load(path)
+        assert again.model.design.terms == fit.model.design.terms
+        assert_array_equal(again.predict(), fit.predict())
+    assert columns.model.design.terms != apart.model.design.terms

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.errors import DataError, FormulaError
+from bayesvb.formula import own_columns
 from bayesvb.formula.design import build_design
 from bayesvb.formula.group_columns import MOST_GROUPS
 from bayesvb.formula.parser import parse_formula
@@ -113,12 +114,15 @@ def test_what_has_no_groups_is_refused(text, data):
         design_of(text, data.assign(one="only"))
 
 
-def test_of_too_many_effects_those_of_the_most_groups_stay_apart(data):
+def test_of_too_many_effects_those_of_the_most_groups_stay_apart(data, monkeypatch):
     formula = parse_formula("y ~ x + (1 | h) + (x | g)")
-    assert (
-        build_design(formula, data, most_effects=11.0).groups is None
-    )  # 3 and 2 x 4 with new ones
-    design = build_design(formula, data, most_effects=10.0)
+    monkeypatch.setattr(own_columns, "MOST_COLUMNS", 11)  # 3 and 2 x 4 with new ones
+    assert build_design(formula, data, eliminates_groups=True).groups is None
+    monkeypatch.setattr(own_columns, "MOST_COLUMNS", 10)
+    assert build_design(formula, data).groups is None
+    with own_columns.only_columns():
+        assert build_design(formula, data, eliminates_groups=True).groups is None
+    design = build_design(formula, data, eliminates_groups=True)
     assert design.groups.names == () and design.groups.effects == ("(1 | g)", "(x | g)")
     assert design.terms["mean"][2:] == ("(1 | h)[3]", "(1 | h)[20]", "(1 | h)[new group]")
 
