@@ -262,10 +262,8 @@ def fit_encoder(
     own, placed = {}, {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
-        own[part] = fit_own_columns(
-            bound.parts[part], numbers, table, found,
-            eliminates_groups=eliminates_groups and part in PLACES,
-        )  # fmt: skip
+        apart = eliminates_groups and part in PLACES
+        own[part] = fit_own_columns(bound.parts[part], numbers, table, found, eliminates=apart)
         made[part] = own[part].beside(made[part], numbers, table, found)
         placed[part] = own[part].places(numbers, table, found)
         first = 1 if part == RESPONSE and bound.call is not None else None

@@ -200,7 +200,7 @@ def fit_own_columns(
     table: pd.DataFrame,
     levels: Levels,
     *,
-    eliminates_groups: bool = False,
+    eliminates: bool = False,
 ) -> OwnColumns:
     """The terms of a part after the first rows.
 
@@ -214,7 +214,7 @@ def fit_own_columns(
         Columns under their aliases.
     levels : mapping of ColumnRole to pandas.Index
         Levels of the columns that have some.
-    eliminates_groups : bool
+    eliminates : bool
         Whether, of more than ``MOST_COLUMNS`` group effects, those of the term with the most groups
         stay apart; all are columns otherwise.
 
@@ -233,7 +233,7 @@ def fit_own_columns(
             each.append(fit_groups(term.term, term.numbers, data))
         else:
             each.append(fit_smooth(term.term, term.numbers, data))
-    apart = _apart(each) if eliminates_groups and not _ONLY.get() else None
+    apart = _apart(each) if eliminates and not _ONLY.get() else None
     for term, one in zip(part.own, each, strict=True):
         if isinstance(one, GroupColumns) and one is not apart:
             _check_columns(one, term, apart)
