@@ -903,6 +903,44 @@ class Fit(AbstractFit):
         )
         return cast(Fit, found)
 
+    @checked
+    def to_stan(self, folder: str | Path) -> dict[str, Path]:
+        """Write the model as a Stan program, with its data and our posterior.
+
+        For `DensityRegression` of one response with ``family`` gaussian, bernoulli or poisson, a
+        softmax gate and priors of fixed scales. Density and parameters are those of
+        ``model.log_joint``: of the standardised data, with the names of ``fit.draws``.
+
+        Parameters
+        ----------
+        folder : path
+            Made if it is not there.
+
+        Returns
+        -------
+        dict of str to Path
+            ``model.stan``, ``model.data.json`` and ``model.summary.json``: names, means and
+            standard deviations of the parameters, in the form of posteriordb's reference
+            posteriors. Components are not ordered in the program: chains may exchange their labels.
+
+        Raises
+        ------
+        DataError
+            If a part of the model has no program; the message names it.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb, tempfile
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+        >>> files = model.fit(seed=1).to_stan(tempfile.mkdtemp())
+        >>> files["model.stan"].read_text().splitlines()[0]
+        'data {'
+        """
+        from bayesvb.estimators.stan_programs import write_stan
+
+        return write_stan(self, folder)
+
     def invariance(self) -> pd.DataFrame:
         """Whether the fit depends on units, reference levels or the order of the rows.
 

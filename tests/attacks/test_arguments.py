@@ -91,6 +91,7 @@ def given_first(fits, folder):
         "fit.report": {"path": folder / "absent" / "a.html"},
         "fit.save": {"path": folder / "absent" / "a.nc"},
         "fit.downdate": {"data": data.head(5), "max_iter": 5},
+        "fit.to_stan": {"folder": folder / "stan"},
         "fit.update": {"data": data, "max_iter": 5},
         "fit.with_covariance": {"covariance": "mean-field"},
         "fit.with_units": {"units": {"x": "m"}},
