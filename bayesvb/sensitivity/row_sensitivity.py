@@ -58,7 +58,8 @@ class RowSensitivity(AbstractAppliedSensitivity):
     @cached_property
     def _single(self) -> RowSpace:
         """The space in single precision, unless that is too little."""
-        return self._bent.single if self.accurate >= ACCURATE else self._bent.keeping()
+        kind = np.float32 if self.accurate >= ACCURATE else np.float64
+        return self._bent.astype(kind).keeping()
 
     @cached_property
     def _variables(self) -> tuple[Float[np.ndarray, "scalars variables"], np.ndarray]:

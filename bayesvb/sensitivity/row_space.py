@@ -139,11 +139,6 @@ class RowSpace:
             return self
         return replace(self, parts=tuple(replace(part, kept=True) for part in self.parts))
 
-    @cached_property
-    def single(self) -> RowSpace:
-        """The space in single precision, with its covariances if they fit into memory."""
-        return self.astype(np.float32).keeping()
-
     @property
     def n_rows(self) -> int:
         """Number of rows."""
@@ -334,9 +329,7 @@ class RowSpace:
         images : ndarray, shape (scalars, variables), optional
             Filled with ``P L``.
         """
-        # Covariances stay in memory where solutions for more columns will follow.
-        single = self.astype(np.float32) if images is None else self.single
-        size = self.n_quadratic * self.n_rows + len(self.scale)
+        single, size = self.astype(np.float32), self.n_quadratic * self.n_rows + len(self.scale)
         products, residuals = np.empty((2, size, self.n_variables), dtype=np.float32)
         found = np.empty((self.n_variables, self.n_variables))
         for start in range(0, self.n_variables, COLUMNS_AT_ONCE):
