@@ -215,5 +215,7 @@ def test_a_new_labelling_keeps_the_bound(gate_name, make_semi):
 def test_extrapolated_precisions_that_are_none_are_refused(make_semi):
     problem = make_semi("dirichlet", seed=7)
     stats = problem.start()
-    with pytest.raises(np.linalg.LinAlgError):
-        problem.model.experts.update(replace(stats.experts, precision=-stats.experts.precision))
+    for size in (-1.0, 0.0):
+        with pytest.raises(np.linalg.LinAlgError):
+            none = replace(stats.experts, precision=size * stats.experts.precision)
+            problem.model.experts.update(none)

@@ -56,6 +56,15 @@ def test_the_bound_never_falls_also_with_empty_components():
         assert (np.diff(trace) >= -1e-9 * np.abs(trace[1:])).all()
 
 
+def test_a_run_starts_from_even_odds_of_structural_zeros():
+    data = table(60, 1)
+    model = model_of(data, "y ~ x | zero(1)")
+    stats = model.core.partition_stats(model.source.whole(), np.ones((1, len(data))))
+    # A zero is structural with probability 1/2, other counts never: log odds rise by p - 1/2.
+    found = stats.experts.zero.linear.ravel()
+    assert_allclose(found, -0.5 * (data.y > 0.0).sum(), rtol=1e-12)
+
+
 def test_no_change_of_the_statistics_gains_at_the_end(fit):
     core, source, stats = fit.core, fit.model.source, fit.stats
     rng, vector = np.random.default_rng(2), stats.to_vector()
