@@ -79,11 +79,10 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
     if ZERO in rows.design.formula.parts and rows.is_whole:
         _check_zeros(names[0], float(ends.min()))
     if INTERVAL in rows.design.matrices:
-        if described.kind == "positive":  # the start of a site without events has no shape
-            _check_intervals(rows.ends(INTERVAL)[1])
-            _check_right_censored(rows)
-        elif rows.is_whole:
+        if rows.is_whole:
             _check_intervals(rows.moments[INTERVAL].highest)
+        if described.kind == "positive":
+            _check_right_censored(rows)
     if described.kind == "successes" and TRIALS not in rows.design.matrices:
         _check_one_trial(names[0], float(ends.max()))
     if described.kind == "levels" and rows.is_whole:

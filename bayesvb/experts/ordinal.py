@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any, ClassVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.ordered_levels import OrderedLevels
@@ -195,6 +195,21 @@ class OrdinalExperts(AbstractLinkedExperts):
         """Gaussian of these natural parameters, and the next point of the increments."""
         increments = stats.increments.posterior(self.increments)
         return OrdinalPosterior(stats.coefficients.posterior(self.prior), increments)
+
+    def with_prior_power(self, power: float) -> OrdinalExperts:
+        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        if power == 0.0:
+            return self
+        laws = (
+            Normal.from_precision(law.mean, power * law.precision)
+            for law in (self.prior, self.increments)
+        )
+        prior, increments = laws
+        return replace(self, prior=prior, increments=increments)
+
+    def collapsed(self, posterior: OrdinalPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
+        """None: the likelihood has no noise that could vanish."""
+        return np.zeros(len(posterior.coefficients.mean), dtype=bool)
 
     def kl(self, posterior: OrdinalPosterior) -> float:
         """``KL(posterior || prior)`` of the coefficients, less the log prior of the increments."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import design_of
@@ -200,6 +200,17 @@ class SequentialExperts(AbstractLinkedExperts):
     def update(self, stats: LogitStats) -> Normal:
         """Gaussian of these natural parameters."""
         return stats.posterior(self.prior)
+
+    def with_prior_power(self, power: float) -> SequentialExperts:
+        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        if power == 0.0:
+            return self
+        law = self.prior
+        return replace(self, prior=Normal.from_precision(law.mean, power * law.precision))
+
+    def collapsed(self, posterior: Normal, block: Block) -> Bool[np.ndarray, " experts"]:
+        """None: the likelihood has no noise that could vanish."""
+        return np.zeros(len(posterior.mean), dtype=bool)
 
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``, summed over experts."""

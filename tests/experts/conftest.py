@@ -38,3 +38,15 @@ def exact_moments(rng):
         return mean, np.sqrt(weight @ (values - mean) ** 2)
 
     return moments
+
+
+@pytest.fixture(scope="module")
+def data(request):
+    """Rows of the module's ``table``."""
+    return request.module.table(400, 1)
+
+
+@pytest.fixture(scope="module")
+def fit(request, data):
+    """Fit of the module's ``model_of`` to them."""
+    return request.module.model_of(data).fit(seed=1, draws=4000)

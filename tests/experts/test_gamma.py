@@ -30,16 +30,6 @@ def model_of(data, formula="y ~ x + z", **options):
     return bvb.DensityRegression(formula, data, **options)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return table(400, 1)
-
-
-@pytest.fixture(scope="module")
-def fit(data):
-    return model_of(data).fit(seed=1, draws=2000)
-
-
 def test_estimates_are_those_of_maximum_likelihood(data):
     """With an offset: coefficients and the log of the shape, which statsmodels does not fit."""
     sm = pytest.importorskip("statsmodels.api")

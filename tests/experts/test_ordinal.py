@@ -1,5 +1,7 @@
 """Ordinal regressions: against maximum likelihood, exact posteriors, refits and the words."""
 
+from itertools import product
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -28,11 +30,6 @@ def model_of(data, formula="y ~ x + z", **options):
     return bvb.DensityRegression(formula, data, **options)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return table(400, 1)
-
-
 LABELS = ["never", "low", "medium", "high"]
 """Not in alphabetical order."""
 
@@ -44,16 +41,13 @@ def labelled(data, **how):
     return data.assign(y=words.astype(object) if how.get("text") else words)
 
 
-@pytest.fixture(scope="module")
-def fit(data):
-    return model_of(data).fit(seed=1, draws=4000)
-
-
 @pytest.mark.parametrize(("family", "law"), [("ordinal", "logit"), ("ordinal-probit", "probit")])
 def test_estimates_are_those_of_maximum_likelihood(data, family, law):
     """Slopes, and thresholds with their standard errors by the observed information."""
     ordinal = pytest.importorskip("statsmodels.miscmodels.ordinal_model")
-    fit = model_of(data, family=family).fit(seed=1, draws=4000)
+    model_here = model_of(data, family=family)
+    fit = model_here.fit(seed=1, draws=4000)
+    most = model_here.fit("em", prior=False, seed=1, draws=50, tol=1e-10).summary()
     model = ordinal.OrderedModel(data["y"], data[["x", "z"]], distr=law)
     exact = model.fit(method="newton", disp=0)
     cuts = model.transform_threshold_params(exact.params.to_numpy())[1:-1]
@@ -68,6 +62,10 @@ def test_estimates_are_those_of_maximum_likelihood(data, family, law):
     assert (np.abs(slopes["mean"].to_numpy() - exact.params[:2]) < 0.1 * se[:2]).all()
     assert (np.abs(at["mean"].to_numpy() - cuts) < 0.12 * se[2:]).all()
     assert_allclose([*slopes["sd"], *at["sd"]], se, rtol=0.05)
+    assert_allclose(most.loc["mean"]["mean"].iloc[1:], exact.params[:2], rtol=1e-4)
+    assert_allclose(most.loc["threshold"]["mean"], cuts, rtol=1e-4, atol=1e-5)
+    assert_allclose(most.loc["mean"]["sd"].iloc[1:], se[:2], rtol=1e-4)
+    assert most.loc["threshold"]["sd"].iloc[0] == pytest.approx(se[2], rel=1e-4)
 
 
 def test_standard_deviations_are_those_of_importance_sampling(rng):
@@ -90,6 +88,41 @@ def test_standard_deviations_are_those_of_importance_sampling(rng):
     sd = np.sqrt(weight @ (values - mean) ** 2)
     assert_allclose(every.std(axis=0) / sd, 1.0, atol=0.08)
     assert (np.abs(centre - mean) < 0.2 * sd).all()  # the point of the increments is a mode
+
+
+COPENHAGEN = """21 21 28 34 22 36 10 11 36 61 23 17 43 35 40 26 18 54 13 9 10 8 8 12 6 7 9 18 6 7 15
+13 13 7 5 11 14 19 37 17 23 40 3 5 23 78 46 43 48 45 86 15 25 62 20 23 20 10 22 24 7 10 21 57 23 13
+31 21 13 5 6 13"""
+"""Numbers of people by satisfaction, then influence, type and contact: MASS::housing of R."""
+
+
+def housing():
+    """Satisfaction of residents of Copenhagen (Madsen, 1976; Venables and Ripley, section 7.3)."""
+    low, types = ["Low", "Medium", "High"], ["Tower", "Apartment", "Atrium", "Terrace"]
+    cells = list(product(["Low", "High"], types, low, low))
+    data = pd.DataFrame(cells, columns=["Cont", "Type", "Infl", "Sat"])
+    levels = {"Cont": ["Low", "High"], "Type": types, "Infl": low, "Sat": low}
+    for name, order in levels.items():
+        data[name] = pd.Categorical(data[name], order, ordered=name == "Sat")
+    return data.assign(n=np.array(COPENHAGEN.split(), dtype=float))
+
+
+def test_satisfaction_in_copenhagen_is_that_of_polr():
+    """Estimates and standard errors of MASS 7.3 in R 4.2: polr(Sat ~ Infl + Type + Cont)."""
+    slopes = np.array([0.56639, 1.28882, -0.57235, -0.36619, -1.09101, 0.36028])
+    errors = np.array([0.10465, 0.12716, 0.11924, 0.15517, 0.15149, 0.09554])
+    data, formula = housing(), "Sat ~ Infl + Type + Cont"
+    found = model_of(data, formula, weights="n").fit(seed=1).summary()
+    ours = found.loc["mean"].iloc[1:]
+    assert (np.abs(ours["mean"] - slopes) < 0.1 * errors).all()
+    assert_allclose(ours["sd"], errors, rtol=0.05)
+    at = found.loc[("threshold", 1)]
+    assert list(at.index) == ["Low|Medium", "Medium|High"]
+    assert_allclose(at["mean"], [-0.49614, 0.69071], atol=0.0125)
+    apart = np.arange(1, 73) % 5 == 0  # held out; polr: -1.086851 per person
+    part = model_of(data[~apart], formula, weights="n").fit(seed=1, draws=50)
+    score = part.log_density(data[apart])
+    assert np.average(score, weights=data["n"][apart]) > -1.086851 - 0.001
 
 
 @pytest.mark.heavy

@@ -38,16 +38,6 @@ def model_of(data, formula="Surv(y, event) ~ x + z", **options):
     return bvb.DensityRegression(formula, data, **options)
 
 
-@pytest.fixture(scope="module")
-def data():
-    return table(400, 1)
-
-
-@pytest.fixture(scope="module")
-def fit(data):
-    return model_of(data).fit(seed=1, draws=4000)
-
-
 def maximum_likelihood(data):
     """Coefficients and log shape, with standard errors by the observed information."""
     x = np.column_stack([np.ones(len(data)), data["x"], data["z"]])

@@ -332,6 +332,7 @@ def test_a_site_may_have_censored_rows_only():
     sites = [data[data["late"]], data[~data["late"]]]
     model = bvb.DensityRegression("cens(y, late) ~ x", data, n_components=1)
     agreed = rounds(model, sites, until="starts")
+    assert agreed.round == "starts"
     for site in sites:
         scales = model_at_site(model, site, None, agreed).scales.response
         assert scales.scale == pytest.approx(model.scales.response.scale)
