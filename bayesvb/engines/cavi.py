@@ -76,7 +76,7 @@ class _CaviState(Generic[StatsT]):
         self.max_iter = max_iter
         self.n_iter = 0
         self.longest = FIRST_LENGTH
-        self.remaining = RemainingGain()
+        self.remaining = RemainingGain(is_regular=model.is_conjugate)
         self.memory = AndersonMemory(memory)
 
     def begin(self, stats: StatsT, known: Arrays) -> list[float]:
@@ -87,7 +87,8 @@ class _CaviState(Generic[StatsT]):
         with state_read():
             self.n_iter = int(finite(known, "n_iter"))
             self.longest = float(finite(known, "longest"))
-            self.remaining = RemainingGain.of_arrays(known)
+            regular = self.model.is_conjugate
+            self.remaining = RemainingGain.of_arrays(known, is_regular=regular)
             self.memory.restore(known)
             self.point = iterate_of(stats, known, "point")
             if any(name.startswith("before.") for name in known):

@@ -17,6 +17,14 @@ WINDOW = 20
 CYCLES = 3
 """Cycles whose gains are compared with those of as many before."""
 
+LAGS = (2, 3, 4)
+"""Cycles over which gains of plain sweeps are compared; the slowest decrease counts."""
+
+MARGIN = 1.5
+"""Factor on a geometric series of these gains, whose ratio grows as faster axes die out. In 190
+random mixtures of binary, count and gamma regressions that did not start at a saddle point 6 gained
+more than `tol` after the end; without the factor 10, with 2.5 still 5 for more sweeps."""
+
 ROUNDING_OF_A_SUM = 1e-14
 """Gains smaller than this, relative to the bound, are none."""
 
@@ -56,6 +64,15 @@ class RemainingGain:
     extrapolated as a geometric series in addition (Aitken), sums of ``CYCLES`` at a time, for
     extrapolations make single ones irregular. Neither depends on the number of rows.
 
+    Natural-gradient steps of experts that are not conjugate overshoot along some axes, whose norms
+    hide the slowest one, and gains of extrapolations are more irregular. The mean gain of a cycle
+    is then extrapolated at the slowest ratio of the gains of plain sweeps over some ``LAGS``.
+
+    Parameters
+    ----------
+    is_regular : bool
+        Whether all experts are conjugate.
+
     References
     ----------
     Boehning, Dietz, Schaub, Schlattmann, Lindsay (1994), doi:10.1007/BF01720593, stop an ascent
@@ -72,8 +89,9 @@ class RemainingGain:
     True
     """
 
-    def __init__(self) -> None:
-        self._sweeps: deque[float] = deque(maxlen=2)
+    def __init__(self, *, is_regular: bool = True) -> None:
+        self.is_regular = is_regular
+        self._sweeps: deque[float] = deque(maxlen=max(LAGS) + 1)
         self._cycles: deque[float] = deque(maxlen=2 * CYCLES)
         self._to_go: deque[float] = deque(maxlen=WINDOW)
 
@@ -89,7 +107,9 @@ class RemainingGain:
         return {name: np.array(values, dtype=float) for name, values in kept.items()}
 
     @classmethod
-    def of_arrays(cls, arrays: Mapping[str, Shaped[np.ndarray, "..."]]) -> RemainingGain:
+    def of_arrays(
+        cls, arrays: Mapping[str, Shaped[np.ndarray, "..."]], *, is_regular: bool = True
+    ) -> RemainingGain:
         """The same memory again.
 
         Raises
@@ -97,7 +117,7 @@ class RemainingGain:
         KeyError, ValueError
             If arrays are absent, or have something else than numbers in a row.
         """
-        found = cls()
+        found = cls(is_regular=is_regular)
         for name in ("sweeps", "cycles", "to_go"):
             if arrays[name].ndim != 1 or np.isnan(arrays[name]).any():
                 raise ValueError(f"{name!r} holds no gains")
@@ -112,15 +132,22 @@ class RemainingGain:
         Gains that rounding of a bound of this size may have made count as none.
         """
         least = ROUNDING_OF_A_SUM * abs(bound)
-        if len(self._sweeps) == 2 and max(*self._sweeps, *list(self._cycles)[-2:]) <= least:
+        latest = [*self._latest_sweeps, *list(self._cycles)[-2:]]
+        if len(latest) == 4 and max(latest) <= least:
             return 0.0
         if len(self._cycles) < 2 * CYCLES:
             return np.inf
-        return max(self._of_a_sweep(), self._of_a_series())
+        series = self._of_a_series() if self.is_regular else self._of_a_ratio()
+        return max(self._of_a_sweep(), series)
+
+    @property
+    def _latest_sweeps(self) -> list[float]:
+        """Gains of the last two plain sweeps."""
+        return list(self._sweeps)[-2:]
 
     def _of_a_sweep(self) -> float:
         r"""From the slowest factor: ``\lambda^2 / (1 - \lambda^2) < sweeps_to_go / 2``."""
-        return max(0.0, *self._sweeps) * 0.5 * max(self._to_go)
+        return max(0.0, *self._latest_sweeps) * 0.5 * max(self._to_go)
 
     def _of_a_series(self) -> float:
         """From the ratio of the last gains to those before."""
@@ -129,3 +156,12 @@ class RemainingGain:
         if latest >= before:
             return np.inf if latest > 0.0 else 0.0
         return latest * latest / (before - latest)
+
+    def _of_a_ratio(self) -> float:
+        """From the mean gain of a cycle and the slowest ratio of gains of plain sweeps."""
+        gains = np.maximum(self._sweeps, np.finfo(float).tiny)
+        ratio = float(max((gains[-1] / gains[-1 - lag]) ** (1.0 / lag) for lag in LAGS))
+        if ratio >= 1.0:
+            return np.inf
+        gain = max(sum(list(self._cycles)[-CYCLES:]) / CYCLES, 0.0)
+        return MARGIN * gain * ratio / (1.0 - ratio)

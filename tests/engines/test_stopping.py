@@ -24,6 +24,18 @@ def test_a_geometric_series_is_not_underestimated(rate, first):
     assert left <= found < left * (1.0 + 1.0 / rate ** (2.0 * CYCLES)) * CYCLES / rate**2
 
 
+def test_irregular_extrapolations_do_not_hide_a_slow_axis():
+    """Sweeps that go to and fro along other axes, whose norms are short: gains tell the ratio."""
+    gains = 0.95 ** np.arange(60.0)
+    cycles, found = gains * np.tile([1.6, 1.2, 1.6, 0.8, 1.0, 0.8], 10), {}
+    for is_regular in (True, False):
+        remaining = RemainingGain(is_regular=is_regular)
+        for sweep, cycle in zip(gains[:30], cycles, strict=False):
+            remaining.record(sweep=sweep, cycle=cycle, to_go=0.7)
+        found[is_regular] = remaining.nats(bound=0.0)
+    assert found[True] < cycles[30:].sum() < found[False] < 2.0 * cycles[30:].sum()
+
+
 def test_one_slow_cycle_among_many_is_remembered():
     gains = 0.5 ** np.arange(14)
     slow = np.where(np.arange(14) == 5, 100.0, 2.0)
