@@ -307,7 +307,7 @@ class ScaledMixture(Mixture):
             rate / scales.rate - 1.0
         )
         total = float(own[self._is_gamma].sum()) + float(posterior.spread_divergence)
-        return self.given(scales.mean).kl(posterior) + total + self._known_divergence
+        return float(self.given(scales.mean).kl(posterior)) + total + self._known_divergence
 
     @cached_property
     def _known_divergence(self) -> float:
