@@ -102,8 +102,7 @@ def by_bayesvb(formula: str, data: pd.DataFrame) -> tuple[dict[str, float], np.n
     table = fit.summary()["mean"]
     slope = table.get(("mean", 1, "x1"), np.nan)
     sigma = float(table.xs("sigma", level="part").iloc[0])
-    scale = sigma * table.get(("scale", "", "(1 | g)"), np.nan)  # of very many groups alone
-    sd = table.get(("sd of groups", "", "(1 | g)"), scale)
+    sd = table.get(("sd of groups", "", "(1 | g)"), np.nan)
     row = {"seconds": seconds, "slope": slope, "sd": sd, "sigma": sigma}
     return row, fit.predict().to_numpy()
 
