@@ -249,7 +249,7 @@ def test_networks_learn_on(response):
     assert fit.update(data[:1], weights=[1e-9]).elbo == pytest.approx(fit.elbo, abs=0.05)
     later = fit.update(data[40:])
     rows = InMemorySource.of(model.block(model.rows(data, response=True)))
-    run = Cavi().run(fit.core, rows, later.stats, Budget(1e-3, 100), Streams(1))
+    run = Cavi().run(fit.core, rows, later.stats, Budget(1e-3, 100), Streams(1).branch("test"))
     bounds = run.trace[[0, -1]] - 60.0 * model.log_jacobian
     assert bounds[1] - 1.0 < later.elbo < bounds[0] + 1e-6
 
