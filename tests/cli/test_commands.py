@@ -110,6 +110,25 @@ def test_every_kind_of_file_gives_the_same_fit(run, mcycle, fitted, ending):
     assert bvb.load("a.nc").elbo == fitted.elbo
 
 
+def test_levels_of_text_are_named_in_their_order(run):
+    grades = pd.DataFrame({"y": ["low", "mid", "high", "mid"] * 8, "x": np.arange(32.0)})
+    grades.to_csv("grades.csv", index=False)
+    options = [
+        "--family",
+        "ordinal",
+        "--levels",
+        "low,mid,high",
+        "--components",
+        "1",
+        "--seed",
+        "1",
+    ]
+    succeeded(run("fit", "y ~ x", "grades.csv", *options, "--save", "a.nc"))
+    for kind in (["probability"], ["cdf", "--at", "low,mid,high"]):
+        result = succeeded(run("predict", "a.nc", "grades.csv", "--kind", *kind))
+        assert result.stdout.splitlines()[0] == "low,mid,high"
+
+
 def test_a_file_comes_before_a_data_set_of_that_name(run, mcycle):
     Path("mcycle").mkdir()
     refused(run("fit", FORMULA, "mcycle"), "is a folder")
