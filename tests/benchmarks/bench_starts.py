@@ -8,6 +8,9 @@ Results: docs/benchmarks/starts.csv, one row for each fit.
 
 With ``--rows``: ``all`` and ``early`` of four designs with five components and so many rows, CPU
 seconds of the fit without linear response and draws. Results: docs/benchmarks/starts_rows.csv.
+``impact`` of 100,000 rows takes longer with early ends: the run that would win on the sample, by
+0.9 nats, ends early, and the next best one crosses a plateau of 10 nats in 1,358 passes over all
+rows, where the winner takes 202.
 """
 
 import argparse
