@@ -268,6 +268,10 @@ class InMemorySource(AbstractSource):
             block = self.take(np.sort(rows))
             yield from self._batches(block, rng.permutation(len(rows)), n_rows)
 
+    def with_rows(self, other: InMemorySource) -> InMemorySource:
+        """These rows, then those of another source."""
+        return InMemorySource((*self.blocks, *other.blocks), workers=self.workers)
+
     def each(self, function: Callable[[Block], Block]) -> InMemorySource:
         """The same rows, each block as the function makes it."""
         return InMemorySource(tuple(map(function, self.blocks)), workers=self.workers)

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
+from bayesvb.data.parts import PARTS
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.leave_one_out import has_log_predictive
@@ -30,7 +31,7 @@ SCALE = 7.3
 SHIFT = 3.1
 """Shift of numbers, in their standard deviations."""
 
-CALLS = frozenset({"s", "te", "bs", "cr", "cc", "poly", "scale", "center", "gating", "sigma", ""})
+CALLS = frozenset({"s", "te", "bs", "cr", "cc", "poly", "scale", "center", "", *PARTS})
 """Functions, and parentheses, within which a column may have other units."""
 
 DRAWS = 400

@@ -143,7 +143,7 @@ def _at_hand(new: _More) -> InMemorySource:
             hint="leave it out: the fit then goes on from what it has learned",
         )
     earlier = every.each(partial(_scaled, share)) if share < 1.0 else every
-    return InMemorySource((*earlier.blocks, *source.blocks), workers=every.workers)
+    return earlier.with_rows(source)
 
 
 def _scaled(share: float, block: Block) -> Block:
