@@ -17,7 +17,7 @@ CELLS = 24_000
 """Draws times rows of one work array, so that the arrays of all components stay in the cache."""
 
 Coefficients = Float[np.ndarray, "draws experts responses terms"]
-LogPrecisions = Float[np.ndarray, "draws experts responses"]
+LogPrecisions = Float[np.ndarray, "draws experts _"]  # of each response, or none
 Logits = Float[np.ndarray, "draws logits gate_terms"]
 
 
