@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bayesvb.argument_checks import shown
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import DataError
 from bayesvb.models.mixture import Mixture
@@ -107,15 +108,21 @@ def write_stan(fit: AbstractFit, folder: str | Path) -> dict[str, Path]:
     model = fit.model
     check_all_rows(model, "to_stan", "its data are the rows")
     family, has_gate = _supported(fit)
-    place = Path(folder)
-    place.mkdir(parents=True, exist_ok=True)
     content = {
         "model.stan": _program(family, has_gate),
         "model.data.json": json.dumps(_data(fit, family, has_gate)),
         "model.summary.json": json.dumps(_posterior(fit, family, has_gate)),
     }
-    for name, text in content.items():
-        (place / name).write_text(text, encoding="utf-8")
+    try:
+        place = Path(folder)
+        place.mkdir(parents=True, exist_ok=True)
+        for name, text in content.items():
+            (place / name).write_text(text, encoding="utf-8")
+    except (TypeError, ValueError, OSError) as error:
+        raise DataError(
+            f"folder={shown(folder)} cannot be written to: {type(error).__name__}",
+            hint="name a folder that may be made: folder='stan'",
+        ) from error
     return {name: place / name for name in content}
 
 
