@@ -203,6 +203,12 @@ def check_effects(name: str, value: object) -> None:
         raise DataError(f"{name}={shown(value)} must be what bvb.effects.predictions() returns")
 
 
+def check_texts(name: str, value: object) -> None:
+    """Raise unless ``value`` is a list of texts."""
+    if not isinstance(value, list | tuple) or not all(isinstance(one, str) for one in value):
+        raise DataError(f"{name}={shown(value)} must be a list of texts", hint=f'{name}=["..."]')
+
+
 def _whole(least: int, most: int) -> Check:
     return functools.partial(check_count, least=least, most=most, what="that are possible")
 
@@ -218,6 +224,7 @@ CHECKS: Mapping[str, Check] = {
     "covariance": check_text,
     "date": check_text,
     "draws": _whole(1, MOST_DRAWS),
+    "edition": check_text,
     "eps": check_positive,
     "fit": check_fit,
     "fits": check_named_fits,
@@ -232,8 +239,10 @@ CHECKS: Mapping[str, Check] = {
     "n_experts": _whole(1, MOST),
     "n_jobs": _whole(1, MOST),
     "name": check_text,
+    "notes": check_texts,
     "prob": check_probability,
     "progress": check_callable,
+    "question": check_text,
     "recalibrate": check_flag_or_text,
     "repeats": _whole(1, MOST),
     "replications": _whole(1, MOST_DRAWS),
@@ -244,6 +253,7 @@ CHECKS: Mapping[str, Check] = {
     "score": check_text,
     "seed": check_seed,
     "selection": check_selection,
+    "source": check_text,
     "supported": check_flag,
     "table": check_table,
     "target": check_text,

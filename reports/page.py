@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
+from importlib.metadata import version
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,9 @@ from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import leave_rows_out
 from bayesvb.storage.arviz_objects import import_arviz
 
+from .answer import answer, listed
 from .cells.markup import code
-from .cells.numerals import numeral, percent
+from .cells.numerals import counted, numeral, percent, signed
 from .cells.plain import Summary, numbers_only, plain
 from .figures.shared_styles import rules, shared_styles, with_classes
 from .figures.svg import prefixed
@@ -65,13 +67,48 @@ LONGEST = (
 )
 """Parts that may take longest, begun first: no process then waits for one of them."""
 
-FORMAT = 1
+SHORT = ("effects", "limits")
+"""Sections of the short edition, which the full one does not repeat."""
+
+READ = (*SHORT, "calibration", "model", "reproduce")
+"""Sections from which the short edition is written."""
+
+TITLES = {"effects": "All effects", "trust": "Can it be trusted?", "verdict": "Every check",
+          "limits": "What this does not say", "reproduce": "Versions and citations"}  # fmt: skip
+"""Headings that differ from the names of the sections."""
+
+FORMAT = 2
 """Raised when a reader of the JSON twin has to change."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choices:
+    """What the author of a page chooses.
+
+    Attributes
+    ----------
+    edition : {"short", "full"} or None
+        What follows after two printed pages: nothing, or the full edition, open; None for closed.
+    question : str or None
+        In place of the one made from the names of the columns.
+    source : str or None
+        Where the data come from, for the line on the data.
+    notes : sequence of str
+        Remarks, among what the page does not say.
+    date : str or None
+        Shown as it is.
+    """
+
+    edition: str | None = None
+    question: str | None = None
+    source: str | None = None
+    notes: Sequence[str] = ()
+    date: str | None = None
 
 
 def page_summary(
     fits: Mapping[str, AbstractFit],
-    date: str | None = None,
+    choices: Choices = Choices(),
     selection: HasCandidates | None = None,
 ) -> Summary:
     """Everything that the page says, as JSON-able values; figures also as SVG.
@@ -80,8 +117,7 @@ def page_summary(
     ----------
     fits : mapping
         Name to fit. A single fit needs no name.
-    date : str, optional
-        Shown as it is.
+    choices : Choices, optional
     selection : Selection, optional
         What the fits were chosen from.
     """
@@ -89,12 +125,18 @@ def page_summary(
     reports = []
     for number, (name, fit) in enumerate(fits.items(), start=1):
         prefix = f"fit{number}-" if several else ""
-        reports.append(_fit_summary(fit, name, prefix))
+        reports.append(_fit_summary(fit, name, prefix, choices))
     whole = plain(
         {
             "format": FORMAT,
             "title": _title(fits),
-            "date": date,
+            "kind": _kind(fits),
+            "question": _question(fits, reports, choices),
+            "date": choices.date,
+            "edition": choices.edition,
+            "source": choices.source,
+            "notes": list(choices.notes),
+            "version": version("bayesvb"),
             "candidates": candidates(selection),
             "comparison": comparison(fits) if several else None,
             "fits": reports,
@@ -106,9 +148,11 @@ def page_summary(
     return {**styled, "styles": rules(classes)}
 
 
-def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
+def _fit_summary(fit: AbstractFit, name: str, prefix: str, choices: Choices) -> Summary:
     kept, clauses, verdicts = _parts(fit)
     found, sections = finding(fit, kept, clauses, verdicts)
+    if choices.edition == "short":
+        sections = {key: one for key, one in sections.items() if key in READ}
     model = fit.model
     components = kept.get("components", {"occupied": fit.core.n_components})
     return {
@@ -124,6 +168,7 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str) -> Summary:
             "seconds": fit.seconds,
         },
         "finding": found,
+        "answer": answer(fit, kept, verdicts, choices.question),
         "verdict": verdict(verdicts, kept.get("computation")),
         "sections": sections,
     }
@@ -182,14 +227,26 @@ def _made(names: tuple[str, ...], fit: AbstractFit, told: object) -> dict[str, _
     return found
 
 
-def _title(fits: Mapping[str, AbstractFit]) -> str:
+def _kind(fits: Mapping[str, AbstractFit]) -> str:
+    """Kind of model in words, or that they are of several kinds."""
     kinds = {re.sub("(?<=[a-z])(?=[A-Z])", " ", type(fit.model).__name__) for fit in fits.values()}
+    words = kinds.pop().split() if len(kinds) == 1 else ["Fits"]
+    return " ".join([words[0], *(one if one.isupper() else one.lower() for one in words[1:])])
+
+
+def _title(fits: Mapping[str, AbstractFit]) -> str:
     names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    words = kinds.pop().split() if len(kinds) == 1 else ["Fits"]
-    kind = " ".join([words[0], *(one if one.isupper() else one.lower() for one in words[1:])])
-    what = f"{kind} of {', '.join(names[:NAMED])}{more}"
+    what = f"{_kind(fits)} of {', '.join(names[:NAMED])}{more}"
     return what if len(fits) == 1 else f"{what}: {len(fits)} fits"
+
+
+def _question(fits: Mapping[str, AbstractFit], reports: Sequence[Summary], choices: Choices) -> str:
+    """The question of the only fit, or which of several predicts best."""
+    if choices.question or len(fits) == 1:
+        return choices.question or str(reports[0]["answer"]["question"])
+    names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
+    return f"Which of {len(fits)} models predicts {listed(names)} best?"
 
 
 def _identified(value: Any, key: str, numbers: Iterator[int]) -> Any:
@@ -233,13 +290,14 @@ def _styled(value: Any, classes: dict[str, str]) -> Any:
 
 def html(summary: Summary) -> str:
     """The page of a summary."""
-    titles = {name: section.title for name, section in SECTIONS.items()}
+    titles = {name: section.title for name, section in SECTIONS.items()} | TITLES
     style = resources.files("bayesvb.reports").joinpath("static/report.css")
     template = _environment().get_template("page.html")
     return without_controls(
         template.render(
             summary=summary,
             titles=titles,
+            short=SHORT,
             style=Markup(style.read_text(encoding="utf-8") + summary["styles"]),
             twin=Markup(twin(summary)),
         )
@@ -276,5 +334,7 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"numeral": numeral, "percent": percent, "code": code}
+    environment.filters |= {
+        "numeral": numeral, "percent": percent, "code": code, "signed": signed, "counted": counted,
+    }  # fmt: skip
     return environment

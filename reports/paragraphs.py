@@ -16,7 +16,8 @@ from bayesvb.results.subsampling import left_out_at, unit_sample
 
 from .cells.numerals import counted, numeral, percent
 from .prior_clauses import prior_sentence
-from .rows.sampling import ROWS_LEFT_OUT, choice_words
+from .rows.contrasts import averaged_words, contrasts
+from .rows.sampling import ROWS_LEFT_OUT, choice_words, gated
 from .sections.finding import sentences
 
 if TYPE_CHECKING:
@@ -48,7 +49,14 @@ def _methods(fit: AbstractFit) -> list[str]:
 
 def _results(fit: AbstractFit) -> list[str]:
     checks = all_checks(fit)
-    return [*sentences(fit, checks), *_accuracy(fit), _checked(checks)]
+    return [*sentences(fit, checks), *_averaged(fit), *_accuracy(fit), _checked(checks)]
+
+
+def _averaged(fit: AbstractFit) -> list[str]:
+    """Over which rows, and between which values, effects are averages."""
+    if not gated(fit) or not contrasts(fit):
+        return []
+    return [f"Effects are {averaged_words(fit)}."]
 
 
 def _accuracy(fit: AbstractFit) -> list[str]:

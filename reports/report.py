@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +13,7 @@ from bayesvb.storage.whole_files import check_writable, write_whole
 
 from .cells.plain import Summary
 from .markdown import markdown
-from .page import html, indented, page_summary
+from .page import Choices, html, indented, page_summary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -30,6 +30,9 @@ FORMATS: Mapping[str, Callable[[Summary], str]] = {
 }
 """What a report may be written as."""
 
+EDITIONS = ("short", "full")
+"""How much of a report is written, or open."""
+
 OTHER_FORMATS = (".pdf", ".docx", ".odt", ".tex", ".ipynb", ".png", ".svg", ".csv", ".xlsx", ".nc")
 """Endings that name what a report is not."""
 
@@ -42,6 +45,10 @@ def report(
     path: str | Path,
     *,
     format: str | None = None,
+    edition: str | None = None,
+    question: str | None = None,
+    source: str | None = None,
+    notes: Sequence[str] = (),
     date: str | None = None,
     calibration: SimulationCalibration | None = None,
     selection: HasCandidates | None = None,
@@ -61,8 +68,17 @@ def report(
     format : {"html", "markdown", "json"}, optional
         By the ending of the path if left out: ``.md``, ``.json``, HTML otherwise. Markdown says
         what the page says, of figures their captions; JSON has the numbers.
+    edition : {"short", "full"}, optional
+        ``"short"`` ends after two printed pages: finding, checks, effects, model and code. By
+        default the full edition follows, closed; with ``"full"`` it is open, also in print.
+    question : str, optional
+        Heading of the page, in place of the question made from the names of the columns.
+    source : str, optional
+        Where the data come from, for the line on the data: ``"Munich rent survey 1999"``.
+    notes : sequence of str, optional
+        Remarks of the author, among what the page does not say: how the formula was chosen, say.
     date : str, optional
-        Printed under the title; there is none otherwise.
+        Printed above the title; there is none otherwise.
     calibration : SimulationCalibration, optional
         What ``bayesvb.sbc`` found of the model of a single fit, for a section of its own;
         several fits bring theirs with them, see ``Fit.with_sbc``.
@@ -94,7 +110,10 @@ def report(
             )
         fits = {name: one.with_sbc(calibration) for name, one in fits.items()}
     named = {str(name): one for name, one in fits.items()}
-    written = FORMATS[form](page_summary(named, date, selection))
+    if edition is not None:
+        check_choice("edition", edition, EDITIONS)
+    choices = Choices(edition=edition, question=question, source=source, notes=notes, date=date)
+    written = FORMATS[form](page_summary(named, choices, selection))
     return write_whole(written.encode(), target)
 
 

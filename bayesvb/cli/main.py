@@ -291,12 +291,17 @@ def _tell_unusable(missing: MissingValues, unusable: int) -> None:
 @click.option("-o", "--output", required=True, help="Page to write: .html, .md or .json.")
 @click.option("--format", "form", type=click.Choice(REPORT_FORMATS),
               help="What it is written as.  [default: by its ending]")  # fmt: skip
-def report(saved: str, output: str, *, form: str | None) -> None:
+@click.option("--edition", type=click.Choice(("short", "full")),
+              help="Two printed pages, or all, open.  [default: all, the rest closed]")  # fmt: skip
+@click.option("--question", help="Heading of the page.")
+@click.option("--source", help="Where the data come from.")
+@click.option("--note", "notes", multiple=True, help="Remark of the author; once for each.")
+def report(saved: str, output: str, *, form: str | None, **choices: Any) -> None:
     """Write a page about the fit SAVED: self-contained HTML, Markdown, or its numbers as JSON."""
     from bayesvb.estimators.loading import load
 
     check_outputs([output], inputs=[saved])
-    click.echo(load(saved).report(output, format=form))
+    click.echo(load(saved).report(output, format=form, **choices))
 
 
 @main.command()

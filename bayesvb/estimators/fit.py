@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -1069,17 +1069,32 @@ class Fit(AbstractFit):
         path: str | Path,
         *,
         format: str | None = None,
+        edition: str | None = None,
+        question: str | None = None,
+        source: str | None = None,
+        notes: Sequence[str] = (),
         calibration: SimulationCalibration | None = None,
     ) -> Path:
         """Write a self-contained HTML page about this fit, or what it says in another format.
 
         ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by the ending of the path if left
-        out (``.md``, ``.json``). With ``calibration``, what ``bayesvb.sbc`` found, a section
-        on it; see ``with_sbc``.
+        out (``.md``, ``.json``). ``edition="short"`` ends after two printed pages, and ``"full"``
+        opens what follows them. ``question`` is the heading, ``source`` says where the data come
+        from, ``notes`` are remarks of the author. With ``calibration``, what ``bayesvb.sbc``
+        found, a section on it; see ``with_sbc``.
         """
         from bayesvb.reports import report
 
-        written: Path = report(self, path, format=format, calibration=calibration)
+        written: Path = report(
+            self,
+            path,
+            format=format,
+            edition=edition,
+            question=question,
+            source=source,
+            notes=notes,
+            calibration=calibration,
+        )
         return written
 
     def report_text(self) -> str:

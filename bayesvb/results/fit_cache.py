@@ -21,6 +21,7 @@ Cached = Literal[
     "deletion",
     "report parts",
     "complete draws",
+    "average contrasts",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""
 

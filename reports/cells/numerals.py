@@ -66,6 +66,18 @@ def numeral(value: object, decimals: Decimals = None) -> str:
     return grouped(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
 
 
+def signed(value: float, decimals: Decimals = None) -> str:
+    """A difference, with its sign also where it is positive.
+
+    Examples
+    --------
+    >>> signed(0.25, 2), signed(-0.25, 2)
+    ('+0.25', '−0.25')
+    """
+    text = numeral(float(value), decimals)
+    return f"+{text}" if value > 0.0 else text
+
+
 def _scientific(value: float) -> str:
     mantissa, exponent = f"{value:.1e}".split("e")
     return f"{mantissa}×10{str(int(exponent)).translate(SUPERSCRIPTS)}".replace("-", "−", 1)
@@ -112,14 +124,19 @@ def significant(values: Sequence[float] | np.ndarray, digits: int = 3) -> int:
 
 
 def percent(share: float, decimals: int = 0) -> str:
-    """A share as a percentage.
+    """A share as a percentage: never 0% of something, nor 100% of what is less than all.
 
     Examples
     --------
-    >>> percent(0.8912, 1)
-    '89.1%'
+    >>> percent(0.8912, 1), percent(0.9968), percent(1.0), percent(0.00001)
+    ('89.1%', '99.7%', '100%', '< 0.1%')
     """
-    return f"{numeral(100.0 * float(share), decimals)}%"
+    number = 100.0 * float(share)
+    if 0.0 < number < 100.0 and round(number, decimals) in (0.0, 100.0):
+        decimals = 1
+        if round(number, decimals) in (0.0, 100.0):
+            return "< 0.1%" if number < 50.0 else "> 99.9%"
+    return f"{numeral(number, decimals)}%"
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

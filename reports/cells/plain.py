@@ -11,7 +11,24 @@ Summary: TypeAlias = dict[str, Any]
 """JSON-able values by name; figures also hold their SVG."""
 
 FOR_THE_EYE = frozenset(
-    {"svg", "decimals", "text", "id", "wide", "width", "approach", "styles", "head_width"}
+    {
+        "svg",
+        "decimals",
+        "text",
+        "id",
+        "wide",
+        "width",
+        "approach",
+        "styles",
+        "head_width",
+        "drawing",
+        "x_labels",
+        "y_labels",
+        "end_labels",
+        "places",
+        "less",
+        "ruler",
+    }
 )
 """Keys that only the page needs; the JSON twin leaves them out."""
 

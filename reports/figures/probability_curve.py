@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bayesvb.data.response_columns import TRIALS
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
-from bayesvb.drawing import marks
 from bayesvb.effects.marginal_effects import predictions
 from bayesvb.results.subsampling import sample
 
@@ -18,8 +16,8 @@ from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
 from ..rows.profiles import Profile
 from ..rows.sampling import POINTS_SHOWN, choice_note
-from .scatter import cloud, level_axis
-from .svg import BAND, POINT, axes_of, drawn
+from .plot import Canvas, covariate_axis, number_axis, plotted
+from .scatter import places
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -39,18 +37,16 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     first = what[:1].upper() + what[1:]
     each = predictions(fit, data=curve.frame).draws.to_numpy()
     found = summarised(curve.averaged(each.reshape(len(each), -1)), PROB)
-    lines = [found.centre, found.lower, found.upper]
     chosen = sample(fit, POINTS_SHOWN)
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=design.label(one.name), y=what, grid="y")
-        cloud(axes, design.frame, one, values, at=chosen.at, color=POINT)
-        marked = marks.barred_points if one.discrete else marks.banded_curve
-        marked(axes, curve.x, lines, 0, colour=BAND, label=name)
-        if one.discrete:
-            level_axis(axes, curve.values)
-        axes.set_ylim(-MARGIN, 1.0 + MARGIN)
-
+    canvas = Canvas(covariate_axis(design, one)[0], number_axis(-MARGIN, 1.0 + MARGIN))
+    canvas.dots("pts", places(design.frame, one, chosen.at), values[chosen.at])
+    if one.discrete:
+        canvas.bars("thin", curve.x, found.lower, found.upper)
+        canvas.dots("median", curve.x, found.centre)
+    else:
+        canvas.band("b2", curve.x, found.lower, found.upper)
+        canvas.line("med", curve.x, found.centre)
     fixed = f" Other covariates {curve.fixed}." if curve.fixed else ""
     band = "bar" if one.discrete else "band"
     caption = (
@@ -62,4 +58,4 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
         f"{first} against {one.name}; from its first to its last value it goes "
         f"from {numeral(float(found.centre[0]), 2)} to {numeral(float(found.centre[-1]), 2)}."
     )
-    return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))
+    return plotted(canvas, x=design.label(one.name), y=what, alt=alt, caption=caption)

@@ -23,7 +23,7 @@ from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
 
 from ..cells.numerals import counted, significant
-from .profiles import covariate
+from .profiles import compared, covariate
 from .sampling import choice_words
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ ROWS = 1000
 """Most rows over which effects are averaged: the standard error of the average is then 3% of the
 standard deviation of the effect between rows."""
 
-PROBABILITIES = 1e7
-"""Draws x components x levels x rows of one average, half a second of a processor."""
+PROBABILITIES = 4e7
+"""Draws x components x levels x rows of all averages, two seconds of a processor."""
 
 FEWEST_ROWS = 100
 """Rows that are averaged whatever it takes."""
@@ -85,9 +85,10 @@ class Change:
 
 def rows_averaged(fit: AbstractFit) -> ObservedRows:
     """Observed rows over which a report averages, each by its case weight."""
-    levels = max(len(fit.model.response.level_names), 1)
-    each = count(fit.draws) * fit.core.n_components * levels
-    return observed_rows(fit, int(np.clip(PROBABILITIES / each, FEWEST_ROWS, ROWS)))
+    design = fit.model.design
+    each = count(fit.draws) * fit.core.n_components * max(len(fit.model.response.level_names), 1)
+    n_averages = sum(len(compared_values(fit, name)) for name in compared(design))
+    return observed_rows(fit, int(np.clip(PROBABILITIES / (each * n_averages), FEWEST_ROWS, ROWS)))
 
 
 def rows_words(fit: AbstractFit, rows: ObservedRows) -> str:
@@ -102,14 +103,39 @@ def targets_of(fit: AbstractFit) -> tuple[str, ...]:
 
 
 def compared_values(fit: AbstractFit, name: str) -> list[object]:
-    """Values of a covariate that are compared: levels, or two quantiles of a number.
+    """Values of a covariate that are compared: levels, or two round values of a number.
 
-    Where the quantiles coincide, the extremes are compared.
+    They are near its 10% and 90% quantiles; where these coincide, the extremes are compared.
     """
     design = fit.model.design
     one = covariate(design, name)
-    low, high = (None, None) if one.discrete else quantiles(design, name, ENDS).tolist()
-    return list(one.values) if low == high else [low, high]
+    if one.discrete:
+        return list(one.values)
+    least, low, high, most = quantiles(design, name, (0.0, *ENDS, 1.0)).tolist()
+    if low == high:
+        return list(one.values)
+    return [low, high] if name in design.dates else rounded_ends(least, low, high, most)
+
+
+def rounded_ends(least: float, low: float, high: float, most: float) -> list[object]:
+    """Two values rounded to a step of 1, 2 or 5 times a power of ten, inside the observed range.
+
+    The step is at most a fifth of their distance, which rounding changes by at most a fifth.
+
+    Examples
+    --------
+    >>> rounded_ends(20.0, 37.0, 98.0, 160.0), rounded_ends(0.0, 0.031, 0.179, 0.18)
+    ([40.0, 100.0], [0.04, 0.179])
+    """
+    fifth = (high - low) / 5.0
+    power = 10.0 ** np.floor(np.log10(fifth))
+    step = max(size for size in (1.0, 2.0, 5.0) if size * power <= fifth * (1.0 + 1e-9))
+    decimals = max(0, -int(np.floor(np.log10(power))))
+    near = [round(round(end / (step * power)) * step * power, decimals) for end in (low, high)]
+    return [
+        value if least <= value <= most else end
+        for value, end in zip(near, (low, high), strict=True)
+    ]
 
 
 def average_draws(

@@ -204,8 +204,14 @@ def weights_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
 
 
 def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
-    """Change of the 5%, 50% and 95% quantiles, relative to the median width between them."""
+    """Change of the 5%, 50% and 95% quantiles, relative to the median width between them.
+
+    Those of counts and events jump or stay: of these the mean and the standard deviation.
+    """
     predictive: AbstractRowDistribution = fit.predictive(rows.frame, response=response)
+    if fit.model.response.is_discrete:
+        moments = np.stack([predictive.mean(), predictive.sd()])
+        return float(rows.moved(moments).mean()) / float(np.median(moments[1]))
     found = predictive.quantile(np.array([0.05, 0.5, 0.95]))
     width = float(np.median(found[2] - found[0]))
     return float(rows.moved(found).mean()) / width

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -59,7 +60,11 @@ def summary(fit: AbstractFit) -> Summary | None:
         **({"noun": "level"} if fit.model.response.level_names else {}),
         **_in_intervals(fit.model.design),
         "responses": [
-            {"name": name, **_of(one, given[name]), "bins": _bins(fit, chosen.at, name, one.pit)}
+            {
+                "name": name,
+                **_of(one, given[name]),
+                **_by_covariate(fit, chosen.at, name, one.pit),
+            }
             for name, one in found.items()
         ],
     }
@@ -166,17 +171,54 @@ def _coverage(one: Calibration) -> Summary:
                  decimals={**dict.fromkeys(columns, 1), "expected": 0})  # fmt: skip
 
 
-def _bins(
+def _by_covariate(
     fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str, pit: Float[np.ndarray, " rows"]
-) -> Summary | None:
-    """Quartiles of the PIT values by bins of the covariate that moves the response most."""
+) -> Summary:
+    """PIT values and coverage by bins of the covariate that moves the response most."""
     along = most_moving(fit, quantiles_moved, name)
-    if along is None:
-        return None
-    groups = _groups(fit, along, at)
+    groups = {} if along is None else _groups(fit, along, at)
     groups = {key: rows for key, rows in groups.items() if len(rows) >= FEWEST_IN_BIN}
-    if len(groups) < 2:
+    if along is None or len(groups) < 2:
+        return {"bins": None, "coverage_by": None}
+    return {
+        "bins": _bins(fit, along, groups, pit),
+        "coverage_by": _coverage_by(fit, along, groups, pit),
+    }
+
+
+def _coverage_by(
+    fit: AbstractFit,
+    along: str,
+    groups: Mapping[str, Int[np.ndarray, " some"]],
+    pit: Float[np.ndarray, " rows"],
+) -> Summary | None:
+    """Share of the rows of each bin inside their 90% interval; None for counts."""
+    if fit.model.response.is_discrete:
         return None
+    inside = np.abs(pit - 0.5) <= 0.45
+    n_rows = [len(rows) for rows in groups.values()]
+    frame = pd.DataFrame(
+        {
+            "rows": n_rows,
+            "inside": [100.0 * float(inside[rows].mean()) for rows in groups.values()],
+            "error": [100.0 * np.sqrt(0.9 * 0.1 / n) for n in n_rows],
+        },
+        index=pd.Index(list(groups), name=fit.model.design.label(along)),
+    )
+    caption = (
+        "Rows inside their 90% predictive interval, with the standard error of a share of 90%."
+    )
+    titles = {"inside": "inside (%)", "error": "se (%)"}
+    return table(frame, caption, titles=titles, decimals={"inside": 1, "error": 1})
+
+
+def _bins(
+    fit: AbstractFit,
+    along: str,
+    groups: Mapping[str, Int[np.ndarray, " some"]],
+    pit: Float[np.ndarray, " rows"],
+) -> Summary:
+    """Quartiles of the PIT values by bins of a covariate."""
     quartiles = np.array([np.quantile(pit[rows], [0.25, 0.5, 0.75]) for rows in groups.values()])
     bound_gap = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
 

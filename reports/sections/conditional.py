@@ -15,12 +15,13 @@ from bayesvb.effects.covariates import quantiles
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
 
-from ..cells.numerals import numeral, percent, significant
+from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.plot import Canvas, covariate_axis, number_axis, plotted
 from ..figures.probability_curve import probability_curve
-from ..figures.scatter import cloud, level_axis
-from ..figures.svg import BAND, INK, LINE, POINT, axes_of, drawn
+from ..figures.scatter import places
+from ..figures.svg import BAND, LINE, axes_of, drawn
 from ..rows.profiles import (
     Covariate,
     Profile,
@@ -119,24 +120,28 @@ def _limits(values: Float[np.ndarray, " rows"]) -> tuple[float, float]:
 def _bands(
     fit: AbstractFit, curve: Profile, name: str, values: Float[np.ndarray, " rows"]
 ) -> Summary:
-    design = fit.model.design
+    """Quantiles of the response along a covariate, over the rows."""
+    design, one = fit.model.design, curve.covariate
     found = curve.predictive(fit, name).quantile(PROBS)
     chosen = sample(fit, POINTS_SHOWN)
-    one = curve.covariate
     leans = has_support(fit)
     alone = ~supported(fit, curve.frame) if leans else unseen(fit, curve)
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=design.label(one.name), y=design.label(name), grid="y")
-        cloud(axes, design.frame, one, values, at=chosen.at, color=POINT)
-        if one.discrete:
-            marks.quantile_bars(axes, curve.x, found, colour=BAND, ink=INK)
-            level_axis(axes, curve.values)
-        else:
-            marks.ribbons(axes, curve.x, found, BAND)
-            marks.hatched(axes, curve.x, alone, LINE)
-        axes.set_ylim(*_limits(values))
-
+    across, n_outside = covariate_axis(design, one)
+    low, high = _limits(values)
+    canvas = Canvas(across, number_axis(low, high))
+    canvas.dots("pts", places(design.frame, one, chosen.at), values[chosen.at])
+    if one.discrete:
+        canvas.bars("thin", curve.x, found[0], found[4])
+        canvas.bars("thick", curve.x, found[1], found[3])
+        canvas.dots("median", curve.x, found[2])
+    else:
+        canvas.band("b1", curve.x, found[0], found[4])
+        canvas.band("b2", curve.x, found[1], found[3])
+        canvas.columns("alone", curve.x, alone)
+        canvas.line("med", curve.x, found[2])
+        last = np.searchsorted(curve.x, across.high * (1.0 + 1e-12), side="right") - 1
+        for row, text in ((4, "95%"), (3, "75%"), (2, "median"), (1, "25%"), (0, "5%")):
+            canvas.end(float(found[row, last]), text, "s" if row == 2 else "")
     fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
     shapes = (
         "Dot: median; thick bar: middle 50%; thin bar: middle 90%"
@@ -145,16 +150,20 @@ def _bands(
     )
     note = choice_note("Points:", chosen)
     far = _remote(alone) if leans else unseen_words(alone, curve)
-    low, high = _limits(values)
     beyond = found.min() < low or found.max() > high
     cut = " Bands go on beyond the picture." if beyond else ""
-    caption = f"{shapes} of {name} given {one.name}, over the data.{cut}{fixed}{note}{far}"
+    rows = (
+        f" The axis covers 99% of the rows; {counted(n_outside, 'row')} lie outside."
+        if n_outside
+        else ""
+    )
+    caption = f"{shapes} of {name} given {one.name}, over the data.{cut}{rows}{fixed}{note}{far}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (
         f"Predictive quantiles of {name} against {one.name}; from its first to its last value the "
         f"median goes from {medians}."
     )
-    return drawn(draw, alt=alt, caption=caption, size=(7.4, 4.4))
+    return plotted(canvas, x=design.label(one.name), y=design.label(name), alt=alt, caption=caption)
 
 
 def _remote(alone: Bool[np.ndarray, " points"]) -> str:

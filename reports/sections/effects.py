@@ -13,24 +13,12 @@ from bayesvb.effects.estimands import target_words
 from ..cells.numerals import percent
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..rows.average_effects import (
-    ENDS,
-    Change,
-    average_draws,
-    changes,
-    compared_values,
-    rows_averaged,
-    rows_words,
-    targets_of,
-)
-from ..rows.profiles import covariate, labels
+from ..rows.average_effects import Change
+from ..rows.contrasts import averaged_words, by_size
 from ..rows.sampling import gated
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-MOST_COVARIATES = 20
-"""Covariates of the table."""
 
 MOST_LEVELS = 8
 """Levels that are compared with the first; of more the effect is no line of a short table."""
@@ -45,17 +33,14 @@ def summary(fit: AbstractFit) -> Summary | None:
     levels = design.class_labels
     if not gated(fit) or not design.covariates or len(levels) > MOST_CLASSES:
         return None
-    lines = [
-        line for name in design.covariates[:MOST_COVARIATES] for line in _lines(fit, str(name))
-    ]
+    lines = list(_lines(fit))
     if not lines:
         return None
-    more = len(design.covariates) - MOST_COVARIATES
     return {
         "prob": PROB,
         "only_points": fit.is_point_estimate,
         "response": ", ".join(map(design.label, design.response_names)),
-        "left_out": max(more, 0),
+        "left_out": len(design.covariates) - len({one["covariate"] for one in lines}),
         "classes": bool(levels),
         "summaries": _summaries(fit, {str(line["target"]) for line in lines}),
         "table": _table(fit, pd.DataFrame(lines)),
@@ -73,21 +58,17 @@ def _summaries(fit: AbstractFit, targets: set[str]) -> str:
     return f"{before}{last}".format(y=names)
 
 
-def _lines(fit: AbstractFit, name: str) -> Iterator[dict[str, object]]:
-    """Effects of one covariate on every target: later values are compared with the first."""
-    design, values = fit.model.design, compared_values(fit, name)
-    discrete = covariate(design, name).discrete
-    if len(values) < 2 or (discrete and len(values) > MOST_LEVELS):
-        return
-    draws = average_draws(fit, name, values, targets_of(fit))
-    first, *others = labels(values)
-    for target in draws:
-        for place, later in enumerate(others, start=1):
-            for number, response in enumerate(design.response_names):
-                whose = f" of {response}" if len(design.response_names) > 1 else ""
-                for change in changes(fit, {target: draws[target]}, (0, place), number):
-                    yield {"covariate": design.label(name), "from": first, "to": later,
-                           **_numbers(change, whose)}  # fmt: skip
+def _lines(fit: AbstractFit) -> Iterator[dict[str, object]]:
+    """Effects on every target: later values of a covariate are compared with the first."""
+    design = fit.model.design
+    several = len(design.response_names) > 1
+    for one in by_size(fit):
+        if one.discrete and one.n_values > MOST_LEVELS:
+            continue
+        whose = f" of {design.response_names[one.response]}" if several else ""
+        for change in one.changes:
+            yield {"covariate": design.label(one.covariate), "from": one.words[0],
+                   "to": one.words[1], **_numbers(change, whose)}  # fmt: skip
 
 
 def _numbers(change: Change, whose: str) -> dict[str, object]:
@@ -102,11 +83,8 @@ def _numbers(change: Change, whose: str) -> dict[str, object]:
 
 def _table(fit: AbstractFit, frame: pd.DataFrame) -> Summary:
     each = frame["decimals"].tolist()
-    ends = " to ".join(percent(end) for end in ENDS)
     caption = (
-        "Change of the response's distribution when one covariate changes and the others stay as "
-        f"observed, averaged over {rows_words(fit, rows_averaged(fit))}. Numeric covariates go "
-        f"from their {ends} quantile."
+        f"Change of the response's distribution when one covariate changes: {averaged_words(fit)}."
     )
     return table(
         frame.set_index(["covariate", "from", "to", "effect on"])[["difference", "interval"]],

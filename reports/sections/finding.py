@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 WIDE = (0.05, 0.5, 0.95)
 """Quantiles of the response: its median, and the ends of its middle 90%."""
 
+MOST_RESPONSES = 2
+"""Responses of which a page says first what changes them."""
+
 Sentences = Sequence[Sequence[Clause]]
 """Clauses of each sentence."""
 
@@ -75,7 +78,8 @@ def clauses_of(fit: AbstractFit, name: str, section: Summary | None) -> Sentence
     if section is None or name not in KINDS:
         return []
     clauses, _ = KINDS[name]
-    return clauses(fit, section["responses"][0] if "responses" in section else section)
+    each = section["responses"][:MOST_RESPONSES] if "responses" in section else [section]
+    return [sentence for one in each for sentence in clauses(fit, one)]
 
 
 def sentences(fit: AbstractFit, checks: Sequence[Check] | None = None) -> list[str]:

@@ -28,8 +28,28 @@ def side_by_side(page: Summary) -> Summary:
     shared = _shared([fit["sections"] for fit in fits])
     if shared is not None:
         fits = [{**fit, "sections": _without(fit["sections"], SHARED)} for fit in fits]
-    comparison = {**page["comparison"], "grades": plain(_grades(fits)), SHARED: shared}
+    comparison = {
+        **_hedged(page["comparison"], fits),
+        "grades": plain(_grades(fits)),
+        SHARED: shared,
+    }
     return {**page, "comparison": comparison, "fits": fits}
+
+
+def _hedged(comparison: Summary, fits: Sequence[Summary]) -> Summary:
+    """The comparison, whose reading says first if the best fit does not fit the data."""
+    best = comparison.get("best")
+    problems = [
+        check["name"]
+        for fit in fits
+        for check in fit["verdict"]["checks"]
+        if (fit["name"], check["group"], check["grade"]) == (best, "fit", "problem")
+    ]
+    if not problems:
+        return comparison
+    more = f" and {len(problems) - 1} more" if len(problems) > 1 else ""
+    doubt = f"{best} predicts best but does not fit the data ({problems[0]}{more}). "
+    return {**comparison, "reading": doubt + comparison["reading"]}
 
 
 def _shared(sections: Sequence[Summary]) -> Summary | None:

@@ -26,8 +26,8 @@ def rows(found):
 
 def test_numbers_go_between_quantiles_and_levels_from_the_first(fit):
     found = SECTIONS["effects"].summary(fit)
-    frame, table = fit.model.design.frame, rows(found)
-    low, high = np.quantile(frame["x"], [0.1, 0.9])
+    table = rows(found)
+    low, high = average_effects.compared_values(fit, "x")
     heads = list(table)
     assert [head[0] for head in heads] == ["x", "g", "g"]
     assert [head[1:3] for head in heads[1:]] == [("a", "b"), ("a", "c")]
@@ -79,7 +79,7 @@ def test_averages_of_a_sample_say_so(fit, monkeypatch):
     monkeypatch.setattr(average_effects, "ROWS", 40)
     monkeypatch.setattr(average_effects, "FEWEST_ROWS", 40)
     caption = SECTIONS["effects"].summary(fit)["table"]["caption"]
-    assert "averaged over 40 of 150 rows, chosen at random" in caption
+    assert "averages over 40 of 150 rows, chosen at random, with the other" in caption
 
 
 @pytest.mark.usefixtures("without_pictures")

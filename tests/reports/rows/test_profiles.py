@@ -72,7 +72,7 @@ def test_probabilities_and_their_draws_are_averaged_too(classes, data):
 
 def test_the_sentence_says_so(numbers, classes):
     for fit in (numbers, classes):
-        assert " as observed, the " in sentences(fit, [])[0]
+        assert " on average (89% " in sentences(fit, [])[0]
     assert most_moving(numbers, quantiles_moved) == "x"
 
 

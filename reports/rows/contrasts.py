@@ -1,0 +1,135 @@
+"""Average contrasts of every covariate: the numbers of the first sentence and of each table.
+
+The sentence, the panel of effects beside the picture and the table of all effects are written from
+one object, so that they agree to the last digit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.effects.covariates import value_text
+
+from ..cells.numerals import percent
+from .average_effects import (
+    ENDS,
+    Change,
+    average_draws,
+    changes,
+    compared_values,
+    rows_averaged,
+    rows_words,
+    targets_of,
+)
+from .profiles import compared, covariate, labels
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+ERROR = 0.05
+"""Probability of a direction stated for a response that no covariate changes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Contrast:
+    """Average change of one response between two values of a covariate.
+
+    Attributes
+    ----------
+    covariate : str
+    ends : tuple of two values
+    words : tuple of two str
+        The values in words, numbers without their unit.
+    discrete : bool
+        Whether levels are compared.
+    n_values : int
+        Values of the covariate that are compared with one another.
+    response : int
+        Position among the responses.
+    changes : tuple of Change
+        Mean and standard deviation; of a categorical response the probability of each level.
+    draws : mapping of str to array, shape (draws, 2, entries)
+        Average predictions at both values, by target.
+    error : float
+        Probability outside of the interval that has to exclude 0 for a direction: ``ERROR``
+        divided by the number of contrasts from which the largest is chosen (Bonferroni).
+    """
+
+    covariate: str
+    ends: tuple[object, object]
+    words: tuple[str, str]
+    discrete: bool
+    n_values: int
+    response: int
+    changes: tuple[Change, ...]
+    draws: Mapping[str, Float[np.ndarray, "draws 2 entries"]]
+    error: float
+
+    @property
+    def size(self) -> float:
+        """Largest change of a mean, a standard deviation or a probability."""
+        return max(abs(one.estimate) for one in self.changes)
+
+
+def contrasts(fit: AbstractFit) -> tuple[Contrast, ...]:
+    """Contrasts of all covariates that are compared, in the order of the formula.
+
+    Levels are compared with the first one; of a number two round values near its 10% and 90%
+    quantiles. The fit keeps them.
+    """
+    return fit.cache.once("average contrasts", partial(_computed, fit))
+
+
+def averaged_words(fit: AbstractFit) -> str:
+    """Over which rows, and between which values, contrasts are averages."""
+    ends = " and ".join(percent(end) for end in ENDS)
+    return (
+        f"averages over {rows_words(fit, rows_averaged(fit))}, with the other covariates as "
+        f"observed; numeric covariates go between round values near their {ends} quantiles"
+    )
+
+
+def by_size(fit: AbstractFit) -> list[Contrast]:
+    """The contrasts, those of the covariate with the largest change first; its levels in order."""
+    own: dict[str, list[Contrast]] = {}
+    for one in contrasts(fit):
+        own.setdefault(one.covariate, []).append(one)
+    largest = sorted(own.values(), key=lambda each: -max(one.size for one in each))
+    return [one for each in largest for one in each]
+
+
+def _computed(fit: AbstractFit) -> tuple[Contrast, ...]:
+    names = compared(fit.model.design)
+    return tuple(one for name in names for one in _of_covariate(fit, name, len(names)))
+
+
+def _of_covariate(fit: AbstractFit, name: str, n_covariates: int) -> Iterator[Contrast]:
+    design, values = fit.model.design, compared_values(fit, name)
+    draws = average_draws(fit, name, values, targets_of(fit)) if len(values) > 1 else {}
+    if not draws:
+        return
+    texts = labels(values)
+    if name in design.dates:
+        texts = [value_text(design.date_of(name, value)) for value in values]
+    n_classes = max(len(design.levels or ()) - 1, 1)
+    for place in range(1, len(values)):
+        for response in range(len(design.response_names)):
+            stated = tuple(changes(fit, draws, (0, place), response))
+            n_chosen_from = n_covariates * (len(values) - 1) * n_classes * len(draws)
+            yield Contrast(
+                covariate=name,
+                ends=(values[0], values[place]),
+                words=(texts[0], texts[place]),
+                discrete=covariate(design, name).discrete,
+                n_values=len(values),
+                response=response,
+                changes=stated,
+                draws={key: one[:, [0, place], response] for key, one in draws.items()},
+                error=ERROR / n_chosen_from,
+            )

@@ -1,0 +1,135 @@
+"""The first screen of a page: question, verdicts, effects and data, equal wherever written."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.reports.answer import MOST_EFFECTS, effects_panel, question_of, strip
+from bayesvb.reports.page import Choices, html, page_summary
+from bayesvb.reports.sections import SECTIONS
+from bayesvb.reports.sections.finding import sentences
+from bayesvb.results.checks.base import Check
+
+FEW = {"seed": 1, "restarts": 1, "draws": 80}
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame(rng.normal(size=(90, 9)), columns=list("abcdefghx"))
+    frame["w"] = rng.choice(["low", "high"], 90)
+    frame["y"] = 3.0 * frame["x"] - 2.0 * frame["a"] + rng.normal(size=90)
+    return frame
+
+
+@pytest.fixture(scope="module")
+def fit(data):
+    return bvb.DensityRegression("y ~ x + a + w", data, n_components=1).fit(**FEW)
+
+
+def check(name="Mean by x", group="fit", grade="ok", p_value=0.5):
+    return Check(name, group, grade, 1.0, "", p_value, "", "do this", "calibration")
+
+
+def test_sentence_panel_table_and_text_show_the_same_numbers(fit):
+    panel = effects_panel(fit)["rows"][0]
+    shown = [round(number, panel["decimals"]) for number in (panel["estimate"], *panel["interval"])]
+    stated = re.search(r"From x = .* rises by (\S+) on average \(89% interval (\S+) to ([^)]+)\)",
+                       sentences(fit, [])[0])  # fmt: skip
+    assert [float(one) for one in stated.groups()] == pytest.approx(shown, abs=0.006)
+    table = SECTIONS["effects"].summary(fit)["table"]["rows"]
+    assert table[0]["cells"] == [panel["estimate"], panel["interval"]]
+    assert f"rises by {stated[1]} on average" in fit.report_text()
+
+
+def test_effects_are_sorted_and_those_that_include_zero_are_counted(data):
+    formula = "y ~ " + " + ".join("abcdefghxw")
+    fit = bvb.DensityRegression(formula, data, n_components=1).fit(**FEW)
+    panel = effects_panel(fit)
+    sizes = [abs(row["estimate"]) for row in panel["rows"]]
+    assert [row["covariate"] for row in panel["rows"][:2]] == ["x", "a"]
+    assert sizes == sorted(sizes, reverse=True) and len(sizes) <= MOST_EFFECTS
+    assert all(np.prod(row["interval"]) > 0.0 for row in panel["rows"])
+    assert len(sizes) + panel["n_smaller"] + panel["n_unclear"] == 10
+    places = np.array([row["places"] for row in panel["rows"]])
+    assert (np.diff(places) >= 0.0).all() and places.min() == 0.0 and places.max() == 100.0
+
+
+def test_the_question_names_columns_until_there_are_too_many(fit, data):
+    assert question_of(fit) == "How does y depend on a, x and w?"
+    many = bvb.DensityRegression("y ~ " + " + ".join("abcdefgh"), data, n_components=1)
+    assert question_of(many.fit(**FEW)) == "How does y depend on a, b, c, d, e and 3 more?"
+    alone = bvb.DensityRegression("y ~ 1", data, n_components=1).fit(**FEW)
+    assert question_of(alone) == "How is y distributed?"
+    assert question_of(bvb.Normal("y ~ 1", data).fit(seed=1)) == "What is the mean of y?"
+    two = bvb.GaussianMixture("~ x + y", data, n_components=2).fit(**FEW)
+    assert question_of(two) == "Which clusters are there in x and y?"
+
+
+@pytest.mark.parametrize(
+    ("checks", "grade", "says"),
+    [
+        ([check(), check("Tails")], "ok", "No misfit detected in 2 tests."),
+        ([check(grade="note"), check("Tails")], "note", "Mean by x."),
+        ([check(grade="problem"), check("Tails", grade="problem"), check("Shape", grade="note")],
+         "problem", "Mean by x and 1 more."),
+    ],
+)  # fmt: skip
+def test_the_first_cell_has_the_grade_of_the_worst_check(checks, grade, says):
+    (cell, *_) = strip({}, checks)
+    assert (cell["grade"], cell["says"], cell["remedy"]) == (grade, says, grade != "ok")
+
+
+@pytest.mark.parametrize(
+    ("deviation", "left_out", "says", "grade"),
+    [
+        (0.3, "row", "90% intervals hold 91.0% of 90 rows left out one at a time.", "ok"),
+        (-2.5, "fold", "rows left out by folds. That is 2.5 standard errors from 90%.", "note"),
+    ],
+)
+def test_the_second_cell_has_the_coverage_of_rows_left_out(deviation, left_out, says, grade):
+    row = {"heads": ["middle 90%"], "cells": [90.0, 91.0, 3.0, deviation]}
+    found = {"left_out": left_out, "n_rows": 90, "responses": [{"coverage": {"rows": [row]}}]}
+    (cell,) = strip({"calibration": found}, [])
+    assert cell["grade"] == grade and cell["says"].endswith(says)
+    seen = {**found, "left_out": ""}
+    assert strip({"calibration": seen}, []) == []  # rows of the fit say nothing of new ones
+    worse = check("Beside a linear model", "accuracy", "problem", float("nan"))
+    (cell,) = strip({"calibration": found}, [worse])
+    assert cell["says"] == "Beside a linear model." and cell["grade"] == "problem"
+
+
+@pytest.mark.usefixtures("without_pictures")
+def test_editions_differ_in_what_follows_and_the_author_has_a_word(fit):
+    pages = {
+        name: html(page_summary({"": fit}, Choices(edition=name, notes=("Chosen among five.",))))
+        for name in (None, "short", "full")
+    }
+    assert '<details id="full" class="full">' in pages[None]
+    assert '<details id="full" class="full" open>' in pages["full"]
+    assert 'id="full"' not in pages["short"] and '"#full"' not in pages["short"]
+    assert all("<li>Chosen among five.</li>" in page for page in pages.values())
+    own = Choices(question="Does x matter?", source="Survey of 2026")
+    page = html(page_summary({"": fit}, own))
+    assert "<h1>Does x matter?</h1>" in page and "Survey of 2026" in page
+
+
+@pytest.mark.heavy
+@pytest.mark.usefixtures("without_pictures")
+def test_a_best_fit_with_a_problem_is_announced_as_such():
+    x = np.linspace(-2.0, 2.0, 120)
+    noise = np.random.default_rng(2).normal(size=120)
+    data = pd.DataFrame({"x": x, "y": x**2 + 0.4 * noise})
+    fits = {
+        name: bvb.DensityRegression(formula, data, n_components=1).fit(**FEW)
+        for name, formula in (("line", "y ~ x"), ("mean", "y ~ 1"))
+    }
+    told = page_summary(fits)
+    lead = told["comparison"]["reading"]
+    assert re.match(r"\w+ predicts best but does not fit the data \(.+\)\. ", lead)
+    assert told["question"] == "Which of 2 models predicts y best?"
+    assert page_summary({"a": replace(fits["line"])})["comparison"] is None
