@@ -130,18 +130,7 @@ def _bands(
     low, high = _limits(values)
     canvas = Canvas(across, number_axis(low, high))
     canvas.dots("pts", places(design.frame, one, chosen.at), values[chosen.at])
-    if one.discrete:
-        canvas.bars("thin", curve.x, found[0], found[4])
-        canvas.bars("thick", curve.x, found[1], found[3])
-        canvas.dots("median", curve.x, found[2])
-    else:
-        canvas.band("b1", curve.x, found[0], found[4])
-        canvas.band("b2", curve.x, found[1], found[3])
-        canvas.columns("alone", curve.x, alone)
-        canvas.line("med", curve.x, found[2])
-        last = np.searchsorted(curve.x, across.high * (1.0 + 1e-12), side="right") - 1
-        for row, text in ((4, "95%"), (3, "75%"), (2, "median"), (1, "25%"), (0, "5%")):
-            canvas.end(float(found[row, last]), text, "s" if row == 2 else "")
+    _draw_quantiles(canvas, curve, found, alone)
     fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
     shapes = (
         "Dot: median; thick bar: middle 50%; thin bar: middle 90%"
@@ -164,6 +153,27 @@ def _bands(
         f"median goes from {medians}."
     )
     return plotted(canvas, x=design.label(one.name), y=design.label(name), alt=alt, caption=caption)
+
+
+def _draw_quantiles(
+    canvas: Canvas,
+    curve: Profile,
+    found: Float[np.ndarray, "5 points"],
+    alone: Bool[np.ndarray, " points"],
+) -> None:
+    """Bars at levels, or bands along a number with the names of the quantiles at their ends."""
+    if curve.covariate.discrete:
+        canvas.bars("thin", curve.x, found[0], found[4])
+        canvas.bars("thick", curve.x, found[1], found[3])
+        canvas.dots("median", curve.x, found[2])
+        return
+    canvas.band("b1", curve.x, found[0], found[4])
+    canvas.band("b2", curve.x, found[1], found[3])
+    canvas.columns("alone", curve.x, alone)
+    canvas.line("med", curve.x, found[2])
+    last = int(np.flatnonzero(curve.x <= canvas.x.high)[-1])
+    for row, text in ((4, "95%"), (3, "75%"), (2, "median"), (1, "25%"), (0, "5%")):
+        canvas.end(float(found[row, last]), text, "s" if row == 2 else "")
 
 
 def _remote(alone: Bool[np.ndarray, " points"]) -> str:

@@ -32,7 +32,7 @@ ROWS = 120
 """Rows of each data set: few, so that errors are not rare."""
 
 CHANGE = re.compile(
-    r"the (mean|standard deviation) of y (rises|falls) by (\S+?)(?: on average over the \d+ rows)? "
+    r"the (mean|standard deviation) of y (rises|falls) by (\S+?)(?: on average)? "
     r"\(89% interval (\S+) to (\S+)\)"
 )
 

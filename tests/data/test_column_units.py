@@ -57,8 +57,8 @@ def test_units_of_columns_that_there_are_pass():
 def test_the_sentence_and_the_axes_have_them(fit):
     matplotlib.use("Agg")
     (told,) = sentences(fit)
-    assert told.startswith("From x = ") and "\u202fms (its" in told
-    assert "\u202fg on average over the 59 rows" in told
+    assert told.startswith("From x = ") and "\u202fms the mean" in told
+    assert "\u202fg (89% interval " in told
     axes = bvb.plots.quantiles(fit, "x")
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x (ms)", "y (g)")
     matplotlib.pyplot.close("all")

@@ -45,7 +45,7 @@ def test_dates_are_told_as_dates(rows):
     fit = bvb.DensityRegression("y ~ day", dated, n_components=1).fit(seed=1, restarts=1, draws=50)
     from bayesvb.reports.sections.finding import sentences
 
-    assert sentences(fit)[0].startswith("From day = 2020-01-06 21:36 to 2020-02-23 02:24 (its 10")
+    assert sentences(fit)[0].startswith("From day = 2020-01-06 21:36 to 2020-02-23 02:24 the mean")
 
 
 @pytest.mark.parametrize(
