@@ -6,14 +6,15 @@ from bayesvb.reports.sections.side_by_side import side_by_side
 
 
 def page(*data):
-    checks = [{"name": "Spread by x"}, {"name": "Spread by x"}, {"name": "Row order"}]
+    graded = {"group": "fit", "grade": "problem"}
+    checks = [{"name": name, **graded} for name in ("Spread by x", "Spread by x", "Row order")]
     groups = [{"name": "fit", "grade": "problem"}, {"name": "computation", "grade": "ok"}]
     verdict = {"groups": groups, "checks": checks}
     fits = [
         {"name": name, "verdict": verdict, "sections": {"data": one, "model": 1}}
         for name, one in zip("ab", data, strict=True)
     ]
-    return {"title": "two", "comparison": {"best": "a"}, "fits": fits}
+    return {"title": "two", "comparison": {"best": "a", "reading": "a is ahead."}, "fits": fits}
 
 
 def test_the_same_data_are_described_once():
