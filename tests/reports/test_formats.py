@@ -31,7 +31,7 @@ def written(selection, tmp_path_factory):
 def test_markdown_has_the_sections_and_numbers_of_the_page(written):
     summary = json.loads(written["json"])
     text = written["md"]
-    assert text.startswith("bayesvb report\n\n# Density regression of sepal")
+    assert text.startswith("bayesvb report · Density regression\n\n# How is sepal")
     heads = [line[3:] for line in text.splitlines() if line.startswith("## ")]
     assert heads[:2] == ["In short", "Verdict"] and len(heads) == 2 + len(
         summary["fits"][0]["sections"]
