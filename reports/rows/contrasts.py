@@ -89,9 +89,11 @@ def contrasts(fit: AbstractFit) -> tuple[Contrast, ...]:
 def averaged_words(fit: AbstractFit) -> str:
     """Over which rows, and between which values, contrasts are averages."""
     ends = " and ".join(percent(end) for end in ENDS)
+    several = len(fit.model.design.covariates) > 1
+    others = ", with the other covariates as observed" if several else ""
     return (
-        f"averages over {rows_words(fit, rows_averaged(fit))}, with the other covariates as "
-        f"observed; numeric covariates go between round values near their {ends} quantiles"
+        f"averages over {rows_words(fit, rows_averaged(fit))}{others}; numeric covariates go "
+        f"between round values near their {ends} quantiles"
     )
 
 
