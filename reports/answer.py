@@ -266,12 +266,12 @@ def _place(value: float, low: float, high: float) -> float:
 
 
 def _scale(shown: Sequence[Change]) -> Summary:
-    """Zero of the panel, and up to three labels under it."""
+    """Place of zero in the panel, and up to three labels under it."""
     low, high = _ends(shown)
     ticks = number_axis(low, high).ticks
     ticks = [ticks[0], ticks[len(ticks) // 2], ticks[-1]] if len(ticks) > 3 else ticks
     return {
-        "zero": _place(0.0, low, high),
+        "origin": _place(0.0, low, high),
         "labels": [(_place(at, low, high), text) for at, text in ticks],
     }
 
