@@ -216,7 +216,7 @@ def test_a_saved_fit_is_the_same(fit, data, tmp_path):
 
 
 def test_pictures_are_of_probabilities(fit):
-    axes = fit.plot()
+    axes = fit.plot().axes
     labels = [(one.get_xlabel(), one.get_ylabel()) for one in axes]
     assert labels[0] == ("x", "probability of y = 1")
     assert ("predicted probability", "observed share") in labels

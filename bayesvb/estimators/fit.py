@@ -28,6 +28,7 @@ from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.figure import Figure
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
@@ -292,14 +293,15 @@ class Fit(AbstractFit):
         return replicates(self, n, response=response, ax=ax)
 
     @checked
-    def plot(self, along: str | None = None) -> Any:
-        """Figures of the fit on one grid: what it says, and how it stands to its data.
+    def plot(self, along: str | None = None) -> Figure:
+        """Figure of the fit: what it says, and how it stands to its data.
 
-        See ``bayesvb.plots.overview``, whose argument this is.
+        See ``bayesvb.plots.overview``, whose argument this is, and which returns the axes.
         """
         from bayesvb.plots.overview import overview
 
-        return overview(self, along)
+        figure: Figure = overview(self, along)[0].figure
+        return figure
 
     @checked
     def predict(

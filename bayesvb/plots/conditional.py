@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 @partial(checked, at=check_names, values=check_listed)
 def ridges(
     fit: AbstractFit,
-    along: str,
+    along: str | None = None,
     values: Sequence[object] | np.ndarray | None = None,
     *,
     at: Mapping[str, object] | None = None,
@@ -50,8 +50,8 @@ def ridges(
     Parameters
     ----------
     fit : Fit
-    along : str
-        A covariate of the formula.
+    along : str, optional
+        A covariate of the formula; the first one that is no grouping if left out.
     values : sequence, optional
         Its values; all levels, or five quantiles of a number, if left out.
     at : mapping, optional
@@ -74,6 +74,7 @@ def ridges(
         If the formula does not read a covariate that is named.
     """
     one = _along(fit, along)
+    along = one.name
     days = fit.model.design.in_days
     values = _places(fit, one) if values is None else days(along, list(values))
     rows = curve_rows(fit, along, values, at, others)
@@ -93,7 +94,7 @@ def ridges(
 @partial(checked, at=check_names)
 def quantiles(
     fit: AbstractFit,
-    along: str,
+    along: str | None = None,
     *,
     at: Mapping[str, object] | None = None,
     others: str | None = None,
@@ -115,6 +116,7 @@ def quantiles(
     matplotlib.axes.Axes
     """
     one = _along(fit, along)
+    along = one.name
     values = one.grid(CURVES.points)
     rows = curve_rows(fit, along, values, at, others)
     distribution, name, observed = _conditional(fit, rows, response, transform)
@@ -144,7 +146,7 @@ def quantiles(
 @partial(checked, at=check_names)
 def weights(
     fit: AbstractFit,
-    along: str,
+    along: str | None = None,
     *,
     at: Mapping[str, object] | None = None,
     others: str | None = None,
@@ -167,6 +169,7 @@ def weights(
     matplotlib.axes.Axes
     """
     one = _along(fit, along)
+    along = one.name
     values = one.grid(CURVES.points)
     rows = curve_rows(fit, along, values, at, others)
     draws = rows.averaged(fit.weights_at(rows.frame), axis=1)
@@ -192,12 +195,16 @@ def weights(
     return axes
 
 
-def _along(fit: AbstractFit, name: str) -> Covariate:
-    known = fit.model.design.covariates
+def _along(fit: AbstractFit, name: str | None) -> Covariate:
+    """The covariate of this name; the first one that is no grouping if left out."""
+    design = fit.model.design
+    known = design.covariates
+    if name is None and known:
+        name = next((one for one in known if one not in design.groupings), known[0])
     if name not in known:
         raise DataError(
             f"along={name!r} is not a covariate of the formula",
-            hint=nearest(name, list(known)) if known else "the formula reads none",
+            hint=nearest(str(name), list(known)) if known else "the formula reads none",
         )
     return covariate(fit.model.design, name)
 

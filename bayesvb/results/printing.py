@@ -462,10 +462,11 @@ def text_html(text: str) -> str:
     Examples
     --------
     >>> text_html("Fit\na < b")
-    '<div><strong>Fit</strong><pre style="overflow-x: auto; margin: 0.5em 0">a &lt; b</pre></div>'
+    '<div><strong>Fit</strong><pre style="overflow-x: auto; ...">a &lt; b</pre></div>'
     """
     heading, _, rest = text.partition("\n")
     body = escape(rest.strip("\n"), quote=False)
-    style = "overflow-x: auto; margin: 0.5em 0"
+    # JupyterLab sets output in the face of text, in which columns do not stand below one another.
+    style = "overflow-x: auto; margin: 0.5em 0; font-family: monospace; white-space: pre"
     block = f'<pre style="{style}">{body}</pre>' if body else ""
     return f"<div><strong>{escape(heading, quote=False)}</strong>{block}</div>"

@@ -146,7 +146,7 @@ def test_the_overview_goes_along_a_covariate_and_not_along_groups():
     x = np.arange(60.0)
     data = {"id": x % 6, "x": x, "y": x**2}
     fit = DensityRegression("y ~ x + (1 | id)", data, n_components=1).fit(seed=1, restarts=1)
-    axes = fit.plot()
+    axes = fit.plot().axes
     assert axes[0].get_xlabel() == "x"
 
 
@@ -161,7 +161,7 @@ def test_classes_of_networks_are_averaged_over_observed_rows_by_case_weight(weig
         "label ~ x + z", data, n_experts=2, weights="w" if weighted else None
     )
     fit = model.fit(seed=1, restarts=1, draws=300, covariance="mean-field")
-    axes = fit.plot("x")[0]
+    axes = fit.plot("x").axes[0]
     assert "averages over all 30 rows as observed" in "".join(
         text.get_text() for text in (*axes.texts, axes.title, axes._left_title)
     )
@@ -173,3 +173,8 @@ def test_classes_of_networks_are_averaged_over_observed_rows_by_case_weight(weig
         expected = np.average(p, axis=0, weights=data["w"] if weighted else None)
         shown = [line.get_ydata()[place] for line in lines]
         np.testing.assert_allclose(sorted(shown), sorted(expected), atol=0.02)
+
+
+def test_quantiles_go_along_the_first_covariate_that_is_no_grouping(regimes_fit):
+    alone, named = (plots.quantiles(regimes_fit, along) for along in (None, "x"))
+    assert alone.get_xlabel() == named.get_xlabel() == "x"
