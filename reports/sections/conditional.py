@@ -18,6 +18,7 @@ from bayesvb.results.subsampling import sample
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.histogram import fitted_histogram
 from ..figures.plot import Canvas, covariate_axis, number_axis, plotted
 from ..figures.probability_curve import probability_curve
 from ..figures.scatter import places
@@ -73,10 +74,10 @@ def _of(fit: AbstractFit, number: int) -> Summary:
         return {
             "name": name,
             "along": None,
-            "bands": None,
-            "densities": None
-            if fit.model.response.is_discrete
-            else _densities(["every row"], one, design.label(name), values, ""),
+            "bands": None
+            if fit.model.response.is_probability
+            else fitted_histogram(fit, name, values),
+            "densities": None,
             "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
         }
     curve = profile(fit, along)

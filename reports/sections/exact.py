@@ -18,6 +18,7 @@ from bayesvb.results.capabilities import HasExactPosterior
 from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.histogram import fitted_histogram
 from ..figures.svg import colour, dash, drawn, shortened
 
 if TYPE_CHECKING:
@@ -61,9 +62,15 @@ def summary(fit: AbstractFit) -> Summary | None:
         "divergences": {str(name): float(value) for name, value in cost.items()},
         "width_of_mean": float(share["mu"]),
         "width_of_sd": float(share["sigma"]),
+        "histogram": _histogram(fit),
         "steps": _steps(fit, model),
         "table": _table(frame),
     }
+
+
+def _histogram(fit: AbstractFit) -> Summary:
+    ((name, values),) = fit.model.observed().items()
+    return fitted_histogram(fit, name, np.asarray(values, dtype=float))
 
 
 def _table(frame: pd.DataFrame) -> Summary:

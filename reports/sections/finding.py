@@ -120,13 +120,14 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
         share = float(np.asarray(probability)[0])
         what = str(described.label("mean")).format(y=y)
         return _alone(f"{_no_covariate(fit)}the {what} is {percent(share)}", y)
-    low, middle, high = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y).quantile(
-        np.array(WIDE)
-    )[:, 0]
+    predictive = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y)
+    kind = int if described.is_discrete else float
+    low, middle, high = (
+        numeral(kind(one)) for one in predictive.quantile(np.array(WIDE))[:, 0].tolist()
+    )
     return _alone(
-        f"{_no_covariate(fit)}the median of {y} is {numeral(float(middle))}, and its middle "
-        f"{percent(0.9)} goes from {numeral(float(low))} to "
-        f"{measured(numeral(float(high)), y, units)}",
+        f"{_no_covariate(fit)}the median of {y} is {middle}, and its middle {percent(0.9)} goes "
+        f"from {low} to {measured(high, y, units)}",
         y,
     )
 
@@ -218,6 +219,6 @@ KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], Sentences], str | None]]
     "classes": (_of_classes, "curves"),
     "pairs": (_of_groups, "pairs"),
     "scores": (_of_scores, "scores"),
-    "exact": (_of_a_sample, None),
+    "exact": (_of_a_sample, "histogram"),
 }
 """Section -> what makes its sentences, and the key of its picture if one says the same."""
