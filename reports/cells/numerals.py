@@ -71,11 +71,11 @@ def signed(value: float, decimals: Decimals = None) -> str:
 
     Examples
     --------
-    >>> signed(0.25, 2), signed(-0.25, 2)
-    ('+0.25', '−0.25')
+    >>> signed(0.25, 2), signed(-0.25, 2), signed(0.001, 2)
+    ('+0.25', '−0.25', '0.00')
     """
     text = numeral(float(value), decimals)
-    return f"+{text}" if value > 0.0 else text
+    return f"+{text}" if value > 0.0 and text.strip("0.") else text
 
 
 def _scientific(value: float) -> str:
