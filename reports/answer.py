@@ -77,9 +77,9 @@ def question_of(fit: AbstractFit) -> str:
     --------
     >>> import bayesvb as bvb
     >>> data = bvb.datasets.load("engel")
-    >>> model = bvb.DensityRegression("food ~ income", data, n_components=1)
+    >>> model = bvb.DensityRegression("foodexp ~ income", data, n_components=1)
     >>> question_of(model.fit(seed=1, draws=50))
-    'How does food depend on income?'
+    'How does foodexp depend on income?'
     """
     model, design = fit.model, fit.model.design
     if isinstance(model, HasJointDensity):

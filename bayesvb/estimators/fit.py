@@ -831,7 +831,7 @@ class Fit(AbstractFit):
         >>> model = bvb.DensityRegression("accel ~ times", data, n_components=1)
         >>> table = model.fit(seed=1).prior_thresholds()
         >>> table.loc[("mean", 1, "times", "coefficient_sd"), "zero_in_interval"].round(2).item()
-        0.03
+        0.04
         """
         from bayesvb.results.prior_thresholds import prior_thresholds
 

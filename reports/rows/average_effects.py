@@ -5,6 +5,7 @@ The first sentence of a report shows one line of that table, so both are compute
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -125,12 +126,12 @@ def rounded_ends(least: float, low: float, high: float, most: float) -> list[obj
     Examples
     --------
     >>> rounded_ends(20.0, 37.0, 98.0, 160.0), rounded_ends(0.0, 0.031, 0.179, 0.18)
-    ([40.0, 100.0], [0.04, 0.179])
+    ([40.0, 100.0], [0.04, 0.18])
     """
     fifth = (high - low) / 5.0
-    power = 10.0 ** np.floor(np.log10(fifth))
+    power = 10.0 ** math.floor(math.log10(fifth))
     step = max(size for size in (1.0, 2.0, 5.0) if size * power <= fifth * (1.0 + 1e-9))
-    decimals = max(0, -int(np.floor(np.log10(power))))
+    decimals = max(0, -math.floor(math.log10(power)))
     near = [round(round(end / (step * power)) * step * power, decimals) for end in (low, high)]
     return [
         value if least <= value <= most else end

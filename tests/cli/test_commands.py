@@ -71,6 +71,7 @@ def saved(fitted, tmp_path_factory):
 # fit
 
 
+@pytest.mark.heavy
 def test_options_of_an_engine_are_set_by_name(run, monkeypatch):
     seen = {}
 
@@ -148,6 +149,7 @@ def test_every_public_model_has_a_name_on_the_command_line():
 
 @pytest.mark.parametrize("gate", GATES)
 @pytest.mark.quick(gate=("dirichlet",))
+@pytest.mark.heavy
 def test_every_gate_can_be_chosen(run, gate):
     result = succeeded(run("fit", FORMULA, "mcycle", "--gate", gate, *QUICK, "--save", "a.nc"))
     assert bvb.load("a.nc").model.gate == gate
@@ -165,6 +167,7 @@ COMPONENTS = {"density": 2, "gmm": 2, "network": 2, "pca": 1}
 
 
 @pytest.mark.parametrize("model", COMMAND_NAMES)
+@pytest.mark.quick(model=("density", "pca"))
 def test_every_model_can_be_fitted_and_predicts(run, model):
     words = ["--model", model, "--restarts", "1", "--seed", "1", "--save", "a.nc"]
     if model in COMPONENTS:
@@ -198,6 +201,7 @@ def test_scores_and_classes_are_kinds_of_prediction(run):
     assert set(said.splitlines()[1:]) == {"1", "2"}
 
 
+@pytest.mark.heavy
 def test_weights_name_a_column(run, mcycle, fitted):
     mcycle.assign(w=1.0).to_csv("data.csv", index=False)
     succeeded(run("fit", FORMULA, "data.csv", *QUICK, "--weights", "w", "--save", "a.nc"))

@@ -401,6 +401,7 @@ MORE_CASES = {
     "density, stick-breaking",
     "density, dirichlet",
     "density, gaussian",
+    "network, numbers",
     "density, sigma",
     "gaussians, diagonal",
     "components",

@@ -41,6 +41,7 @@ class TwoRegimes(AbstractReducedSpace):
 
 
 @pytest.mark.parametrize("powers", [(1.0,), POWERS])
+@pytest.mark.heavy
 def test_the_slope_of_one_line_is_that_of_the_closed_form(powers, one_line):
     model, mean, sd = one_line
     space = model.core.reduced_space(model.source.whole())

@@ -68,6 +68,7 @@ def test_sums_by_group_are_packed_behind_the_others():
 @pytest.mark.parametrize(
     ("part", "sums"), [("x + (1 | g) | 1", "experts"), ("x | (1 | g)", "gate")]
 )
+@pytest.mark.quick(sums=("gate",))
 def test_effects_that_were_columns_stay_columns(part, sums, tmp_path, monkeypatch):
     """Of a file of a version that had more of them as columns; of today's their numbers stay."""
     rng = np.random.default_rng(0)

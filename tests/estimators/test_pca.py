@@ -199,6 +199,7 @@ def test_defaults_of_the_number_of_components(iris):
 
 
 @pytest.mark.parametrize("n_rows", [3, 5])
+@pytest.mark.heavy
 def test_few_rows_of_noise_leave_the_noise_determined(n_rows):
     """As many components as fit the rows exactly have a density of new rows of -3e11."""
     rng = np.random.default_rng(1)

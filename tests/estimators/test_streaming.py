@@ -186,6 +186,7 @@ def test_rows_left_out_of_the_sample_are_left_out_of_the_fit_to_all_rows(sampled
     assert len(rows) == 500
 
 
+@pytest.mark.heavy
 def test_rows_and_passes_are_told(sampled):
     text = str(sampled[0])
     assert "rows of a function, read" in text

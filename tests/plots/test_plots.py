@@ -152,6 +152,7 @@ def test_the_overview_goes_along_a_covariate_and_not_along_groups():
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.quick(weighted=(True,))
+@pytest.mark.heavy
 def test_classes_of_networks_are_averaged_over_observed_rows_by_case_weight(weighted):
     rng = np.random.default_rng(2)
     x, z = rng.normal(size=(2, 30))

@@ -202,6 +202,7 @@ def test_a_response_that_nothing_changes_has_no_direction():
     assert "direction uncertain" in sentences(fitted("y ~ x + z", data), [])[0]
 
 
+@pytest.mark.heavy
 def test_point_estimates_have_neither_interval_nor_direction():
     network = bvb.ConditionalMixtureNetwork("y ~ x", lines(n=60), n_experts=1)
     (sentence,) = sentences(network.fit(method="em", seed=1, restarts=1), [])

@@ -50,7 +50,7 @@ def test_what_did_not_pass_is_named():
 
 @pytest.mark.parametrize("scales", SCALES)
 @pytest.mark.parametrize("n_components", [1, 2])
-@pytest.mark.quick(n_components=(2,))
+@pytest.mark.quick(n_components=(2,), scales=("between",))
 def test_the_actual_priors_are_stated(data, scales, n_components):
     priors = bvb.Priors(scales=scales, coefficient_sd=7.0, noise_rate=0.03)
     model = bvb.DensityRegression("y ~ x", data, n_components=n_components, priors=priors)

@@ -293,6 +293,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.quick(name=("Normal", "GaussianMixture"))
 def test_other_models_have_checks_too(name, rows):
     formula, options = OTHERS[name]
     data = rows.assign(y=rows["noise"])

@@ -39,6 +39,7 @@ def test_autocorrelation_along_an_order_is_a_problem_whose_sign_is_told(rows, si
     assert words in table.loc["Row order", "remedy"]
 
 
+@pytest.mark.heavy
 def test_an_order_counts_wherever_the_rows_stand(rows):
     made = rows.assign(y=rows["x"] + moving_sum(rows["noise"], 1.0), time=np.arange(300.0))
     shuffled = made.sample(frac=1.0, random_state=1)

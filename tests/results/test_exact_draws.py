@@ -213,6 +213,7 @@ def test_the_check_of_regimes_is_a_note_where_samplers_fail(fit, chains, monkeyp
     assert "Several regimes" not in many.check().index
 
 
+@pytest.mark.heavy
 def test_automatic_intervals_are_exact_where_importance_sampling_is(exact, monkeypatch, tmp_path):
     auto = model_of().fit(seed=1, restarts=2, covariance="auto")
     pd.testing.assert_frame_equal(auto.summary(), exact.summary(), check_exact=True)

@@ -31,6 +31,7 @@ def fit():
     return fitted(lines(300))
 
 
+@pytest.mark.heavy
 def test_remoteness_is_that_of_leverages_and_weights(fit):
     """By loops, with the rows of a component that has many scaled to ten for each term."""
     block = fit.model.source.take(np.arange(300))

@@ -71,6 +71,7 @@ def test_a_mixture_of_variables_is_split_too():
     assert table.loc[NAME, "grade"] == "problem"
 
 
+@pytest.mark.heavy
 def test_case_weights_count_as_rows():
     data = three_lines(120, seed=4)
     twice = pd.concat([data, data], ignore_index=True)

@@ -133,6 +133,7 @@ def test_what_only_the_prior_knows_stays_as_open_as_it_was():
     assert (robust["upper"] - robust["lower"] > 0.8 * (usual["upper"] - usual["lower"])).all()
 
 
+@pytest.mark.heavy
 def test_everything_that_is_made_of_draws_goes_by_it(fit, tmp_path):
     from bayesvb import effects
 

@@ -118,6 +118,7 @@ def test_files_without_a_basis_keep_columns_that_are_scaled_one_by_one(data, gro
         for name, formula in FORMULAS.items()
     ],
 )
+@pytest.mark.heavy
 def test_every_formula_comes_back(data, formula, tmp_path):
     fit = fit_of(data, formula)
     path = fit.save(tmp_path / "fit.nc")
@@ -236,6 +237,7 @@ def test_arviz_opens_the_file(regimes_fit, saved):
 # -- what cannot be saved or loaded --------------------------------------------------------------
 
 
+@pytest.mark.heavy
 def test_paths_that_take_no_file(regimes_fit, tmp_path):
     with pytest.raises(DataError, match=r"the folder .* does not exist\nhint: "):
         regimes_fit.save(tmp_path / "absent" / "fit.nc")
@@ -269,6 +271,7 @@ def test_files_that_are_not_ours(tmp_path, saved):
         ({"traces": ["9"]}, "does not hold a fit as this version writes it.*trace.9"),
     ],
 )
+@pytest.mark.heavy
 def test_descriptions_that_make_no_fit(saved, tmp_path, change, why):
     tree = storage.read_tree(saved)
     tree.attrs["fit"] = json.dumps(json.loads(tree.attrs["fit"]) | change)

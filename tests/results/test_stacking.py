@@ -133,6 +133,7 @@ def test_draws_of_all_members_are_there_once(rng):
 # fits
 
 
+@pytest.mark.heavy
 def test_weights_of_the_table_are_those_of_the_members(fits):
     for way, fit in fits.items():
         weights = {member.number: member.weight for member in fit.parts}

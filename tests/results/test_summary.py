@@ -31,6 +31,7 @@ def fit(request, regimes):
 
 
 @pytest.mark.parametrize("prob", [0.5, 0.89])
+@pytest.mark.quick(prob=(0.5,))
 def test_rows_are_the_moments_of_the_draws(fit, prob):
     table, posterior = fit.summary(prob), fit.posterior
     assert list(table) == COLUMNS

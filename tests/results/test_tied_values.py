@@ -43,6 +43,7 @@ def test_one_component_shrinks_to_nothing(rng, x):
 
 
 @pytest.mark.filterwarnings("ignore::bayesvb.errors.DesignWarning")
+@pytest.mark.heavy
 def test_rows_count_by_their_weights(rng, x):
     y = np.where(rng.uniform(size=200) < 0.4, 0.0, 3.0 + x + rng.normal(size=200))
     rows = pd.DataFrame({"y": y, "x": x, "w": rng.integers(1, 4, 200)})

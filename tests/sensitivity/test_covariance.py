@@ -115,6 +115,7 @@ def test_an_unknown_covariance_is_refused(model, fit, call):
         calls[call](covariance="linear-respons")
 
 
+@pytest.mark.heavy
 def test_the_covariance_survives_saving(fit, tmp_path):
     again = bvb.load(fit.save(tmp_path / "fit.nc"))
     pd.testing.assert_frame_equal(again.summary(), fit.summary())
