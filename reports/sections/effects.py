@@ -15,6 +15,7 @@ from ..cells.plain import Summary
 from ..cells.tables import table
 from ..rows.average_effects import Change
 from ..rows.contrasts import averaged_words, by_size
+from ..rows.profiles import compared
 from ..rows.sampling import gated
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         "prob": PROB,
         "only_points": fit.is_point_estimate,
         "response": ", ".join(map(design.label, design.response_names)),
-        "left_out": len(design.covariates) - len({one["covariate"] for one in lines}),
+        "left_out": len(compared(design)) - len({one["covariate"] for one in lines}),
         "classes": bool(levels),
         "summaries": _summaries(fit, {str(line["target"]) for line in lines}),
         "table": _table(fit, pd.DataFrame(lines)),
