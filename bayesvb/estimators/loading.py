@@ -247,6 +247,8 @@ def _one(
     stats = filled(blank, state, f"{prefix}sums.")
     q, variational_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, variational_draws)
+    n_chains = part.get("n_chains", 1)
+    _check_chains(variational_draws, n_chains)
     fit = Fit.from_draws(
         model=model,
         core=core,
@@ -261,7 +263,7 @@ def _one(
         **{name: told[name] for name in ("seconds", "seed")},
         method=method,
         method_options=options,
-        n_chains=part.get("n_chains", 1),
+        n_chains=n_chains,
         findings=named_findings(part.get("findings", {})),
         held_out=state.get(f"{prefix}held_out"),
         sbc=_sbc(told),
@@ -286,6 +288,13 @@ def _robust(
     return None if known is None else RobustCovariance(state[f"{prefix}robust"], **known)
 
 
+def _check_chains(draws: Mapping[str, np.ndarray], n_chains: int) -> None:
+    """Raise unless draws divide into so many chains."""
+    n_draws = len(next(iter(draws.values())))
+    if n_draws < n_chains or n_draws % n_chains:
+        raise DataError(f"{n_draws} draws do not divide into {n_chains} chains")
+
+
 def _moved(
     fit: Fit, covariance: str, sampler: Mapping[str, object] | None, draws: Mapping[str, np.ndarray]
 ) -> Fit:
@@ -297,8 +306,7 @@ def _moved(
     if covariance == own.covariance:
         return replace_draws(own, replace(own.given_draws, sampler=record))
     _check_draws(own.core, own.q, draws)
-    if len(next(iter(draws.values()))) % record.n_chains:
-        raise DataError(f"draws do not divide into {record.n_chains} chains")
+    _check_chains(draws, record.n_chains)
     return replace_draws(own, sampled_draws(own, dict(draws), record, covariance))
 
 

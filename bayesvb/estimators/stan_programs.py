@@ -180,7 +180,7 @@ def _data(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, Any]:
     data: dict[str, Any] = {
         "N": block.n_rows, "P": len(x), "K": fit.core.n_components, "X": x.T.tolist(),
         "y": (block.response[0].astype(int) if whole else block.response[0]).tolist(),
-        "weight": block.weighted(np.ones(block.n_rows)).tolist(),
+        "weight": block.weighted(np.ones((1, block.n_rows)))[0].tolist(),
         "prior_mean": mean.tolist(), "prior_sd": _sds(prior.precision).tolist(),
         "log_unit": float(fit.model.log_jacobian),
     }  # fmt: skip

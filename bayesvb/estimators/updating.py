@@ -148,7 +148,7 @@ def _at_hand(new: _More) -> InMemorySource:
 
 def _scaled(share: float, block: Block) -> Block:
     """Rows that count for this share."""
-    return replace(block, weight=share * block.weighted(np.ones(block.n_rows)))
+    return replace(block, weight=share * block.weighted(np.ones((1, block.n_rows)))[0])
 
 
 def _best_run(

@@ -54,7 +54,7 @@ def _saying_how(base: Any) -> type:
     return type(base.__name__, (base,), own)
 
 
-def _blank(base: object, *args: object) -> type:
+def _blank(base: object, *args: object) -> object:
     """An object of the subclass whose state is to follow: what a pickle begins with."""
     made = _saying_how(base)
     return made.__new__(made, *args)

@@ -24,6 +24,9 @@ Pairs = Float[np.ndarray, "two *shape"]
 SMALLEST = 1e-10
 """Distance between thresholds below which its derivatives are cut off."""
 
+FLAT = 1e-4
+"""Standard deviation of a predictor below which its second derivative hardly varies."""
+
 NODES, NODE_WEIGHTS = np.polynomial.hermite_e.hermegauss(10)
 NODE_WEIGHTS = NODE_WEIGHTS / NODE_WEIGHTS.sum()
 """Gauss-Hermite rule: expected log probabilities are exact to 1e-8 for a variance up to 0.5."""
@@ -129,16 +132,21 @@ class ProbitLink(AbstractOrdinalLink):
         """Averages over the nodes of the predictor."""
         lower, upper = np.broadcast_to(lower, mean.shape), np.broadcast_to(upper, mean.shape)
         found: list[np.ndarray] = []
+        sd, along = np.sqrt(variance), np.zeros(mean.shape)
         for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
-            at = mean + node * np.sqrt(variance)
+            at = mean + node * sd
             each = self._derivatives(lower - at, upper - at)
+            along = along + weight * node * (each[2] - each[1])
             if not found:
                 found = [weight * one for one in each]
                 continue
             for total, one in zip(found, each, strict=True):
                 total += weight * one
         value, up, down, up_bend, down_bend, cross = found
-        curvature = up_bend + down_bend + 2.0 * cross
+        # E f'' = E[x f'] / sd by parts: this form is the derivative of the rule itself in the
+        # variance, so that steps raise the bound as it is computed.
+        bent = up_bend + down_bend + 2.0 * cross
+        curvature = np.where(sd > FLAT, -along / np.maximum(sd, FLAT), bent)
         return LevelTerms(
             value, down - up, curvature, np.stack([up, up_bend]), np.stack([down, down_bend]), cross
         )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Int
 from sklearn.utils.multiclass import type_of_target
 
 from bayesvb.argument_checks import check_choice
@@ -133,11 +133,6 @@ class DensityClassifier(AbstractClassifier):
             weights=weights,
             missing="raise",
         )
-
-    def predict_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:
-        """Probability of each class of each row, columns in the order of ``classes_``."""
-        found = super().predict_proba(X)
-        return found if found.ndim == 2 else np.column_stack([1.0 - found, found])
 
     def __sklearn_tags__(self) -> Any:
         """Tags: several classes need an order, in which sorted labels need not be."""
