@@ -66,7 +66,7 @@ class RemainingGain:
 
     Natural-gradient steps of experts that are not conjugate overshoot along some axes, whose norms
     hide the slowest one, and gains of extrapolations are more irregular. The mean gain of a cycle
-    is then extrapolated at the slowest ratio of the gains of plain sweeps over some ``LAGS``.
+    is extrapolated at the slowest ratio of the gains of plain sweeps over some ``LAGS``, too.
 
     Parameters
     ----------
@@ -137,8 +137,8 @@ class RemainingGain:
             return 0.0
         if len(self._cycles) < 2 * CYCLES:
             return np.inf
-        series = self._of_a_series() if self.is_regular else self._of_a_ratio()
-        return max(self._of_a_sweep(), series)
+        of_a_ratio = 0.0 if self.is_regular else self._of_a_ratio()
+        return max(self._of_a_sweep(), self._of_a_series(), of_a_ratio)
 
     @property
     def _latest_sweeps(self) -> list[float]:
