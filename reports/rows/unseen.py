@@ -47,13 +47,13 @@ def unseen(fit: AbstractFit, rows: Profile) -> Bool[np.ndarray, " places"]:
     return np.asarray(rows.averaged(far.astype(float)) > 0.5)
 
 
-def unseen_words(found: Bool[np.ndarray, " places"], rows: Profile) -> str:
-    """What to say of such places of a curve."""
+def unseen_words(found: Bool[np.ndarray, " places"], rows: Profile, mark: str = "Hatched") -> str:
+    """What to say of such places of a curve, and how they are marked."""
     if not found.any():
         return ""
     share = percent(float(found.mean()))
     these = "" if rows.n_each == 1 else "for most rows of the average "
-    return f" Hatched ({share} of the curve): {these}no row is near in all covariates together."
+    return f" {mark} ({share} of the curve): {these}no row is near in all covariates together."
 
 
 def _column(values: pd.Series, name: str, n_rows: int) -> Float[np.ndarray, "rows _"]:

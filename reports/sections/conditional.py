@@ -139,7 +139,8 @@ def _bands(
         else "Line: median; dark band: middle 50%; light band: middle 90%"
     )
     note = choice_note("Points:", chosen)
-    far = _remote(alone) if leans else unseen_words(alone, curve)
+    shown = (curve.x >= across.low) & (curve.x <= across.high)
+    far = _remote(alone[shown]) if leans else unseen_words(alone[shown], curve, "Pale")
     beyond = found.min() < low or found.max() > high
     cut = " Bands go on beyond the picture." if beyond else ""
     rows = (
@@ -182,7 +183,7 @@ def _remote(alone: Bool[np.ndarray, " points"]) -> str:
     if not alone.any():
         return ""
     return (
-        f" Hatched ({percent(float(alone.mean()))} of the curve): predictions there lean on "
+        f" Pale ({percent(float(alone.mean()))} of the curve): predictions there lean on "
         "components that have no rows nearby, and rest on the shape of their lines and the priors."
     )
 

@@ -138,5 +138,5 @@ def test_figures_are_hatched_where_there_is_no_support():
     gap = fitted(data[data["x"].abs() > 1.5], "y ~ bs(x, df=8) | gating(x)")
     axes = quantiles(gap, "x")
     assert any(patch.get_hatch() for patch in axes.patches)
-    assert "Hatched" in str(SECTIONS["conditional"].summary(gap))
+    assert " Pale (" in str(SECTIONS["conditional"].summary(gap))
     assert not any(patch.get_hatch() for patch in quantiles(fitted(lines(300)), "x").patches)
