@@ -19,6 +19,7 @@ from bayesvb.effects.covariates import quantiles, value_text
 from ..cells.numerals import numeral, significant
 from ..cells.plain import Summary
 from ..rows.profiles import Covariate, labels
+from .label_spacing import apart
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
@@ -183,7 +184,7 @@ def plotted(canvas: Canvas, *, x: str, y: str, alt: str, caption: str) -> Summar
         "drawing": "".join(f'<path class="{kind}" d="{path}"/>' for kind, path in paths if path),
         "x_labels": [(round(100.0 * canvas.x.share(at), 2), text) for at, text in canvas.x.ticks],
         "y_labels": [(round(100.0 * canvas.y.share(at), 2), text) for at, text in canvas.y.ticks],
-        "end_labels": [(round(at, 2), text, kind) for at, text, kind in _apart(canvas.ends)],
+        "end_labels": _end_labels(canvas.ends),
         "x_title": x,
         "y_title": y,
         "alt": alt,
@@ -191,11 +192,10 @@ def plotted(canvas: Canvas, *, x: str, y: str, alt: str, caption: str) -> Summar
     }
 
 
-def _apart(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
-    """Labels moved up where they would lie upon one another, in per cent of the height."""
-    found: list[tuple[float, str, str]] = []
-    for at, text, kind in sorted(ends):
-        at = float(np.clip(at, 0.0, 100.0))
-        found.append((max(at, found[-1][0] + GAP) if found else at, text, kind))
-    over = max(found[-1][0] - 100.0, 0.0) if found else 0.0
-    return [(at - over, text, kind) for at, text, kind in found]
+def _end_labels(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, str, str]]:
+    """Labels from the lowest one up, moved apart, with their places in per cent of the height."""
+    if not ends:
+        return []
+    wanted, texts, kinds = zip(*sorted(ends), strict=True)
+    places = apart(np.array(wanted), GAP, 0.0, 100.0).round(2).tolist()
+    return list(zip(places, texts, kinds, strict=True))
