@@ -41,8 +41,6 @@ LARGEST = 3
 NEAR = 2.0
 """Standard errors by which the share of rows in their intervals may differ from 90%."""
 
-MARKS = {"ok": "✓", "note": "!", "problem": "✕"}
-
 
 def answer(
     fit: AbstractFit,
