@@ -30,6 +30,8 @@ from .cells.numerals import counted, numeral, percent, signed
 from .cells.plain import Summary, numbers_only, plain
 from .figures.shared_styles import rules, shared_styles, with_classes
 from .figures.svg import prefixed
+from .rows.contrasts import contrasts
+from .rows.sampling import gated
 from .sections import SECTIONS
 from .sections.candidates import HasCandidates, candidates
 from .sections.comparison import comparison
@@ -201,6 +203,8 @@ def _parts(
 def _computed(fit: AbstractFit) -> dict[str, _Part]:
     """Parts of the page by name, computed in parallel after leaving rows out."""
     leave_rows_out(fit)
+    if gated(fit):
+        contrasts(fit)  # here, as sentence, table and panel of effects would each compute them
     import_arviz()  # here, as each process would import it again: 0.5 s of 4.8 s
     tasks = [partial(_made, names, fit) for names in _tasks()]
     return {name: part for made in side_by_side(tasks, processors()) for name, part in made.items()}
@@ -235,7 +239,7 @@ def _kind(fits: Mapping[str, AbstractFit]) -> str:
 
 
 def _title(fits: Mapping[str, AbstractFit]) -> str:
-    names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
+    names = _observed(fits)
     more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
     what = f"{_kind(fits)} of {', '.join(names[:NAMED])}{more}"
     return what if len(fits) == 1 else f"{what}: {len(fits)} fits"
@@ -245,8 +249,12 @@ def _question(fits: Mapping[str, AbstractFit], reports: Sequence[Summary], choic
     """The question of the only fit, or which of several predicts best."""
     if choices.question or len(fits) == 1:
         return choices.question or str(reports[0]["answer"]["question"])
-    names = list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
-    return f"Which of {len(fits)} models predicts {listed(names)} best?"
+    return f"Which of {len(fits)} models predicts {listed(_observed(fits))} best?"
+
+
+def _observed(fits: Mapping[str, AbstractFit]) -> list[str]:
+    """Names of what the models observe, each once."""
+    return list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
 
 
 def _identified(value: Any, key: str, numbers: Iterator[int]) -> Any:
