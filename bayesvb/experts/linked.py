@@ -13,7 +13,6 @@ from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
-from bayesvb.errors import PriorError
 from bayesvb.experts.drawn_lines import drawn_lines
 from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
 from bayesvb.factors.normal import Normal
@@ -59,11 +58,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         PriorError
             If degrees of freedom are given, which these families do not have.
         """
-        if prior.dof is not None:
-            raise PriorError(
-                f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
-                hint="leave dof out",
-            )
+        prior.check_no_dof()
         law: Any = cls
         precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
         return cast(ExpertsT, law(Normal.from_precision(np.zeros(prior.n_terms), precision)))

@@ -16,7 +16,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.ordinal_mixture import DrawnOrdinalMixture, OrdinalMixture
 from bayesvb.distributions.response import Response
-from bayesvb.errors import DataError, PriorError
+from bayesvb.errors import DataError
 from bayesvb.experts.linked import AbstractLinkedExperts, with_offset
 from bayesvb.experts.ordinal_links import LOGIT, PROBIT, AbstractOrdinalLink
 from bayesvb.experts.ordinal_posterior import (
@@ -129,11 +129,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         PriorError
             If degrees of freedom are given.
         """
-        if prior.dof is not None:
-            raise PriorError(
-                f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
-                hint="leave dof out",
-            )
+        prior.check_no_dof()
         n_increments = max(len(prior.levels), FEWEST_LEVELS) - 2
         eye = np.eye(n_increments) / INCREMENT_SD**2
         precision = np.eye(prior.n_terms) / prior.coefficient_sd**2

@@ -19,6 +19,7 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.response import CONTINUOUS, Response
+from bayesvb.errors import PriorError
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import drawn_lines, noise_precision
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
@@ -89,6 +90,20 @@ class RegressionPrior:
         return ArrowPrecision.from_entries(
             shared, np.full(self.n_effects, precision), self.n_groups
         )
+
+    def check_no_dof(self) -> None:
+        """Raise if degrees of freedom are given, which these experts do not have.
+
+        Raises
+        ------
+        PriorError
+            If ``dof`` is a number.
+        """
+        if self.dof is not None:
+            raise PriorError(
+                f"dof={self.dof:g}, and only family='student' has degrees of freedom",
+                hint="leave dof out",
+            )
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.ordinal_mixture import DrawnOrdinalMixture, OrdinalMixture
 from bayesvb.distributions.response import Response
-from bayesvb.errors import PriorError
 from bayesvb.experts.bernoulli import BernoulliExperts
 from bayesvb.experts.linked import AbstractLinkedExperts
 from bayesvb.experts.ordinal import FEWEST_LEVELS, needs_intercept
@@ -129,11 +128,7 @@ class SequentialExperts(AbstractLinkedExperts):
         PriorError
             If degrees of freedom are given.
         """
-        if prior.dof is not None:
-            raise PriorError(
-                f"dof={prior.dof:g}, and only family='student' has degrees of freedom",
-                hint="leave dof out",
-            )
+        prior.check_no_dof()
         n_distances = max(len(prior.levels), FEWEST_LEVELS) - 2
         sds = [prior.coefficient_sd] * prior.n_terms + [THRESHOLD_SD] * n_distances
         precision = np.diag(np.array(sds) ** -2.0)
