@@ -203,6 +203,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/experts/linear.py": ("conformance/test_mixture_bound.py",),
     "bayesvb/results/survival_curves.py": ("experts/test_intervals.py",),
     "bayesvb/plots/survival.py": ("experts/test_intervals.py",),
+    "reports/panels/dots.py": ("reports/test_panels.py",),
+    "reports/panels/effects.py": ("reports/test_answer.py",),
     "reports/sections/survival.py": ("experts/test_intervals.py",),
     "bayesvb/experts/linear_interval.py": ("experts/test_intervals.py",),
     "bayesvb/experts/student_interval.py": ("experts/test_intervals.py",),

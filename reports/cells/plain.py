@@ -28,6 +28,9 @@ FOR_THE_EYE = frozenset(
         "places",
         "less",
         "ruler",
+        "series",
+        "compact",
+        "signed",
     }
 )
 """Keys that only the page needs; the JSON twin leaves them out."""

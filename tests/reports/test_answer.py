@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.answer import MOST_EFFECTS, effects_panel, question_of, strip
+from bayesvb.reports.answer import question_of, strip
 from bayesvb.reports.page import Choices, html, page_summary
+from bayesvb.reports.panels.effects import MOST_EFFECTS, effects_panel
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.finding import sentences
 from bayesvb.results.checks.base import Check
@@ -51,7 +52,7 @@ def test_effects_are_sorted_and_those_that_include_zero_are_counted(data):
     fit = bvb.DensityRegression(formula, data, n_components=1).fit(**FEW)
     panel = effects_panel(fit)
     sizes = [abs(row["estimate"]) for row in panel["rows"]]
-    assert [row["covariate"] for row in panel["rows"][:2]] == ["x", "a"]
+    assert [row["label"] for row in panel["rows"][:2]] == ["x", "a"]
     assert sizes == sorted(sizes, reverse=True) and len(sizes) <= MOST_EFFECTS
     assert all(np.prod(row["interval"]) > 0.0 for row in panel["rows"])
     assert len(sizes) + panel["n_smaller"] + panel["n_unclear"] == 10

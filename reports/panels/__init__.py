@@ -1,0 +1,22 @@
+"""Panels beside the picture of the first screen, those that apply to a fit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from ..cells.plain import Summary
+from .effects import effects_panel
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+__all__ = ["PANELS", "panels"]
+
+PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (effects_panel,)
+"""What makes each panel, from the top; None where it does not apply."""
+
+
+def panels(fit: AbstractFit) -> list[Summary]:
+    """Panels of a fit, from the top."""
+    return [panel for make in PANELS if (panel := make(fit)) is not None]
