@@ -151,6 +151,6 @@ def test_the_table_of_folds_is_that_of_the_benchmark(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "benchmarks"))
     from plot_networks import folds_table, with_table
 
-    page = (ROOT / "docs/networks.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/benchmarks/networks.md").read_text(encoding="utf-8")
     table = pd.read_csv(ROOT / "docs/benchmarks/network_folds.csv")
     assert with_table(page, folds_table(table)) == page, "python tests/benchmarks/plot_networks.py"

@@ -4,7 +4,7 @@
 
 Reads network_sizes.csv, network_scaling.csv and network_folds.csv of docs/benchmarks as they are:
 data sets that are not there yet are left out. Writes docs/images/network_*.png, and the table of
-docs/networks.md between the two comments that mark it.
+docs/benchmarks/networks.md between the two comments that mark it.
 """
 
 import matplotlib
@@ -19,7 +19,7 @@ from tables import RESULTS
 from bayesvb.drawing.palette import LIGHT, dash, marker
 
 IMAGES = RESULTS.parent / "images"
-PAGE = RESULTS.parent / "networks.md"
+PAGE = RESULTS / "networks.md"
 MARKS = ("<!-- folds -->\n", "<!-- end of folds -->\n")
 COLOURS = 64
 """Colours of a picture: few lines on white need no more."""
