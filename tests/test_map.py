@@ -152,6 +152,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "estimators/test_probability_intervals.py",
     ),
     "bayesvb/estimators/parameter_values.py": ("conformance/test_log_joint.py",),
+    "bayesvb/results/fit_call.py": ("estimators/test_shell_line.py",),
     "bayesvb/results/class_evaluation.py": (
         CLASSES,
         "results/test_checks.py",

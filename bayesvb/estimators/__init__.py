@@ -15,6 +15,7 @@ from bayesvb.estimators.gaussian_mixture import GaussianMixture
 from bayesvb.estimators.network import ConditionalMixtureNetwork
 from bayesvb.estimators.normal import Normal
 from bayesvb.estimators.pca import BayesianPCA
+from bayesvb.estimators.shell_line import COMMAND_NAMES
 
 __all__ = [
     "COMMAND_NAMES",
@@ -35,12 +36,3 @@ MODELS: dict[str, type[Any]] = {
     "Normal": Normal,
 }
 """Public models by the name of their class, which a saved file holds."""
-
-COMMAND_NAMES = {
-    "density": "DensityRegression",
-    "gmm": "GaussianMixture",
-    "network": "ConditionalMixtureNetwork",
-    "normal": "Normal",
-    "pca": "BayesianPCA",
-}
-"""Names of the models on the command line."""

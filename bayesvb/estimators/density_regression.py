@@ -353,6 +353,10 @@ class DensityRegression(AbstractGatedMixture):
             **({} if self.levels is None else {"levels": list(self.levels)}),
         }
 
+    def default_priors(self, size: int) -> Priors:
+        """Priors where none are given, of a model with this number of components."""
+        return default_priors(self.family, size)
+
     def relabelled(self, core: Any, order: Sequence[int]) -> Any:
         """The mixture whose components have this order."""
         blank = core.first_stats(empty_stats(core, self.source))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, checked
+from bayesvb.argument_checks import check_choice, check_text, checked
 from bayesvb.data.column_units import check_known, check_units
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB
@@ -1098,6 +1098,79 @@ class Fit(AbstractFit):
             calibration=calibration,
         )
         return written
+
+    @partial(checked, data=check_text, weights=check_text)
+    def code(self, data: str | None = None, *, weights: str | None = None) -> str:
+        """Lines of Python that make this fit again, with the same numbers.
+
+        Parameters
+        ----------
+        data : str, optional
+            Code of the data frame, such as ``'pandas.read_csv("data.csv")'``; the lines use a
+            variable ``data`` if left out.
+        weights : str, optional
+            Column of the case weights; the lines use a variable ``weights`` if left out.
+
+        Raises
+        ------
+        DataError
+            If ``data`` is not an expression of Python.
+
+        See Also
+        --------
+        shell : The same fit on the command line.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> model = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful"))
+        >>> print(model.fit(seed=1).code("bvb.datasets.load('faithful')"))
+        import bayesvb as bvb
+        <BLANKLINE>
+        data = bvb.datasets.load('faithful')
+        model = bvb.Normal(
+            'waiting ~ 1',
+            data,
+        )
+        fit = model.fit(restarts=1, draws=1000, seed=1)
+        <BLANKLINE>
+        """
+        from bayesvb.results.fit_call import python_code
+
+        return python_code(self, data, weights)
+
+    @partial(checked, data=check_text, weights=check_text)
+    def shell(self, data: str = "data.csv", *, weights: str | None = None) -> str:
+        """Command that makes this fit again, with the same numbers.
+
+        Parameters
+        ----------
+        data : str
+            File of the data, or name of a shipped data set.
+        weights : str, optional
+            Column of the case weights, if the fit has any.
+
+        Raises
+        ------
+        DataError
+            If the command line has no option for an argument, or for what was made of the fit
+            later, or the column of the weights is not given.
+
+        See Also
+        --------
+        code : The same fit in Python, with any arguments.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+        >>> print(model.fit(seed=1).shell("faithful"))
+        bayesvb fit 'waiting ~ eruptions' faithful --components 1 --restarts 1 --seed 1
+        """
+        from bayesvb.estimators.shell_line import shell_line
+
+        return shell_line(self, data, weights)
 
     def report_text(self) -> str:
         r"""Methods and results in two paragraphs of plain text, for a paper.

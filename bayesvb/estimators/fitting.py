@@ -178,6 +178,8 @@ def _one(
         n_iter=run.ascent.n_iter,
         seconds=time.perf_counter() - request.began,
         seed=request.seed,
+        tol=request.budget.tol,
+        max_iter=request.budget.max_iter,
         method=request.method,
         method_options=request.options,
         n_chains=run.ascent.n_chains,

@@ -260,7 +260,7 @@ def _one(
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
         **{name: part[name] for name in ("converged", "n_iter")},
-        **{name: told[name] for name in ("seconds", "seed")},
+        **{name: told.get(name) for name in ("seconds", "seed", "tol", "max_iter")},
         method=method,
         method_options=options,
         n_chains=n_chains,

@@ -82,6 +82,8 @@ DESCRIPTION = Record(
         "missing": MapOf(int),
         "automatic": bool,
         "correlated_groups": bool,
+        "tol": float,
+        "max_iter": int,
     },
 )
 """Of files of all versions; what later ones have added is optional."""

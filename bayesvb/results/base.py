@@ -185,6 +185,10 @@ class AbstractPublicModel(abc.ABC):
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
 
+    def default_priors(self, size: int) -> Any:
+        """Priors where none are given, of a model with this number of components."""
+        return self.prior_class()
+
     def headline(self, engine: AbstractEngine) -> str:
         """First line of what is printed of a fit that this engine made."""
         return f"{self.title}, {engine.found}"
@@ -300,6 +304,10 @@ class AbstractFit(abc.ABC):
         weighed by it; None if no folds were left out of all rows.
     sbc : SimulationCalibration or None
         Simulation-based calibration of the model, if it was made; see ``with_sbc``.
+    tol : float or None
+        Tolerance that the fit was made with; None in files of earlier versions.
+    max_iter : int or None
+        Likewise the number of passes that a run was allowed.
     cache : FitCache
         Results that were computed once; no argument, and empty in a copy with other fields.
     """
@@ -327,6 +335,8 @@ class AbstractFit(abc.ABC):
     make_draws: Callable[[AbstractFit], PosteriorDraws] | None = None
     held_out: Float[np.ndarray, " rows"] | None = None
     sbc: SimulationCalibration | None = None
+    tol: float | None = None
+    max_iter: int | None = None
     cache: FitCache = field(default_factory=FitCache, init=False, repr=False)
 
     @property
@@ -472,6 +482,10 @@ class AbstractFit(abc.ABC):
                 hint="give this model or this fit to bayesvb.sbc",
             )
         return replace(self, sbc=calibration)
+
+    @abc.abstractmethod
+    def code(self, data: str | None = None, *, weights: str | None = None) -> str:
+        """Lines of Python that make the fit again; see ``Fit.code``."""
 
     @abc.abstractmethod
     def components(self, prob: float = PROB) -> pd.DataFrame:

@@ -65,6 +65,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         "audit": None if fit.sbc is None else fit.sbc.described(),
         **({"units": dict(model.design.units)} if model.design.units else {}),
         **({"missing": dict(missing)} if any(missing.values()) else {}),
+        **({} if fit.tol is None else {"tol": fit.tol, "max_iter": fit.max_iter}),
         **_sampled(fit),
     }
 

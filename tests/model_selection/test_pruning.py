@@ -13,7 +13,6 @@ from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.elpd import elpd_data, read_elpd
 from bayesvb.gates import GATES
 from bayesvb.models.mixture import Mixture
-from bayesvb.reports.sections.reproduce import code
 
 QUICK = {"seed": 1, "restarts": 2, "draws": 50, "covariance": "mean-field"}
 
@@ -121,7 +120,7 @@ def test_intervals_stay_what_they_were_and_the_fit_can_be_saved_and_made_again(l
     again = bvb.load(fit.save(tmp_path / "fit.nc"))
     pd.testing.assert_frame_equal(again.summary(), fit.summary())
     space = {"data": lines}
-    exec(code(fit), space)
+    exec(fit.code(), space)
     assert space["fit"].elbo == fit.elbo
     pd.testing.assert_frame_equal(space["fit"].summary(), fit.summary())
 

@@ -22,7 +22,6 @@ from bayesvb.reports.figures.label_spacing import apart
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.learning import pairs_of
-from bayesvb.reports.sections.reproduce import code
 from bayesvb.results.checks.accuracy import against_multinomial
 from bayesvb.results.class_evaluation import held_out_classes, judged_classes
 from bayesvb.results.limits import LIMITS
@@ -112,9 +111,9 @@ def test_probabilities_of_the_table_are_those_of_the_fit(fit, sections):
 
 @pytest.mark.heavy
 def test_the_code_of_the_page_says_how_restarts_were_combined(fit):
-    assert "restarts=2, draws=60, combine='average', seed=1" in code(fit)
+    assert "restarts=2, draws=60, combine='average', seed=1" in fit.code()
     stacked = fit.model.fit(seed=1, restarts=1, draws=30)
-    assert "draws=30, seed=1" in code(stacked)
+    assert "draws=30, seed=1" in stacked.code()
 
 
 @pytest.mark.heavy

@@ -37,7 +37,7 @@ from bayesvb.reports.rows.profiles import (
     quantiles_moved,
     weights_moved,
 )
-from bayesvb.reports.sections.reproduce import code, data_hash
+from bayesvb.reports.sections.reproduce import data_hash
 
 
 @given(st.floats(-1e300, 1e300), st.integers(0, 4))
@@ -190,18 +190,6 @@ def test_a_caption_names_five_covariates_and_counts_the_others(n_others, ending)
     found = profile(model.fit(seed=1, restarts=1, draws=30), "x0")
     assert found.fixed.startswith("at x1 = 0, x2 = 0, ")
     assert found.fixed.endswith(f"{ending} (medians, or the most frequent value)")
-
-
-def test_the_code_of_a_report_makes_the_fit_again():
-    data = mixed()
-    options = {"n_components": 2, "gate": "stick-breaking", "priors": bvb.Priors(gating_sd=1.5)}
-    weights = np.arange(1.0, 91.0)
-    model = bvb.DensityRegression("y ~ x | gating(x)", data, weights=weights, **options)
-    fit = model.fit(seed=3, restarts=2, draws=40)
-    space = {"data": data, "weights": weights}
-    exec(code(fit), space)
-    again = space["fit"]
-    assert again.elbo == fit.elbo and np.array_equal(again.draws["gate"], fit.draws["gate"])
 
 
 def test_the_hash_knows_values_but_not_the_index():

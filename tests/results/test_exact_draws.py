@@ -11,7 +11,6 @@ import bayesvb as bvb
 import bayesvb.results.exact_draws as exact_draws
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import DataError
-from bayesvb.reports.sections import reproduce
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.reduced_draws import space_of
 
@@ -105,8 +104,8 @@ def test_effects_go_by_the_draws(exact, fit):
 
 
 def test_a_report_says_how_to_sample_again(exact, fit):
-    assert 'fit = fit.with_covariance("exact")' in reproduce.code(exact)
-    assert "with_covariance" not in reproduce.code(fit)
+    assert 'fit = fit.with_covariance("exact")' in exact.code()
+    assert "with_covariance" not in fit.code()
 
 
 def test_case_weights_count_rows():

@@ -8,7 +8,6 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.sections import reproduce
 from bayesvb.results import exact_draws
 from bayesvb.results.base import replace_draws
 
@@ -127,13 +126,13 @@ def test_an_interrupt_leaves_the_draws_of_the_fit(monkeypatch):
 
 
 def test_the_code_of_a_report_names_what_is_not_the_default(fit):
-    assert "covariance" not in reproduce.code(fit)
+    assert "covariance" not in fit.code()
     plain = fit.with_covariance("linear-response")
-    assert 'covariance="linear-response"' in reproduce.code(plain)
+    assert "covariance='linear-response'" in plain.code()
     many = model_of(200).fit(seed=1, restarts=1, draws=50, covariance="linear-response")
-    assert "covariance" not in reproduce.code(many)
+    assert "covariance" not in many.code()
     narrow = model_of().fit(seed=1, restarts=1, draws=50, covariance="mean-field")
-    assert 'covariance="mean-field"' in reproduce.code(narrow)
+    assert "covariance='mean-field'" in narrow.code()
 
 
 def test_given_draws_replace_automatic_ones(fit):

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.cli.options import model_of
 from bayesvb.errors import DataError
-from bayesvb.reports.sections import posterior, reproduce
+from bayesvb.reports.sections import posterior
 from bayesvb.results.robust import default_covariance, has_jackknife, robust_covariance
 
 FLAT = bvb.Priors(coefficient_sd=1e4, scales="fixed")
@@ -157,7 +157,7 @@ def test_everything_that_is_made_of_draws_goes_by_it(fit, tmp_path):
 def test_reports_and_the_command_line_know_of_it(fit):
     robust = fit.with_covariance("robust", cluster=rows()["g"])
     assert "of 10 clusters" in posterior.summary(robust)["corrected"]
-    assert 'with_covariance("robust", cluster=cluster)' in reproduce.code(robust)
+    assert 'with_covariance("robust", cluster=cluster)' in robust.code()
     options = {"weight_type": "sampling", "n_components": 1}
     frame = rows().assign(w=1.0 + rows()["g"])
     survey = model_of("density", "y ~ x", frame, weights="w", options=options)

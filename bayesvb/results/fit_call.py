@@ -1,0 +1,189 @@
+"""The call that makes a fit again from the same data, and the lines of Python that it is."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from bayesvb.argument_checks import shown
+from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.engines import DEFAULT_METHOD
+from bayesvb.engines.base import Budget
+from bayesvb.engines.traces import number_before
+from bayesvb.errors import DataError
+from bayesvb.results.exact_draws import has_automatic_draws
+from bayesvb.results.named_draws import count
+from bayesvb.sensitivity.covariance import NOT_ASKED
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+LATER = "# rows came or went afterwards: fit.update(...), fit.downdate(...)"
+"""Comment on a fit that a call alone does not make."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCall:
+    """Model and arguments of a fit, and what was made of it afterwards.
+
+    Attributes
+    ----------
+    model : str
+        Name of the class.
+    formula : str
+        Canonical formula.
+    options : Mapping of str to value
+        Arguments of the model, other than formula, data, priors and weights.
+    priors : str
+        Code of the priors; empty if they are the defaults.
+    arguments : Mapping of str to value
+        Arguments of ``model.fit``.
+    steps : tuple of str
+        Lines of Python that follow.
+    """
+
+    model: str
+    formula: str
+    options: Mapping[str, object]
+    priors: str
+    arguments: Mapping[str, object]
+    steps: tuple[str, ...]
+
+    @classmethod
+    def from_fit(cls, fit: AbstractFit) -> FitCall:
+        """Return the call that makes this fit again."""
+        model, before = fit.model, number_before(fit.restarts)
+        given = {**model.options(), **({model.size_name: before} if before else {})}
+        if model.design.context:
+            given["context"] = model.design.context
+        has_gate = model.size > 1 or model.formula.gating_given
+        return cls(
+            model=type(model).__name__,
+            formula=model.formula.canonical(gate=has_gate),
+            options={name: value for name, value in given.items() if name != "priors"},
+            priors=_priors(model.priors, model.default_priors(before or model.size)),
+            arguments=_arguments(fit),
+            steps=tuple(_steps(fit)),
+        )
+
+
+def python_code(fit: AbstractFit, data: str | None, weights: str | None) -> str:
+    """Lines of Python that make a fit again; see ``Fit.code``."""
+    call, n_rows = FitCall.from_fit(fit), len(fit.model.design.complete)
+    comments = [] if data else [f"data: the data frame, {n_rows} rows"]
+    if fit.model.weights is not None and weights is None:
+        comments.append("weights: one number per row")
+    if call.options.get("context"):
+        comments.append("context: the functions that the formula calls")
+    options = {
+        name: name if name == "context" else literal(value) for name, value in call.options.items()
+    }
+    if call.priors:
+        options["priors"] = call.priors
+    if fit.model.weights is not None:
+        options["weights"] = repr(weights) if weights else "weights"
+    lines = [repr(call.formula), "data", *(f"{name}={value}" for name, value in options.items())]
+    arguments = ", ".join(f"{name}={literal(value)}" for name, value in call.arguments.items())
+    return (
+        "import bayesvb as bvb\n\n"
+        + (f"data = {_expression(data)}\n" if data else "")
+        + (f"# {'; '.join(comments)}\n" if comments else "")
+        + f"model = bvb.{call.model}(\n"
+        + "".join(f"    {line},\n" for line in lines)
+        + f")\nfit = model.fit({arguments})\n"
+        + "".join(f"{step}\n" for step in call.steps)
+    )
+
+
+def _expression(code: str) -> str:
+    """The code, if it is an expression of Python.
+
+    Raises
+    ------
+    DataError
+        If it is not.
+    """
+    try:
+        ast.parse(code, mode="eval")
+    except (SyntaxError, ValueError) as error:
+        raise DataError(
+            f"data={shown(code)} is not an expression of Python",
+            hint="""write the code that loads the data: 'pandas.read_csv("data.csv")'""",
+        ) from error
+    return code.strip()
+
+
+def _arguments(fit: AbstractFit) -> dict[str, object]:
+    """Arguments of ``model.fit``, those that have their default left out after the first two."""
+    n_restarts = len(fit.restarts) - bool(number_before(fit.restarts))
+    found: dict[str, object] = {"restarts": n_restarts, "draws": count(fit.variational_draws)}
+    if fit.method != DEFAULT_METHOD:
+        found["method"] = fit.method
+    if (combine := _combine(fit)) != fit.model.default_combination:
+        found["combine"] = combine
+    if covariance := _covariance(fit):
+        found["covariance"] = covariance
+    if fit.tol not in (None, Budget.tol):
+        found["tol"] = fit.tol
+    if fit.max_iter not in (None, Budget.max_iter):
+        found["max_iter"] = fit.max_iter
+    return {**found, **fit.method_options, "seed": fit.seed}
+
+
+def _combine(fit: AbstractFit) -> str:
+    """What was made of the restarts."""
+    if "weight" not in fit.restarts:
+        return "best"
+    weights = fit.restarts["weight"].to_numpy()
+    return "average" if len(weights) > 1 and bool((weights == weights[0]).all()) else "stack"
+
+
+def _covariance(fit: AbstractFit) -> str:
+    """Argument for what intervals are made of; empty for the default."""
+    if fit.response.failure == NOT_ASKED:
+        return "mean-field"
+    plain = not (fit.automatic or fit.members) and fit.covariance == "linear-response"
+    return "linear-response" if plain and has_automatic_draws(fit) else ""
+
+
+def _steps(fit: AbstractFit) -> list[str]:
+    """Lines for what was made of the fit: components taken out, another covariance, other rows."""
+    steps = ["fit = bvb.prune(fit)"] if number_before(fit.restarts) else []
+    robust = fit.robust
+    if robust is not None and (robust.clustered or fit.model.weight_type != "sampling"):
+        clusters = ", cluster=cluster" if robust.clustered else ""
+        steps.append(f'fit = fit.with_covariance("robust"{clusters})')
+    if not fit.automatic and fit.sampler is not None:
+        steps.append(f'fit = fit.with_covariance("{fit.covariance}")')
+    if isinstance(fit.model.source, PartlyKept):
+        steps.append(LATER)
+    return steps
+
+
+def _priors(priors: Any, default: Any) -> str:
+    """Code of the priors; empty if they are the defaults of the model."""
+    if vars(priors) == vars(default):
+        return ""
+    usual = vars(type(priors)())
+    changed = ", ".join(
+        f"{name}={literal(value)}" for name, value in vars(priors).items() if value != usual[name]
+    )
+    return f"bvb.{type(priors).__name__}({changed})"
+
+
+def literal(value: object) -> str:
+    """Return the code of a value; numbers of NumPy as those of Python.
+
+    Examples
+    --------
+    >>> literal([np.float64(0.5), "a"])
+    "[0.5, 'a']"
+    """
+    if isinstance(value, list | tuple):
+        ends = "[]" if isinstance(value, list) else "()"
+        return ends[0] + ", ".join(literal(one) for one in value) + ends[1]
+    return repr(value.item() if isinstance(value, np.generic) else value)
