@@ -6,9 +6,9 @@ from typing import Any
 
 import click
 
-from bayesvb.cli.csv_files import CsvFormat
 from bayesvb.cli.options import TRANSFORM, csv_format, numbers, values
 from bayesvb.cli.tables import check_outputs, read_table, write_csv
+from bayesvb.data.csv_files import CsvFormat
 from bayesvb.errors import DataError
 
 ALL = "all"

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from bayesvb.cli.csv_files import CsvFormat
 from bayesvb.cli.effects_command import effects
 from bayesvb.cli.messages import Commands, end_if, interrupts_noted
 from bayesvb.cli.options import (
@@ -28,6 +27,7 @@ from bayesvb.cli.options import (
     whole_numbers,
 )
 from bayesvb.cli.tables import check_outputs, read_table, with_units, write_csv
+from bayesvb.data.csv_files import CsvFormat
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.progress import line_per_restart, progress_line

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import click
 
-from bayesvb.cli.csv_files import CsvFormat
 from bayesvb.data.case_weights import MEANINGS
+from bayesvb.data.csv_files import CsvFormat
 from bayesvb.distributions.transformations import TRANSFORMATIONS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.errors import DataError

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from bayesvb.cli.csv_files import CsvFormat, content_of, read_csv
 from bayesvb.data.column_units import UNITS, check_units, declared_units
+from bayesvb.data.csv_files import CsvFormat, read_csv
 from bayesvb.data.frames import nearest
+from bayesvb.data.table_files import read_table_file
 from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
 
@@ -22,10 +23,6 @@ if TYPE_CHECKING:
 
 STDIN = "-"
 """Name of the standard input."""
-
-CSV_ENDINGS = (".csv", ".csv.gz")
-
-PARQUET_ENDING = ".parquet"
 
 
 def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
@@ -48,15 +45,7 @@ def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
         return shipped
     if not path.is_file():
         raise _no_such_file(path)
-    if path.name.lower().endswith(CSV_ENDINGS):
-        return _told(read_csv(content_of(path), given, form))
-    if path.name.lower().endswith(PARQUET_ENDING):
-        return read_parquet(path)
-    known = ", ".join((*CSV_ENDINGS, PARQUET_ENDING))
-    raise DataError(
-        f"DATA={given!r}: no reader for files of this kind; known are {known}",
-        hint="give a CSV file a name that ends in .csv",
-    )
+    return _told(read_table_file(path, given, form))
 
 
 def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
@@ -98,26 +87,6 @@ def _no_such_file(path: Path) -> DataError:
     near = get_close_matches(str(path), [*beside, *names()], n=1)
     hint = f"did you mean {near[0]}?" if near else "shipped data sets: bayesvb datasets"
     return DataError(f"DATA={str(path)!r}: there is no such file or data set", hint=hint)
-
-
-def read_parquet(path: Path) -> pd.DataFrame:
-    """Table of a Parquet file.
-
-    Raises
-    ------
-    DataError
-        If pyarrow is not installed, or it is no such file.
-    """
-    import pandas as pd
-
-    try:
-        return pd.read_parquet(path)
-    except ImportError as error:
-        raise DataError(
-            f"{str(path)!r}: Parquet files need pyarrow", hint="pip install pyarrow, or give a CSV"
-        ) from error
-    except (ValueError, OSError) as error:
-        raise DataError(f"{str(path)!r} cannot be read as Parquet: {error}") from error
 
 
 def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:

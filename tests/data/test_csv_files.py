@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from bayesvb.cli.csv_files import CsvFormat, read_csv
+from bayesvb.data.csv_files import CsvFormat, read_csv
 from bayesvb.errors import DataError
 
 ROWS = pd.DataFrame({"x": [0.5, -2.0], "name": ["Müller, A.", "Łódź"], "n": [1, 2]})

@@ -7,7 +7,6 @@ import io
 import re
 import warnings
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bayesvb.errors import DataError
@@ -194,17 +193,3 @@ def _with_points(frame: pd.DataFrame) -> pd.DataFrame:
         if len(words) and words.str.fullmatch(DECIMAL_COMMA).all():
             changed[name] = column.astype("string").str.replace(",", ".").astype("float64")
     return frame.assign(**changed)
-
-
-def content_of(path: Path) -> bytes:
-    """Bytes of a file.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise DataError(f"{str(path)!r} cannot be read as CSV: {error}") from error

@@ -1,0 +1,178 @@
+"""Processes of tasks: started, listened to, interrupted and ended by the page."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
+
+from bayesvb.errors import DataError
+from bayesvb.interactive.zygote import PID, Task
+
+PAUSE = 0.08
+"""Seconds without another edit after which one is worked on: keys are 30 to 80 ms apart."""
+
+PATIENCE = 2.0
+"""Seconds after which an interrupted task is ended."""
+
+
+class Job:
+    """The process of one task.
+
+    Attributes
+    ----------
+    pid : int
+    interrupted : bool
+        Whether it was asked to stop.
+    """
+
+    def __init__(self, pid: int, connection: Connection) -> None:
+        self.pid = pid
+        self._connection = connection
+        self.interrupted = False
+        self._ended = threading.Event()
+
+    def receive(self) -> object | None:
+        """Wait for the next message; None when the process has ended."""
+        try:
+            return self._connection.recv()  # type: ignore[no-any-return]
+        except (EOFError, OSError):
+            self._ended.set()
+            self._connection.close()
+            return None
+
+    def interrupt(self) -> None:
+        """Ask a fit to keep what it has reached, as Ctrl-C does."""
+        self.interrupted = True
+        self._signal(signal.SIGINT)
+
+    def end(self) -> None:
+        """Kill the process; ``receive`` then returns None."""
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, number: int) -> None:
+        if not self._ended.is_set():  # afterwards the number may be of another process
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, number)
+
+
+class Zygote:
+    """The process that forks those of the tasks; see ``bayesvb.interactive.zygote``.
+
+    Raises
+    ------
+    DataError
+        Where processes cannot be forked.
+    """
+
+    def __init__(self) -> None:
+        if not hasattr(os, "fork"):
+            raise DataError(
+                f"the workbench forks processes, which {sys.platform} does not have",
+                hint="start it in the Windows Subsystem for Linux",
+            )
+        self._control, theirs = socket.socketpair()
+        program = f"from bayesvb.interactive.zygote import run; run({theirs.fileno()})"
+        # -P: the folder of the user must not hide modules. A session of its own: Ctrl-C in the
+        # terminal ends the server, and with it these.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-c", program],
+            pass_fds=[theirs.fileno()],
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        theirs.close()
+        self._lock = threading.Lock()
+
+    def start(self, task: Task) -> Job:
+        """Fork a process and send it a task; waits until the zygote has imported all."""
+        ours, theirs = socket.socketpair()
+        with self._lock:
+            socket.send_fds(self._control, [b"1"], [theirs.fileno()])
+            theirs.close()
+            reply = self._control.recv(PID.size)
+        if not reply:
+            ours.close()
+            raise DataError("the process that starts fits has ended", hint="start anew")
+        job = Job(PID.unpack(reply)[0], Connection(ours.detach()))
+        with suppress(BrokenPipeError):  # receive() then says that it has ended
+            job._connection.send(task)
+        return job
+
+    def close(self) -> None:
+        """End the zygote, and with it all tasks."""
+        self._control.close()
+        self._process.wait()
+
+
+Start = Callable[[Task], Job]
+Hear = Callable[[Task, object], Awaitable[None]]
+
+
+@dataclass(eq=False)
+class Desk:
+    """The work of one page: the newest task only, the one before is ended.
+
+    Attributes
+    ----------
+    start : callable
+        Starts a process, ``Zygote.start``.
+    hear : coroutine function
+        Called with the task and each of its messages, in their order, and with None at its end.
+        Messages of a task that was replaced are dropped.
+    task : Task or None
+        What is being worked on.
+    """
+
+    start: Start
+    hear: Hear
+    task: Task | None = None
+    _job: Job | None = None
+    _followers: set[asyncio.Task[None]] = field(default_factory=set)
+
+    def submit(self, task: Task, pause: float = PAUSE) -> None:
+        """End the present task, and work on this one unless another comes within the pause."""
+        self.end()
+        self.task = task
+        follower = asyncio.get_running_loop().create_task(self._follow(task, pause))
+        self._followers.add(follower)  # the loop keeps weak references only
+        follower.add_done_callback(self._followers.discard)
+
+    def end(self) -> None:
+        """End the present task at once."""
+        self.task = None
+        if self._job is not None:
+            self._job.end()
+            self._job = None
+
+    def stop(self) -> None:
+        """Let the present task keep what it has reached; end it soon, or the second time."""
+        if self._job is None or self._job.interrupted:
+            self.end()
+            return
+        self._job.interrupt()
+        asyncio.get_running_loop().call_later(PATIENCE, self._job.end)
+
+    async def _follow(self, task: Task, pause: float) -> None:
+        await asyncio.sleep(pause)
+        if task is not self.task:
+            return
+        job = await asyncio.to_thread(self.start, task)
+        if task is self.task:
+            self._job = job
+        else:
+            job.end()
+        while (message := await asyncio.to_thread(job.receive)) is not None:
+            if task is self.task:
+                await self.hear(task, message)
+        if task is self.task:
+            self._job = None
+            await self.hear(task, None)

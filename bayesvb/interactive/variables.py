@@ -1,0 +1,103 @@
+"""Columns in a line each: kind, range or levels, a small histogram, missing and odd values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from bayesvb.data.frames import kind_of
+from bayesvb.errors import DataError
+from bayesvb.interactive.tables import quoted
+
+BINS = 18
+"""Bars of the histogram of a number."""
+
+MOST_LEVELS = 9
+"""Bars of levels, the most frequent ones."""
+
+NEARLY = 0.8
+"""Share of numbers from which on a column of text is meant to be one of numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Variable:
+    """A column of the data in words.
+
+    Attributes
+    ----------
+    name : str
+    word : str
+        As formulas write it.
+    kind : str
+        "number", "levels", or "not usable".
+    text : str
+        Range, or number of levels, and how many values are missing.
+    odd : str
+        What may be an error in the data; empty if nothing.
+    bars : tuple of float
+        Heights of the histogram, the largest is 1.
+    """
+
+    name: str
+    word: str
+    kind: str
+    text: str
+    odd: str = ""
+    bars: tuple[float, ...] = ()
+
+
+def variables(frame: pd.DataFrame) -> list[Variable]:
+    """Describe the columns of a table in their order.
+
+    Examples
+    --------
+    >>> column = ["1.5", "2", "3a", "4", "5", None]
+    >>> (variable,) = variables(pd.DataFrame({"dose": column}))
+    >>> variable.kind, variable.text, variable.odd
+    ('levels', '5 levels, 1 missing', "1 of 5 values is not a number: '3a'")
+    """
+    return [_described(str(name), frame[name]) for name in frame]
+
+
+def _described(name: str, column: pd.Series) -> Variable:
+    missing = int(column.isna().sum())
+    lacking = f", {missing:,} missing" if missing else ""
+    try:
+        kind = kind_of(column, name)
+    except DataError as error:
+        odd = f"{error.why}; {error.hint}"
+        return Variable(name=name, word=quoted(name), kind="not usable", text=lacking[2:], odd=odd)
+    values = column.dropna()
+    text, odd, counts = _of_numbers(values) if kind == "number" else _of_levels(values)
+    heights = tuple(float(count) for count in counts / max(counts.max(initial=0.0), 1.0))
+    return Variable(
+        name=name, word=quoted(name), kind=kind, text=text + lacking, odd=odd, bars=heights
+    )
+
+
+def _of_numbers(values: pd.Series) -> tuple[str, str, np.ndarray]:
+    numbers = values.to_numpy(dtype=float)
+    finite = numbers[np.isfinite(numbers)]
+    odd = f"{len(numbers) - len(finite):,} infinite" if len(finite) < len(numbers) else ""
+    if not len(finite):
+        return "no value", odd, np.zeros(0)
+    if finite.min() == finite.max():
+        return f"always {finite[0]:.4g}", odd or "constant", np.zeros(0)
+    counts = np.histogram(finite, BINS)[0].astype(float)
+    return f"{finite.min():.4g} to {finite.max():.4g}", odd, counts
+
+
+def _of_levels(values: pd.Series) -> tuple[str, str, np.ndarray]:
+    words = values.astype(str)
+    counts = words.value_counts()
+    numeric = pd.to_numeric(words, errors="coerce")
+    stray = words[numeric.isna()]
+    odd = ""
+    if len(words) and len(stray) <= (1.0 - NEARLY) * len(words):
+        shown = ", ".join(repr(word) for word in stray.unique()[:3])
+        verb = "is" if len(stray) == 1 else "are"
+        odd = f"{len(stray):,} of {len(words):,} values {verb} not a number: {shown}"
+        odd = odd if len(stray) else "numbers written as text"
+    return f"{len(counts):,} levels", odd, counts.to_numpy(dtype=float)[:MOST_LEVELS]

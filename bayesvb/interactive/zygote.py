@@ -1,0 +1,89 @@
+"""A process that has imported everything, and forks one process for each task.
+
+A fit must be ended at once when the formula changes, which only the end of its process does. A new
+interpreter takes seconds to import what a fit needs; a fork of one that has it takes some
+milliseconds. The server itself cannot be forked, as it has threads. ``multiprocessing`` would run
+the program of the user in each process, and so start the workbench again in each.
+
+Nothing outlives the server: the zygote ends when its socket closes, a task when its own one does.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
+from multiprocessing.connection import Connection
+from typing import Protocol, runtime_checkable
+
+from bayesvb.numerics.forking import end_with_parent
+
+PID = struct.Struct("<q")
+"""Reply to a request for a process."""
+
+
+@runtime_checkable
+class Task(Protocol):
+    """Work of one process: what it says until it is done."""
+
+    def messages(self, tell: Callable[[object], None]) -> Iterator[object]:
+        """Yield the messages; ``tell`` sends what cannot be yielded, from within a callback."""
+
+
+@runtime_checkable
+class Failure(Protocol):
+    """Makes the message of an error."""
+
+    def __call__(self, error: BaseException) -> object:
+        """Return the message."""
+
+
+def run(descriptor: int) -> None:
+    """Fork a process for each request on a socket, until its other end closes.
+
+    A request has one descriptor with it, on which the process serves; the reply is its number.
+    """
+    from bayesvb.interactive.fitting import failed, warm
+
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the processes
+    control = socket.socket(fileno=descriptor)
+    warm()
+    while True:
+        request, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+        if not request:
+            return
+        zygote = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            control.close()
+            _serve(descriptors[0], zygote, failed)
+        os.close(descriptors[0])
+        control.sendall(PID.pack(pid))
+
+
+def _serve(descriptor: int, zygote: int, failed: Failure) -> None:
+    """Receive a task, send its messages, and end the process."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # fits wait for processes of their own
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
+    end_with_parent(zygote)
+    connection = Connection(descriptor)
+    try:
+        task: Task = connection.recv()
+        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
+        for message in task.messages(connection.send):
+            connection.send(message)
+    except (EOFError, BrokenPipeError):
+        pass
+    except BaseException as error:  # the page says what it is, whatever it is
+        connection.send(failed(error))
+    finally:
+        os._exit(0)
+
+
+def _end_with(connection: Connection) -> None:
+    """End this process when the server has closed the connection, or has been killed."""
+    connection.poll(None)
+    os._exit(1)

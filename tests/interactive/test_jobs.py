@@ -1,0 +1,170 @@
+"""Processes of tasks: the newest only, and none outlives what it was for."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from bayesvb.interactive.fitting import Failed, FitTask, Judged, Shown
+from bayesvb.interactive.jobs import Desk, Zygote
+from bayesvb.interactive.request import Request
+
+LONG = "import time\ntime.sleep(600)"
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """A task that says some words."""
+
+    words: tuple[str, ...]
+
+    def messages(self, tell):
+        yield from self.words
+
+
+class Recorded:
+    """A job in this process, which says its words and ends when told."""
+
+    def __init__(self, task):
+        self.words, self.ended, self.interrupted = list(task.words), False, False
+
+    def receive(self):
+        return None if self.ended or not self.words else self.words.pop(0)
+
+    def interrupt(self):
+        self.interrupted = True
+
+    def end(self):
+        self.ended = True
+
+
+def work(tasks, between, pause, stops=0):
+    """Jobs started for tasks submitted one after the other, and what was heard of them."""
+    jobs, heard = [], []
+
+    def start(task):
+        jobs.append(Recorded(task))
+        return jobs[-1]
+
+    async def hear(task, message):
+        heard.append((task, message))
+
+    async def main():
+        desk = Desk(start, hear)
+        for task in tasks:
+            desk.submit(task, pause)
+            await asyncio.sleep(between)
+        while desk.task is not None and (desk.task, None) not in heard:
+            await asyncio.sleep(0.001)
+
+    asyncio.run(main())
+    return jobs, heard
+
+
+def test_a_burst_of_edits_starts_one_process_and_is_heard_of_in_order():
+    tasks = [Words((f"{i}a", f"{i}b")) for i in range(30)]
+    jobs, heard = work(tasks, between=0.0, pause=0.02)
+    assert len(jobs) == 1
+    assert heard == [(tasks[-1], "29a"), (tasks[-1], "29b"), (tasks[-1], None)]
+
+
+def test_an_edit_ends_the_task_before_it_of_which_nothing_more_is_heard():
+    endless, last = Words(("word",) * 10**6), Words(("end",))
+    jobs, heard = work([endless, last], between=0.05, pause=0.0)
+    assert jobs[0].ended and not jobs[1].ended
+    assert heard[-2:] == [(last, "end"), (last, None)]
+    assert (endless, None) not in heard
+
+
+def gone(pid: int, within: float = 5.0) -> bool:
+    """Whether a process ends soon; one that nobody has buried is gone too."""
+    until = time.monotonic() + within
+    while time.monotonic() < until:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except (FileNotFoundError, ProcessLookupError):
+            return True
+        if state == "Z":
+            return True
+        time.sleep(0.01)
+    return False
+
+
+@dataclass(frozen=True, eq=False)
+class Sleep:
+    """A task that says its process and its parent, then sleeps."""
+
+    def messages(self, tell):
+        tell((os.getpid(), os.getppid()))
+        time.sleep(600)
+        yield None
+
+
+SERVER = """
+import sys, time
+from bayesvb.interactive.fitting import FitTask
+from bayesvb.interactive.jobs import Zygote
+from bayesvb.interactive.request import Request
+import pandas as pd
+rows = 20000
+frame = pd.DataFrame({"x": [float(i % 97) for i in range(rows)],
+                      "y": [float(i * i % 31) for i in range(rows)]})
+zygote = Zygote()
+job = zygote.start(FitTask(request=Request(formula="y ~ s(x)", n_components=8), frame=frame,
+                           path="never.nc"))
+print(zygote._process.pid, job.pid, flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_nothing_outlives_a_server_that_is_killed():
+    server = subprocess.Popen([sys.executable, "-c", SERVER], stdout=subprocess.PIPE, text=True)
+    zygote, job = map(int, server.stdout.readline().split())
+    server.send_signal(signal.SIGKILL)
+    server.wait()
+    server.stdout.close()
+    assert gone(job) and gone(zygote)
+
+
+@pytest.mark.heavy
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
+def test_a_process_fits_fails_stops_and_ends(tmp_path):
+    frame = {"x": [float(i) for i in range(40)], "y": [float(i * i % 11) for i in range(40)]}
+    import pandas as pd
+
+    data, zygote = pd.DataFrame(frame), Zygote()
+    try:
+        job = zygote.start(FitTask(request=Request(formula="y ~ x"), frame=data))
+        shown, judged, end = job.receive(), job.receive(), job.receive()
+        assert isinstance(shown, Shown) and isinstance(judged, Judged) and end is None
+        job.end()  # of a process that has ended
+        job = zygote.start(FitTask(request=Request(formula="y ~ z"), frame=data))
+        message = job.receive()
+        assert isinstance(message, Failed) and "z" in message.message
+        assert job.receive() is None
+        many = pd.concat([data] * 2000, ignore_index=True)
+        request = Request(formula="y ~ s(x)", n_components=8)
+        job = zygote.start(FitTask(request=request, frame=many, path=tmp_path / "fit.nc"))
+        job.receive()  # progress: it is under way
+        job.end()
+        while job.receive() is not None:
+            pass
+        assert gone(job.pid)
+        job = zygote.start(FitTask(request=request, frame=many, path=tmp_path / "fit.nc"))
+        job.receive()
+        job.interrupt()
+        while not isinstance(message := job.receive(), Shown | Failed):
+            assert message is not None
+        assert isinstance(message, Shown) or message.stopped
+        job.end()
+    finally:
+        zygote.close()
+    assert gone(job.pid)
