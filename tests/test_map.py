@@ -26,8 +26,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/messages.py": ("cli/test_commands.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
-    "bayesvb/data/table_files.py": ("interactive/test_tables.py", "cli/test_commands.py"),
-    "bayesvb/interactive/answers.py": ("interactive/test_fitting.py",),
     "bayesvb/interactive/zygote.py": ("interactive/test_jobs.py",),
     "bayesvb/data/former_columns.py": ("test_former_names.py",),
     "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),

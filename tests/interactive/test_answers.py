@@ -1,0 +1,22 @@
+"""What a fit answers on the page is what its report says."""
+
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.interactive.answers import picture
+from bayesvb.results.checks.base import Check
+
+ROWS = pd.DataFrame({"x": [float(i) for i in range(40)]})
+ROWS["y"] = ROWS["x"] + (ROWS["x"] * 7.0) % 11.0
+CONTRADICTED = Check("Mean by x", "fit", "problem", 1.0, "", 0.0, "", "", "")
+
+
+@pytest.mark.parametrize(("formula", "along"), [("y ~ x", "x"), ("y ~ 1", "")])
+def test_a_picture_is_along_the_covariate_that_matters(formula, along):
+    fit = bvb.DensityRegression(formula, ROWS, n_components=1).fit(seed=1, draws=50)
+    shown = picture(fit)
+    assert (shown.along, shown.covariates) == (along, (along,) if along else ())
+    assert shown.figure and shown.sentences[0].endswith(".")
+    if along:
+        assert "not reliable" in picture(fit, "", [CONTRADICTED]).sentences[0]
