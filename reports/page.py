@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from importlib.metadata import version
 from itertools import count
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -49,13 +49,14 @@ NAMED = 4
 FIT, COMPUTATION = "checks of the fit", "checks of the computation"
 """Parts of a page beside its sections."""
 
-TOGETHER = ("classification", FIT)
-"""Parts that share what they look at, made by one process."""
+TOGETHER = (("classification", FIT), (COMPUTATION, "computation"))
+"""Parts that share what they look at, each tuple made by one process."""
 
 LONGEST = (
     COMPUTATION,
     "influence",
     "classification",
+    FIT,
     "classes",
     "conditional",
     "effects",
@@ -151,7 +152,7 @@ def page_summary(
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str, choices: Choices) -> Summary:
-    kept, clauses, verdicts = _parts(fit)
+    kept, clauses, verdicts = _parts(fit, _makers(short=choices.edition == "short"))
     found, sections = finding(fit, kept, clauses, verdicts)
     if choices.edition == "short":
         sections = {key: one for key, one in sections.items() if key in READ}
@@ -184,15 +185,32 @@ class _Part:
     clauses: Sentences = ()
 
 
+Maker: TypeAlias = Callable[["AbstractFit"], Any]
+"""Fit -> a section, or checks."""
+
+
+def _makers(*, short: bool) -> dict[str, Maker]:
+    """What makes each part of an edition."""
+    sections: dict[str, Maker] = {name: section.summary for name, section in SECTIONS.items()}
+    if short:
+        sections = {name: one.short for name, one in SECTIONS.items() if one.short is not None}
+    return {**sections, FIT: fit_checks, COMPUTATION: computation_checks}
+
+
 def _parts(
-    fit: AbstractFit,
+    fit: AbstractFit, makers: Mapping[str, Maker]
 ) -> tuple[dict[str, Summary], dict[str, Sentences], list[Check]]:
-    """Sections that apply, the clauses of their sentences, and the checks, side by side.
+    """Sections that apply, the clauses of their sentences, and the checks.
 
     The fit keeps them: another page, or another format, is written from them.
     """
-    found = fit.cache.once("report parts", partial(_computed, fit))
-    kept = {name: found[name] for name in SECTIONS if found[name].content is not None}
+    known: dict[Maker, _Part] = fit.cache.once("report parts", dict)
+    missing = {name: maker for name, maker in makers.items() if maker not in known}
+    if missing:
+        known |= {makers[name]: part for name, part in _computed(fit, missing).items()}
+    found = {name: known[maker] for name, maker in makers.items()}
+    kept = {name: found[name] for name in SECTIONS if name in found}
+    kept = {name: part for name, part in kept.items() if part.content is not None}
     return (
         {name: part.content for name, part in kept.items()},
         {name: part.clauses for name, part in kept.items()},
@@ -200,34 +218,36 @@ def _parts(
     )
 
 
-def _computed(fit: AbstractFit) -> dict[str, _Part]:
+def _computed(fit: AbstractFit, makers: Mapping[str, Maker]) -> dict[str, _Part]:
     """Parts of the page by name, computed in parallel after leaving rows out."""
     leave_rows_out(fit)
     if gated(fit):
         contrasts(fit)  # here, as sentence, table and panel of effects would each compute them
-    import_arviz()  # here, as each process would import it again: 0.5 s of 4.8 s
-    tasks = [partial(_made, names, fit) for names in _tasks()]
+    if "accuracy" in makers:
+        import_arviz()  # here, as each process would import it again: 0.5 s
+    tasks = [
+        partial(_made, {name: makers[name] for name in names}, fit) for names in _tasks(makers)
+    ]
     return {name: part for made in side_by_side(tasks, processors()) for name, part in made.items()}
 
 
-def _tasks() -> list[tuple[str, ...]]:
+def _tasks(names: Collection[str]) -> list[tuple[str, ...]]:
     """Parts of a page that one process makes in turn, in the order in which they are begun."""
-    alone = [(name,) for name in (*SECTIONS, FIT, COMPUTATION) if name not in TOGETHER]
+    shared = {name for together in TOGETHER for name in together}
+    alone = [(name,) for name in names if name not in shared]
+    together = [tuple(name for name in each if name in names) for each in TOGETHER]
     places = {name: place for place, name in enumerate(LONGEST)}
-    return sorted([TOGETHER, *alone], key=lambda names: places.get(names[0], len(places)))
+    tasks = [*filter(None, together), *alone]
+    return sorted(tasks, key=lambda names: places.get(names[0], len(places)))
 
 
-def _made(names: tuple[str, ...], fit: AbstractFit, told: object) -> dict[str, _Part]:
+def _made(makers: Mapping[str, Maker], fit: AbstractFit, told: object) -> dict[str, _Part]:
     """Parts of a page, of which no progress is told."""
     found = {}
-    for name in names:
-        if name == FIT:
-            found[name] = _Part(fit_checks(fit))
-        elif name == COMPUTATION:
-            found[name] = _Part(computation_checks(fit))
-        else:
-            section = SECTIONS[name].summary(fit)
-            found[name] = _Part(section, clauses_of(fit, name, section))
+    for name, maker in makers.items():
+        content = maker(fit)
+        clauses = clauses_of(fit, name, content) if name in SECTIONS else ()
+        found[name] = _Part(content, clauses)
     return found
 
 

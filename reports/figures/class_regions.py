@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from scipy.ndimage import distance_transform_edt
 
 from bayesvb.results.subsampling import RowSample, sample
@@ -21,6 +19,9 @@ from ..rows.sampling import choice_note
 from .svg import INK, MOST_MARKS, PAGE, axes_of, colour, drawn, marker, shortened
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 CELLS = 61

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from jaxtyping import Float, Int
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bayesvb.evaluation.reliability import BAND, SETS, Reliability, ReliabilityCurve
 from bayesvb.results.class_evaluation import HeldOutClasses
@@ -14,6 +14,10 @@ from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
 from .svg import BAND as SHADE
 from .svg import INK, LINE, MUTE, drawn, shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 MOST_PANELS = 9
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from matplotlib.axes import Axes
 
 from ..rows.profiles import Covariate, labels
 from .svg import shortened
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 JITTER = 0.28
 """Half the width over which the rows of one level are spread."""

@@ -6,12 +6,7 @@ import io
 import re
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
-
-import matplotlib
-from matplotlib.axes import Axes
-from matplotlib.backends.backend_svg import FigureCanvasSVG
-from matplotlib.figure import Figure
+from typing import TYPE_CHECKING, Any, Literal
 
 from bayesvb.drawing.palette import POINT as POINT
 from bayesvb.drawing.palette import dash as dash
@@ -19,6 +14,10 @@ from bayesvb.drawing.palette import marker as marker
 
 from ..cells.plain import Summary
 from .compact_svg import TAG, compact
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Colours no drawing would use by itself; each becomes a variable of the style sheet, so that one
 # drawing serves light, dark and paper. Pixels cannot change: they are drawn in POINT.
@@ -109,6 +108,10 @@ def drawn(
     size : tuple of float
         Width and height in inches; wider than 6 takes the whole column.
     """
+    import matplotlib  # here, as the short edition has no drawing of matplotlib: 0.4 s
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
         # Text stays text: the reader's fonts draw it.
         warnings.filterwarnings("ignore", r"Glyph .* missing from font", UserWarning)

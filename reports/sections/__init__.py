@@ -48,35 +48,38 @@ class Section:
     title : str
     summary : callable
         Fit -> JSON-able values and SVG strings, or None if the section does not apply.
+    short : callable, optional
+        The part of it from which the short edition is written; left out where it needs nothing.
     """
 
     title: str
     summary: Callable[[AbstractFit], Summary | None]
+    short: Callable[[AbstractFit], Summary | None] | None = None
 
 
 SECTIONS = {
-    "conditional": Section("Conditional density", conditional.summary),
-    "classes": Section("Class probabilities", classes.summary),
+    "conditional": Section("Conditional density", conditional.summary, conditional.short),
+    "classes": Section("Class probabilities", classes.summary, classes.short),
     "classification": Section("Classification", classification.summary),
-    "pairs": Section("Joint density", pairs.summary),
-    "scores": Section("Principal components", scores.summary),
-    "exact": Section("Exact posterior", exact.summary),
+    "pairs": Section("Joint density", pairs.summary, pairs.short),
+    "scores": Section("Principal components", scores.summary, scores.short),
+    "exact": Section("Exact posterior", exact.summary, exact.short),
     "trajectories": Section("Trajectories", trajectories.summary),
-    "effects": Section("Average effects", effects.summary),
-    "components": Section("Components", components.summary),
+    "effects": Section("Average effects", effects.summary, effects.summary),
+    "components": Section("Components", components.summary, components.short),
     "posterior": Section("Posterior", posterior.summary),
     "replicates": Section("Predictive check", replicates.summary),
     "survival": Section("Survival", survival.summary),
-    "calibration": Section("Calibration", calibration.summary),
+    "calibration": Section("Calibration", calibration.summary, calibration.short),
     "accuracy": Section("Accuracy", accuracy.summary),
     "influence": Section("Influence", influence.summary),
     "data": Section("Data", data.summary),
-    "model": Section("Model and priors", model.summary),
-    "computation": Section("Computation", computation.summary),
+    "model": Section("Model and priors", model.summary, model.summary),
+    "computation": Section("Computation", computation.summary, computation.short),
     "learning": Section("Prior and posterior", learning.summary),
     "sensitivity": Section("Prior sensitivity", sensitivity.summary),
     "audit": Section("Audited by simulation", audit.summary),
-    "limits": Section("Not checked", limits.summary),
-    "reproduce": Section("Reproduce", reproduce.summary),
+    "limits": Section("Not checked", limits.summary, limits.summary),
+    "reproduce": Section("Reproduce", reproduce.summary, reproduce.summary),
 }
 """Name -> section, in the order of the page; ``<name>.html`` is its template."""

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.evaluation.elpd import Elpd
@@ -21,6 +20,8 @@ from ..figures.svg import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
 from ..rows.sampling import ROWS_LEFT_OUT, choice_words, regresses
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 MOST_COLUMNS = 6

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from bayesvb.results.simulation_calibration import (
     LEVEL,
@@ -21,6 +20,8 @@ from ..cells.tables import ColumnDecimals, table
 from ..figures.svg import BAND, LINE, colour, dash, drawn
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 

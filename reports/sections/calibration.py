@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 
-from bayesvb.evaluation.calibration import Calibration, PitEcdf, calibration
+from bayesvb.evaluation.calibration import Calibration, Coverage, PitEcdf, calibration, coverage
 from bayesvb.evaluation.reliability import SETS, reliability
 from bayesvb.formula.design import Design
 from bayesvb.numerics.streams import Streams
@@ -30,12 +30,37 @@ from ..rows.profiles import covariate, labels, most_moving, quantiles_moved
 from ..rows.sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 BINS = 6
 """Bins of a covariate with about as many rows each."""
 
 FEWEST_IN_BIN = 10
+
+
+def short(fit: AbstractFit) -> Summary | None:
+    """Coverage of the intervals of each response; of events whether rows are left out."""
+    if not regresses(fit):
+        return None
+    chosen = sample(fit, ROWS_CHECKED)
+    if fit.model.response.is_binary:
+        return _events(fit, chosen)
+    pits = zip(fit.model.observed(), pits_at(fit, chosen.at), strict=True)
+    return {
+        **_rows(chosen),
+        "left_out": _left_out(fit),
+        **_in_intervals(fit.model.design),
+        "responses": [
+            {
+                "name": name,
+                "coverage": _coverage(coverage(pit)),
+                "coverage_by": _coverage_by(fit, _groups(fit, chosen.at, name), pit),
+            }
+            for name, pit in pits
+        ],
+    }
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -52,8 +77,7 @@ def summary(fit: AbstractFit) -> Summary | None:
         for (name, values), pit in zip(given.items(), pits, strict=True)
     }
     return {
-        "n_rows": len(chosen.at),
-        "rows_note": choice_words(chosen),
+        **_rows(chosen),
         "left_out": _left_out(fit),
         "weighted": fit.model.weights is not None,
         "discrete": fit.model.response.is_discrete,
@@ -70,6 +94,16 @@ def summary(fit: AbstractFit) -> Summary | None:
     }
 
 
+def _rows(chosen: RowSample) -> Summary:
+    return {"n_rows": len(chosen.at), "rows_note": choice_words(chosen)}
+
+
+def _events(fit: AbstractFit, chosen: RowSample) -> Summary:
+    """Rows of a binary response, which has no intervals."""
+    left_out = "" if grouping_of(fit.model) is not None else "row"
+    return {**_rows(chosen), "left_out": left_out, "responses": []}
+
+
 def _in_intervals(design: Design) -> Summary:
     """Whether rows are censored, where some are known up to an interval; nothing elsewhere."""
     return {} if design.interval is None else {"censored": design.is_censored}
@@ -82,11 +116,8 @@ def _of_events(fit: AbstractFit, chosen: RowSample) -> Summary:
     curves = reliability(found.probabilities, found.codes, rng)
     one = curves.curves[1]
     return {
-        "n_rows": len(chosen.at),
-        "rows_note": choice_words(chosen),
-        "left_out": "" if found.folds is None else "row",
+        **_events(fit, chosen),
         "weighted": fit.model.weights is not None,
-        "responses": [],
         "sets": SETS,
         "p_value": curves.p_value,
         "squared_error": one.brier,
@@ -122,7 +153,7 @@ def _of(one: Calibration, values: Float[np.ndarray, " rows"]) -> Summary:
         "crps_without_covariates": alone,
         "crps_skill": 1.0 - mean / alone if finite and alone > 0.0 else None,
         "ecdf": _ecdf(one.ecdf),
-        "coverage": _coverage(one),
+        "coverage": _coverage(one.coverage),
     }
 
 
@@ -153,8 +184,7 @@ def _ecdf(ecdf: PitEcdf) -> Summary:
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _coverage(one: Calibration) -> Summary:
-    cover = one.coverage
+def _coverage(cover: Coverage) -> Summary:
     columns = {
         "expected": 100.0 * cover.prob,
         "observed": 100.0 * cover.observed,
@@ -175,35 +205,28 @@ def _by_covariate(
     fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str, pit: Float[np.ndarray, " rows"]
 ) -> Summary:
     """PIT values and coverage by bins of the covariate that moves the response most."""
-    along = most_moving(fit, quantiles_moved, name)
-    groups = {} if along is None else _groups(fit, along, at)
-    groups = {key: rows for key, rows in groups.items() if len(rows) >= FEWEST_IN_BIN}
-    if along is None or len(groups) < 2:
-        return {"bins": None, "coverage_by": None}
+    groups = _groups(fit, at, name)
     return {
-        "bins": _bins(fit, along, groups, pit),
-        "coverage_by": _coverage_by(fit, along, groups, pit),
+        "bins": None if groups is None else _bins(fit, groups, pit),
+        "coverage_by": _coverage_by(fit, groups, pit),
     }
 
 
 def _coverage_by(
-    fit: AbstractFit,
-    along: str,
-    groups: Mapping[str, Int[np.ndarray, " some"]],
-    pit: Float[np.ndarray, " rows"],
+    fit: AbstractFit, groups: _Groups | None, pit: Float[np.ndarray, " rows"]
 ) -> Summary | None:
     """Share of the rows of each bin inside their 90% interval; None for counts."""
-    if fit.model.response.is_discrete:
+    if groups is None or fit.model.response.is_discrete:
         return None
     inside = np.abs(pit - 0.5) <= 0.45
-    n_rows = [len(rows) for rows in groups.values()]
+    n_rows = [len(rows) for rows in groups.rows.values()]
     frame = pd.DataFrame(
         {
             "rows": n_rows,
-            "inside": [100.0 * float(inside[rows].mean()) for rows in groups.values()],
+            "inside": [100.0 * float(inside[rows].mean()) for rows in groups.rows.values()],
             "error": [100.0 * np.sqrt(0.9 * 0.1 / n) for n in n_rows],
         },
-        index=pd.Index(list(groups), name=fit.model.design.label(along)),
+        index=pd.Index(list(groups.rows), name=fit.model.design.label(groups.along)),
     )
     caption = (
         "Rows inside their 90% predictive interval, with the standard error of a share of 90%."
@@ -212,13 +235,9 @@ def _coverage_by(
     return table(frame, caption, titles=titles, decimals={"inside": 1, "error": 1})
 
 
-def _bins(
-    fit: AbstractFit,
-    along: str,
-    groups: Mapping[str, Int[np.ndarray, " some"]],
-    pit: Float[np.ndarray, " rows"],
-) -> Summary:
+def _bins(fit: AbstractFit, found: _Groups, pit: Float[np.ndarray, " rows"]) -> Summary:
     """Quartiles of the PIT values by bins of a covariate."""
+    along, groups = found.along, found.rows
     quartiles = np.array([np.quantile(pit[rows], [0.25, 0.5, 0.75]) for rows in groups.values()])
     bound_gap = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
 
@@ -244,7 +263,23 @@ def _bins(
     return drawn(draw, alt=alt, caption=caption)
 
 
-def _groups(
+@dataclass(frozen=True)
+class _Groups:
+    """Bins of a covariate: its name, and positions of the rows of each bin among those checked."""
+
+    along: str
+    rows: Mapping[str, Int[np.ndarray, " some"]]
+
+
+def _groups(fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str) -> _Groups | None:
+    """Bins of the covariate that moves a response most; None of fewer than two."""
+    along = most_moving(fit, quantiles_moved, name)
+    found = {} if along is None else _binned(fit, along, at)
+    found = {key: rows for key, rows in found.items() if len(rows) >= FEWEST_IN_BIN}
+    return None if along is None or len(found) < 2 else _Groups(along, found)
+
+
+def _binned(
     fit: AbstractFit, along: str, at: Int[np.ndarray, " rows"]
 ) -> dict[str, Int[np.ndarray, " some"]]:
     one = covariate(fit.model.design, along)

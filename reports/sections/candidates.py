@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 import pandas as pd
-from matplotlib.figure import Figure
 
 from bayesvb.results.limits import LIMITS
 
@@ -14,6 +13,9 @@ from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAND, INK, LINE, axes_of, drawn
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 TITLES = {
     "n_components": "components",

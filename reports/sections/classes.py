@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.drawing import marks
@@ -41,6 +39,9 @@ from ..rows.sampling import POINTS_SHOWN, choice_note
 from ..rows.unseen import unseen, unseen_words
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 BAND_DRAWS = 200
@@ -62,24 +63,31 @@ PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
 """Quantiles of the covariate in the table, the ends those of average effects."""
 
 
-def summary(fit: AbstractFit) -> Summary | None:
-    """Curves with bands, a table and, of two numbers, the regions of the classes."""
-    design = fit.model.design
+def short(fit: AbstractFit) -> Summary | None:
+    """Curves with bands along the covariate that moves the probabilities most."""
     if not fit.model.response.level_names:
         return None
     along = most_moving(fit, probabilities_moved)
-    found: Summary = {
+    curves = None if along is None else _curves(fit, profile(fit, along))
+    return {"along": along, "curves": curves}
+
+
+def summary(fit: AbstractFit) -> Summary | None:
+    """Curves with bands, a table and, of two numbers, the regions of the classes."""
+    first = short(fit)
+    if first is None:
+        return None
+    along = first["along"]
+    return {
         "levels": fit.model.response.level_names,
-        "compared": len(compared(design)),
+        "compared": len(compared(fit.model.design)),
         "prob": PROB,
         "covariance": fit.covariance,
         **({"only_points": True} if fit.is_point_estimate else {}),
-        "along": along,
+        **first,
         "regions": regions(fit) if fit.model.response.is_categorical else None,
+        "table": _constant(fit) if along is None else _table(fit, along),
     }
-    if along is None:
-        return {**found, "curves": None, "table": _constant(fit)}
-    return {**found, "curves": _curves(fit, profile(fit, along)), "table": _table(fit, along)}
 
 
 def probabilities_moved(fit: AbstractFit, rows: Profile, response: str) -> float:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from matplotlib.figure import Figure
 
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import Elpd, compare
@@ -25,6 +24,8 @@ from ..figures.svg import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, ma
 from ..rows.sampling import ROWS_LEFT_OUT, choice_note, choice_words
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.drawing import marks
@@ -22,6 +21,8 @@ from ..rows.profiles import Profile, compared, most_moving, profile, weights_mov
 from ..rows.sampling import component_weights, gated
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 BAND_DRAWS = 400
@@ -29,6 +30,18 @@ BAND_DRAWS = 400
 
 OCCUPIED = 0.01
 """Weight which a component must have somewhere to be drawn."""
+
+
+def short(fit: AbstractFit) -> Summary | None:
+    """Number of components that hold rows; None for a model of one component."""
+    if "share" not in fit.named_draws.values or fit.core.n_components == 1:
+        return None
+    frame = fit.components()
+    return {"occupied": len(frame) - len(_empty(fit, frame))}
+
+
+def _empty(fit: AbstractFit, frame: pd.DataFrame) -> list[int]:
+    return [int(str(k)) for k, n in frame[units_of(fit.model).plural].items() if n == 0]
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -40,7 +53,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     if "share" not in named.values or fit.core.n_components == 1:
         return None
     frame = fit.components()
-    empty = [int(str(k)) for k, n in frame[units_of(fit.model).plural].items() if n == 0]
+    empty = _empty(fit, frame)
     name = most_moving(fit, weights_moved) if gated(fit) else None
     return {
         "prob": PROB,

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bayesvb.engines.traces import number_before
 from bayesvb.results.checks.computation import bounds_of, n_runs
@@ -22,6 +21,8 @@ from ..figures.svg import BAND, MUTE, axes_of, drawn
 from .posterior import engine_words
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 NEAR = 1.0
@@ -31,13 +32,30 @@ LEAST = 1e-3
 """Nats below the best bound at which a curve ends."""
 
 
+def short(fit: AbstractFit) -> Summary:
+    """Intervals, agreement of the restarts and k-hat."""
+    bounds = bounds_of(fit)
+    k, n_draws = khat_within(fit, LIMITS.little_work)
+    return {
+        "covariance": fit.covariance,
+        "failure": fit.response.failure,
+        "n_restarts": n_runs(fit),
+        "n_near": int((bounds >= bounds.max() - NEAR).sum()),
+        "combined": len(fit.parts) if combines(fit) else None,
+        "khat": None if k is None else k,
+        "khat_draws": n_draws,
+        "identified": fit.named_draws.identified,
+        **engine_words(fit),
+        **({"objective": fit.engine.objective} if fit.engine.finds_points else {}),
+    }
+
+
 def summary(fit: AbstractFit) -> Summary:
     """Engine, restarts, trace and k-hat."""
-    bounds = bounds_of(fit)
-    near = int((bounds >= bounds.max() - NEAR).sum())
-    k, n_draws = khat_within(fit, LIMITS.little_work)
-    fixed = bool(fit.core.starting_models(2))
+    first, fixed = short(fit), bool(fit.core.starting_models(2))
+    k = first["khat"]
     return {
+        **first,
         "factors": fit.model.factor_words,
         "approach": fit.engine.description(fit.model.factor_words),
         "labelled": fit.model.size > 1,
@@ -45,26 +63,16 @@ def summary(fit: AbstractFit) -> Summary:
         "seconds": fit.seconds,
         "n_iter": fit.n_iter,
         "n_draws": count(fit.draws),
-        "covariance": fit.covariance,
         "corrected": interval_line(fit),
-        "failure": fit.response.failure,
         "chains": _chains(fit),
         "findings": dict(fit.findings),
         "converged": fit.converged,
         "elbo": fit.elbo,
         "last_gain_per_row": _last_gain(fit),
-        "n_restarts": n_runs(fit),
-        "n_near": near,
-        "combined": len(fit.parts) if combines(fit) else None,
         "on_sample": bool((fit.restarts["rows"] < fit.model.source.n_rows).any()),
-        "khat": None if k is None else k,
-        "khat_draws": n_draws,
         "exact": k is not None and math.isnan(k),
-        "identified": fit.named_draws.identified,
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
-        **engine_words(fit),
-        **({"objective": fit.engine.objective} if fit.engine.finds_points else {}),
     }
 
 

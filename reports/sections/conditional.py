@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from matplotlib.figure import Figure
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.drawing import marks
@@ -27,6 +26,7 @@ from ..rows.profiles import (
     Covariate,
     Profile,
     compared,
+    covariate,
     labels,
     most_moving,
     profile,
@@ -36,6 +36,8 @@ from ..rows.sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
 from ..rows.unseen import unseen, unseen_words
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
@@ -53,54 +55,58 @@ MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
 
-def summary(fit: AbstractFit) -> Summary | None:
-    """Bands, densities and a table for each response."""
+def short(fit: AbstractFit) -> Summary | None:
+    """Picture of each response; None where there is no numeric response."""
     if not regresses(fit) or fit.model.response.level_names:
         return None
-    design = fit.model.design
-    return {
-        "compared": len(compared(design)),
-        "responses": [_of(fit, number) for number in range(len(design.response_names))],
-    }
+    return {"responses": [_picture(fit, name) for name in fit.model.design.response_names]}
 
 
-def _of(fit: AbstractFit, number: int) -> Summary:
+def summary(fit: AbstractFit) -> Summary | None:
+    """Bands, densities and a table for each response."""
+    first = short(fit)
+    if first is None:
+        return None
+    each = [{**one, **_details(fit, one["name"], one["along"])} for one in first["responses"]]
+    return {"compared": len(compared(fit.model.design)), "responses": each}
+
+
+def _observed(fit: AbstractFit, name: str) -> Float[np.ndarray, " rows"]:
     design = fit.model.design
-    name = design.response_names[number]
-    values = np.asarray(design.response, dtype=float)[:, number]
-    along = most_moving(fit, quantiles_moved, name)
+    return np.asarray(design.response, dtype=float)[:, design.response_names.index(name)]
+
+
+def _picture(fit: AbstractFit, name: str) -> Summary:
+    """Bands along the covariate that changes a response most, or its histogram if none does."""
+    along, values = most_moving(fit, quantiles_moved, name), _observed(fit, name)
+    is_probability = fit.model.response.is_probability
     if along is None:
-        one = predictive_at(fit, np.array([0]), name)
-        return {
-            "name": name,
-            "along": None,
-            "bands": None
-            if fit.model.response.is_probability
-            else fitted_histogram(fit, name, values),
-            "densities": None,
-            "table": _table(pd.Index(["every row"], name=""), one, design.label(name), ""),
-        }
-    curve = profile(fit, along)
+        bands = None if is_probability else fitted_histogram(fit, name, values)
+    elif is_probability:
+        bands = probability_curve(fit, profile(fit, along), name)
+    else:
+        bands = _bands(fit, profile(fit, along), name, values)
+    return {"name": name, "along": along, "bands": bands}
+
+
+def _details(fit: AbstractFit, name: str, along: str | None) -> Summary:
+    """Densities and a table at a few values of the covariate."""
+    design = fit.model.design
+    label = design.label(name)
+    if along is None:
+        index, one = pd.Index(["every row"], name=""), predictive_at(fit, np.array([0]), name)
+        return {"densities": None, "table": _table(index, one, label, "")}
     if fit.model.response.is_probability:
-        return {
-            "name": name,
-            "along": along,
-            "bands": probability_curve(fit, curve, name),
-            "densities": None,
-            "table": None,
-        }
-    few = profile(fit, along, _places(design, curve.covariate))
+        return {"densities": None, "table": None}
+    few = profile(fit, along, _places(design, covariate(design, along)))
     at_few = few.predictive(fit, name)
     index = pd.Index(labels(few.values), name=design.label(along))
     words = [f"{along} = {one}" for one in index]
     return {
-        "name": name,
-        "along": along,
-        "bands": _bands(fit, curve, name, values),
         "densities": None
         if fit.model.response.is_discrete
-        else _densities(words, at_few, design.label(name), values, few.fixed),
-        "table": _table(index, at_few, design.label(name), few.fixed),
+        else _densities(words, at_few, label, _observed(fit, name), few.fixed),
+        "table": _table(index, at_few, label, few.fixed),
     }
 
 

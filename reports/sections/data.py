@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from bayesvb.data.frames import kind_of
 from bayesvb.results.subsampling import sample
@@ -21,6 +20,8 @@ from ..rows.profiles import Covariate, covariate
 from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 NUMBERS = ("min", "q25", "median", "q75", "max", "mean", "sd")

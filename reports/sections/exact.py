@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import scipy.stats
-from matplotlib.figure import Figure
-from matplotlib.lines import Line2D
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, ScalarGamma
@@ -22,6 +20,8 @@ from ..figures.histogram import fitted_histogram
 from ..figures.svg import colour, dash, drawn, shortened
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 GRID = 121
@@ -46,6 +46,12 @@ PANELS = {
 
 MASSES = np.array([0.99, 0.9, 0.5])
 """Probability inside the contours, were the distribution normal."""
+
+
+def short(fit: AbstractFit) -> Summary | None:
+    """Histogram of the sample."""
+    known = isinstance(fit.model, HasExactPosterior)
+    return {"histogram": _histogram(fit)} if known else None
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -123,6 +129,8 @@ def _steps(fit: AbstractFit, model: HasExactPosterior) -> Summary:
     looks = ((found.exact, colour(1), solid), (found.steps, colour(0), dash(1)))
 
     def draw(figure: Figure) -> None:
+        from matplotlib.lines import Line2D
+
         grid = figure.subplots(2, 2, sharex=True, sharey=True)
         for axes, (step, title) in zip(grid.ravel(), PANELS.items(), strict=True):
             for values, shade, line in looks:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from matplotlib.figure import Figure
 
 from bayesvb.drawing import marks
 from bayesvb.errors import DataError
@@ -20,6 +19,8 @@ from ..cells.tables import table
 from ..figures.svg import BAND, INK, MOST_MARKS, POINT, axes_of, drawn
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 SHOWN = 8

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasPriorDraws
@@ -21,6 +19,9 @@ from ..figures.svg import BAND, MUTE, drawn, shortened
 from .replicates import density
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, " draws"]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.evaluation.calibration import PitEcdf, pit_ecdf, uniformity_p_value
@@ -23,6 +21,9 @@ from ..figures.svg import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
 from ..rows.sampling import POINTS_SHOWN, ROWS_CHECKED, choice_note, choice_words
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 MOST_VARIABLES = 4
@@ -45,6 +46,14 @@ SIZES = {1: (5.4, 3.6), 2: (5.6, 4.9), 3: (6.6, 6.0), 4: (7.8, 7.4)}
 Rows = Float[np.ndarray, "dims rows"]
 
 
+def short(fit: AbstractFit) -> Summary | None:
+    """Pairs plot."""
+    model = fit.model
+    if not isinstance(model, HasJointDensity):
+        return None
+    return {"n_variables": len(model.variables), "pairs": _pairs(fit, model, model.joint(fit))}
+
+
 def summary(fit: AbstractFit) -> Summary | None:
     """Pairs plot, certainty of the responsibilities, and PIT of each variable given the others."""
     model = fit.model
@@ -52,8 +61,6 @@ def summary(fit: AbstractFit) -> Summary | None:
         return None
     joint, chosen = model.joint(fit), sample(fit, ROWS_CHECKED)
     x = np.ascontiguousarray(model.design.matrices["variables"].T)
-    mean = joint.weights
-    shown = [k for k in range(len(mean)) if mean[k] >= OCCUPIED]
     found = {
         name: joint.conditional(i, x[:, chosen.at]).cdf(x[i, chosen.at])
         for i, name in enumerate(model.variables)
@@ -61,19 +68,23 @@ def summary(fit: AbstractFit) -> Summary | None:
     largest = joint.responsibilities(x)
     return {
         "n_variables": len(model.variables),
-        "n_components": len(shown),
+        "n_components": len(_occupied(joint)),
         "rows_note": choice_words(chosen),
         "weighted": fit.model.weights is not None,
-        "pairs": _pairs(fit, model, joint, shown),
-        "certainty": _certainty(largest) if len(mean) > 1 else None,
+        "pairs": _pairs(fit, model, joint),
+        "certainty": _certainty(largest) if len(joint.weights) > 1 else None,
         "pit": _pit({name: pit_ecdf(pit) for name, pit in found.items()}),
         "table": _table(found, chosen),
     }
 
 
-def _pairs(
-    fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStudent, shown: list[int]
-) -> Summary:
+def _occupied(joint: AbstractJointStudent) -> list[int]:
+    """Components that are drawn."""
+    return [k for k, weight in enumerate(joint.weights) if weight >= OCCUPIED]
+
+
+def _pairs(fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStudent) -> Summary:
+    shown = _occupied(joint)
     names = model.variables[:MOST_VARIABLES]
     x = fit.model.design.matrices["variables"].T[: len(names)]
     chosen, draws = sample(fit, POINTS_SHOWN), fit.named_draws.values

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import PROB, tails
@@ -25,6 +23,9 @@ from ..cells.tables import after_uncertainty, table
 from ..figures.svg import LINE, colour, drawn, marker, shortened
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 INTERCEPT = "Intercept"

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.results import subsampling as replicated_rows
@@ -23,6 +21,8 @@ from ..figures.svg import BAND, INK, MUTE, POINT, axes_of, drawn, shortened
 from ..rows.sampling import ROWS_CHECKED, choice_words, regresses
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, "sets rows"]
@@ -199,6 +199,8 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
     own = density(values[None], points, width)[0]
 
     def draw(figure: Figure) -> None:
+        from matplotlib.collections import LineCollection
+
         figure.set_dpi(CURVES_DPI)
         axes = axes_of(figure, x=name, y="density")
         lines = [np.column_stack([points, curve]) for curve in curves]

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from matplotlib.collections import LineCollection
-from matplotlib.figure import Figure
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.models.pca.scores import LatentPosterior
@@ -23,6 +21,8 @@ from ..figures.svg import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, s
 from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 MOST_VARIABLES = 30
@@ -38,6 +38,12 @@ MOST_ELLIPSES = 50
 """Rows whose scores have their own ellipse; of more rows an even choice has one."""
 
 Matrix = Float[np.ndarray, "rows dims"]
+
+
+def short(fit: AbstractFit) -> Summary | None:
+    """Scores of the rows."""
+    model = fit.model
+    return {"scores": _scores(fit, model)} if isinstance(model, HasScores) else None
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -172,6 +178,8 @@ def _scores(fit: AbstractFit, model: HasScores) -> Summary | None:
     shares = fit.components()["variance"].to_numpy()
 
     def draw(figure: Figure) -> None:
+        from matplotlib.collections import LineCollection
+
         axes = figure.subplots()
         outlines = [ellipse(mean[:, n], covariance[number[n]], 2.0).T[::3] for n in some]
         axes.add_collection(LineCollection(outlines, colors=BAND, linewidths=0.8, alpha=0.6))

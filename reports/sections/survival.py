@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from matplotlib.figure import Figure
 
 from bayesvb.results.survival_curves import SurvivalCurves, is_right_censored, survival_curves
 
@@ -13,6 +12,8 @@ from ..cells.plain import Summary
 from ..figures.svg import BAND, INK, MUTE, axes_of, drawn
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from matplotlib.figure import Figure
 
 from bayesvb.data.grouping import Grouping
 from bayesvb.distributions.intervals import PROB, tails
@@ -24,6 +23,8 @@ from ..figures.svg import axes_of, colour, drawn
 from ..rows.profiles import Profile, covariate, profile
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from bayesvb.results.base import AbstractFit
 
 LINES_SHOWN = 150

@@ -89,7 +89,7 @@ def timed(times: dict[str, float], name: str, section: Section) -> Section:
         times[name] = time.process_time() - began
         return found
 
-    return Section(section.title, summary)
+    return replace(section, summary=summary)
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.reports.answer import question_of, strip
+from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.page import Choices, html, page_summary
 from bayesvb.reports.panels.effects import MOST_EFFECTS, effects_panel
 from bayesvb.reports.sections import SECTIONS
@@ -117,6 +118,35 @@ def test_editions_differ_in_what_follows_and_the_author_has_a_word(fit):
     own = Choices(question="Does x matter?", source="Survey of 2026")
     page = html(page_summary({"": fit}, own))
     assert "<h1>Does x matter?</h1>" in page and "Survey of 2026" in page
+
+
+def test_the_short_edition_computes_only_what_it_shows(fit, monkeypatch):
+    page = html(page_summary({"": fit}, Choices(edition="short")))
+    for name, section in SECTIONS.items():
+        needed = section.short is section.summary
+        monkeypatch.setitem(SECTIONS, name, section if needed else replace(section, summary=None))
+    monkeypatch.setattr("bayesvb.reports.figures.svg.compact", None)  # no drawing of matplotlib
+    fresh = page_summary({"": replace(fit)}, Choices(edition="short"))
+    assert html(fresh) == page  # whatever the fit keeps
+
+
+def is_part_of(few, many):
+    """Whether all values of a summary are in another one, by name."""
+    if isinstance(few, dict):
+        return all(is_part_of(value, many[name]) for name, value in few.items())
+    if isinstance(few, list):
+        return len(few) == len(many) and all(map(is_part_of, few, many))
+    return few == many
+
+
+@pytest.mark.usefixtures("without_pictures")
+@pytest.mark.parametrize(
+    "name", [name for name, one in SECTIONS.items() if one.short not in (None, one.summary)]
+)
+def test_what_the_short_edition_reads_is_in_the_section(name, fit, class_fit):
+    for each in (fit, class_fit):
+        section = SECTIONS[name]
+        assert is_part_of(plain(section.short(each)), plain(section.summary(each)))
 
 
 @pytest.mark.heavy

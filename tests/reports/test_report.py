@@ -290,9 +290,12 @@ def test_report_returns_its_path_and_prints_the_date_it_is_given(
 
 
 def test_each_part_of_a_page_is_made_once():
-    made = [name for names in page_module._tasks() for name in names]
-    assert sorted(made) == sorted([*SECTIONS, page_module.FIT, page_module.COMPUTATION])
+    for short in (True, False):
+        parts = page_module._makers(short=short)
+        made = [name for names in page_module._tasks(parts) for name in names]
+        assert sorted(made) == sorted(parts)
     assert set(page_module.LONGEST) <= set(made)
+    assert sorted(made) == sorted([*SECTIONS, page_module.FIT, page_module.COMPUTATION])
 
 
 @pytest.mark.parametrize(
