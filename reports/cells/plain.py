@@ -25,6 +25,8 @@ FOR_THE_EYE = frozenset(
         "x_labels",
         "y_labels",
         "end_labels",
+        "inner_labels",
+        "legend",
         "places",
         "less",
         "ruler",

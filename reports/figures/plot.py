@@ -33,6 +33,12 @@ TICKS = 6
 INSIDE = 0.005
 """Share of the rows beyond each end of an axis of a covariate."""
 
+N_SERIES = 8
+"""Styles of classes and components: colours, each with dashes of its own."""
+
+MARGIN = 0.05
+"""Part of the range of the values by which an axis goes beyond them."""
+
 GAP = 6.0
 """Least distance between labels at the ends of curves, in per cent of the height."""
 
@@ -54,6 +60,18 @@ class Axis:
     def share(self, value: float) -> float:
         """Place of a value, 0 at the low end and 1 at the high one."""
         return (value - self.low) / ((self.high - self.low) or 1.0)
+
+
+def series(number: int) -> str:
+    """Style of a class or a component, counted from 0."""
+    return f"series{number % N_SERIES + 1}"
+
+
+def spread_axis(values: Float[np.ndarray, " rows"]) -> Axis:
+    """An axis that goes a little beyond all finite values."""
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    margin = MARGIN * (high - low)
+    return number_axis(low - margin, high + margin)
 
 
 def number_axis(low: float, high: float, words: Callable[[float], str] | None = None) -> Axis:
@@ -110,6 +128,7 @@ class Canvas:
     y: Axis
     paths: list[tuple[str, str]] = field(default_factory=list)
     ends: list[tuple[float, str, str]] = field(default_factory=list)
+    inside: list[tuple[float, float, str, str]] = field(default_factory=list)
 
     def line(self, kind: str, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> None:
         """Draw a curve in the style of a class."""
@@ -144,6 +163,17 @@ class Canvas:
         ends = zip(self._places(x, low), self._places(x, high), strict=True)
         self.paths.append((kind, "".join(f"M{one}L{other}" for one, other in ends)))
 
+    def steps(
+        self,
+        kind: str,
+        low: Float[np.ndarray, " n"],
+        high: Float[np.ndarray, " n"],
+        y: Float[np.ndarray, " n"],
+    ) -> None:
+        """Draw horizontal strokes."""
+        ends = zip(self._places(low, y), self._places(high, y), strict=True)
+        self.paths.append((kind, "".join(f"M{one}L{other}" for one, other in ends)))
+
     def columns(self, kind: str, x: Float[np.ndarray, " n"], where: Bool[np.ndarray, " n"]) -> None:
         """Fill the whole height at places of the horizontal axis."""
         edges = np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1]), x[-1:]])
@@ -156,6 +186,11 @@ class Canvas:
         """Write beside the last value of a curve."""
         self.ends.append((100.0 * self.y.share(y), text, kind))
 
+    def text(self, x: float, y: float, text: str, kind: str = "") -> None:
+        """Write over the drawing, its middle at this place."""
+        at = [round(100.0 * axis.share(value), 2) for axis, value in ((self.x, x), (self.y, y))]
+        self.inside.append((at[0], at[1], text, kind))
+
     def _places(self, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> list[str]:
         across = np.round(UNITS * (x - self.x.low) / ((self.x.high - self.x.low) or 1.0))
         down = np.round(UNITS * (1.0 - (y - self.y.low) / ((self.y.high - self.y.low) or 1.0)))
@@ -163,7 +198,15 @@ class Canvas:
         return [f"{a} {b}" for a, b in pairs.tolist()]
 
 
-def plotted(canvas: Canvas, *, x: str, y: str, alt: str, caption: str) -> Summary:
+def plotted(
+    canvas: Canvas,
+    *,
+    x: str,
+    y: str,
+    alt: str,
+    caption: str,
+    legend: Sequence[tuple[str, str]] = (),
+) -> Summary:
     """A figure of a page: the drawing, and its labels with their places in per cent.
 
     Parameters
@@ -175,6 +218,8 @@ def plotted(canvas: Canvas, *, x: str, y: str, alt: str, caption: str) -> Summar
         What the figure shows, in words, for those who cannot see it.
     caption : str
         How to read it.
+    legend : sequence of (str, str)
+        Names of what is drawn, with their styles.
     """
     grid = "".join(
         f"M0 {round(UNITS * (1.0 - canvas.y.share(at)))}H1000" for at, _ in canvas.y.ticks
@@ -185,6 +230,8 @@ def plotted(canvas: Canvas, *, x: str, y: str, alt: str, caption: str) -> Summar
         "x_labels": [(round(100.0 * canvas.x.share(at), 2), text) for at, text in canvas.x.ticks],
         "y_labels": [(round(100.0 * canvas.y.share(at), 2), text) for at, text in canvas.y.ticks],
         "end_labels": _end_labels(canvas.ends),
+        "inner_labels": canvas.inside,
+        "legend": list(legend),
         "x_title": x,
         "y_title": y,
         "alt": alt,

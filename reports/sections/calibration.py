@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,18 +25,14 @@ from ..cells.tables import table
 from ..figures.reliability import panels
 from ..figures.scatter import level_axis
 from ..figures.svg import BAND, INK, LINE, axes_of, drawn
-from ..rows.profiles import covariate, labels, most_moving, quantiles_moved
+from ..rows.bins import bins
+from ..rows.profiles import most_moving, quantiles_moved
 from ..rows.sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from bayesvb.results.base import AbstractFit
-
-BINS = 6
-"""Bins of a covariate with about as many rows each."""
-
-FEWEST_IN_BIN = 10
 
 
 def short(fit: AbstractFit) -> Summary | None:
@@ -274,27 +269,7 @@ class _Groups:
 def _groups(fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str) -> _Groups | None:
     """Bins of the covariate that moves a response most; None of fewer than two."""
     along = most_moving(fit, quantiles_moved, name)
-    found = {} if along is None else _binned(fit, along, at)
-    found = {key: rows for key, rows in found.items() if len(rows) >= FEWEST_IN_BIN}
-    return None if along is None or len(found) < 2 else _Groups(along, found)
-
-
-def _binned(
-    fit: AbstractFit, along: str, at: Int[np.ndarray, " rows"]
-) -> dict[str, Int[np.ndarray, " some"]]:
-    one = covariate(fit.model.design, along)
-    column = fit.model.design.frame[along].iloc[at]
-    if one.discrete:
-        numbers = column.astype(float) if column.dtype.kind in "iuf" else column
-        return {
-            text: np.flatnonzero((numbers == value).to_numpy(dtype=bool))
-            for value, text in zip(one.values, labels(list(one.values)), strict=True)
-        }
-    values = column.to_numpy(dtype=float)
-    edges = np.unique(np.quantile(values, np.linspace(0.0, 1.0, BINS + 1)))
-    number = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, len(edges) - 2)
-    names = labels([float(edge) for edge in edges])
-    return {
-        f"{low} to {high}": np.flatnonzero(number == i)
-        for i, (low, high) in enumerate(pairwise(names))
-    }
+    found = [] if along is None else bins(fit.model.design, along, at)
+    if along is None or len(found) < 2:
+        return None
+    return _Groups(along, {one.label: one.rows for one in found})

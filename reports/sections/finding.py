@@ -217,7 +217,7 @@ def _of_a_sample(fit: AbstractFit, section: Summary) -> Sentences:
 KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], Sentences], str | None]] = {
     "conditional": (_of_numbers, "bands"),
     "classes": (_of_classes, "curves"),
-    "pairs": (_of_groups, "pairs"),
+    "pairs": (_of_groups, "clusters"),
     "scores": (_of_scores, "scores"),
     "exact": (_of_a_sample, "histogram"),
 }

@@ -16,6 +16,7 @@ from bayesvb.results.subsampling import RowSample, sample
 from ..cells.numerals import PROBABILITY, counted, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.clusters import OCCUPIED, clusters, occupied
 from ..figures.ellipses import DEVIATIONS, ellipse
 from ..figures.svg import BAND, INK, LINE, POINT, colour, dash, drawn, shortened
 from ..rows.sampling import POINTS_SHOWN, ROWS_CHECKED, choice_note, choice_words
@@ -32,9 +33,6 @@ MOST_VARIABLES = 4
 MOST_CURVES = 8
 """Variables whose PIT values are drawn."""
 
-OCCUPIED = 0.01
-"""Share from which a component is drawn."""
-
 CERTAIN = 0.9
 """Largest responsibility from which a row counts as certain."""
 
@@ -47,11 +45,11 @@ Rows = Float[np.ndarray, "dims rows"]
 
 
 def short(fit: AbstractFit) -> Summary | None:
-    """Pairs plot."""
+    """Picture of the components over two variables."""
     model = fit.model
     if not isinstance(model, HasJointDensity):
         return None
-    return {"n_variables": len(model.variables), "pairs": _pairs(fit, model, model.joint(fit))}
+    return {"n_variables": len(model.variables), "clusters": clusters(fit, model, model.joint(fit))}
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -68,7 +66,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     largest = joint.responsibilities(x)
     return {
         "n_variables": len(model.variables),
-        "n_components": len(_occupied(joint)),
+        "clusters": clusters(fit, model, joint),
+        "n_components": len(occupied(joint)),
         "rows_note": choice_words(chosen),
         "weighted": fit.model.weights is not None,
         "pairs": _pairs(fit, model, joint),
@@ -78,13 +77,8 @@ def summary(fit: AbstractFit) -> Summary | None:
     }
 
 
-def _occupied(joint: AbstractJointStudent) -> list[int]:
-    """Components that are drawn."""
-    return [k for k, weight in enumerate(joint.weights) if weight >= OCCUPIED]
-
-
 def _pairs(fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStudent) -> Summary:
-    shown = _occupied(joint)
+    shown = occupied(joint)
     names = model.variables[:MOST_VARIABLES]
     x = fit.model.design.matrices["variables"].T[: len(names)]
     chosen, draws = sample(fit, POINTS_SHOWN), fit.named_draws.values

@@ -16,7 +16,8 @@ from bayesvb.results.subsampling import sample
 from ..cells.numerals import counted, numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.ellipses import ellipse
+from ..figures.label_spacing import apart
+from ..figures.plot import Canvas, plotted, spread_axis
 from ..figures.svg import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
 from ..rows.sampling import POINTS_SHOWN, choice_note
 
@@ -34,8 +35,17 @@ MOST_COMPONENTS = 6
 MOST_PANELS = 6
 """Variables whose reconstruction is drawn."""
 
-MOST_ELLIPSES = 50
-"""Rows whose scores have their own ellipse; of more rows an even choice has one."""
+MOST_ARROWS = 5
+"""Variables with an arrow over the scores: those of the longest loadings."""
+
+LONGEST_ARROW = 0.8
+"""Part of the way from the origin to the edge that the longest arrow goes."""
+
+LABEL_GAP = 0.06
+"""Least distance between names of arrows, in parts of the height."""
+
+LONGEST_NAME = 24
+"""Characters of a name beside its arrow."""
 
 Matrix = Float[np.ndarray, "rows dims"]
 
@@ -167,44 +177,60 @@ def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
 
 
 def _scores(fit: AbstractFit, model: HasScores) -> Summary | None:
-    """The first two scores of each row with their posterior standard deviations."""
+    """The first two scores of each row, with arrows for the variables of the longest loadings."""
     latent = LatentPosterior.of(fit.q.loadings, fit.model.block(fit.model.rows()))
     if len(latent.mean) < 2:
         return None
-    mean, number = latent.mean[:2], latent.patterns.number
-    covariance = latent.covariance[:, :2, :2]
-    chosen = sample(fit, POINTS_SHOWN)
-    some = chosen.at[:: -(-len(chosen.at) // MOST_ELLIPSES)]
-    shares = fit.components()["variance"].to_numpy()
-
-    def draw(figure: Figure) -> None:
-        from matplotlib.collections import LineCollection
-
-        axes = figure.subplots()
-        outlines = [ellipse(mean[:, n], covariance[number[n]], 2.0).T[::3] for n in some]
-        axes.add_collection(LineCollection(outlines, colors=BAND, linewidths=0.8, alpha=0.6))
-        first, second = mean[:, chosen.at]
-        axes.scatter(first, second, s=9.0, color=POINT, linewidths=0, rasterized=True)
-        axes.axhline(0.0, color=LINE, linewidth=0.8, zorder=0)
-        axes.axvline(0.0, color=LINE, linewidth=0.8, zorder=0)
-        axes.set_xlabel(f"score 1 ({percent(float(shares[0]))} of the variance)")
-        axes.set_ylabel(f"score 2 ({percent(float(shares[1]))})")
-
-    gaps = " Rows with missing values have larger ones." if model.n_gaps else ""
-    drawn_all = len(some) == len(number)
-    words = "each row" if drawn_all else f"{numeral(len(some))} of the rows"
-    note = choice_note("Points:", chosen)
+    chosen, shares = sample(fit, POINTS_SHOWN), fit.components()["variance"].to_numpy()
+    first, second = latent.mean[:2, chosen.at]
+    canvas = Canvas(spread_axis(first), spread_axis(second))
+    canvas.dots("pts", first, second)
+    arrows = _arrows(fit)
+    _draw_arrows(canvas, arrows)
+    sd = np.sqrt(np.diagonal(latent.covariance[:, :2, :2], axis1=1, axis2=2)).mean(axis=0)
+    words = " and ".join(numeral(float(one)) for one in sd)
+    gaps = ", larger for rows with missing values" if model.n_gaps else ""
+    longest = f"the {len(arrows)} longest loadings" if len(arrows) > 1 else "the longest loading"
     caption = (
-        "Scores of the rows on the first two components, one unit being their standard deviation. "
-        f"Ellipses: two posterior standard deviations of the scores of {words}.{gaps}{note}"
+        "Scores of the rows on the first two components, one unit being their standard deviation; "
+        f"posterior standard deviations of a row are about {words}{gaps}. Arrows: {longest}, to "
+        f"one scale.{choice_note('Points:', chosen)}"
     )
-    sd = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2)).mean(axis=0)
-    alt = (
-        f"Scatter plot of {counted(len(chosen.at), 'row')} by their scores 1 and 2; posterior "
-        f"standard deviations of a row are about {numeral(float(sd[0]))} and "
-        f"{numeral(float(sd[1]))}."
+    return plotted(
+        canvas,
+        x=f"score 1 ({percent(float(shares[0]))} of the variance)",
+        y=f"score 2 ({percent(float(shares[1]))})",
+        alt=f"Scatter plot of {counted(len(chosen.at), 'row')} by their scores 1 and 2, with "
+        f"arrows of {', '.join(arrows)}.",
+        caption=caption,
     )
-    return drawn(draw, alt=alt, caption=caption, size=(5.6, 4.6))
+
+
+def _arrows(fit: AbstractFit) -> dict[str, Float[np.ndarray, " 2"]]:
+    """Loadings of the first two components by variable, in its standard deviations: the longest."""
+    loadings = (fit.named_draws.values["loadings"].mean(axis=0) / _spreads(fit))[:2].T
+    order = np.argsort(-np.linalg.norm(loadings, axis=1), kind="stable")[:MOST_ARROWS]
+    names = list(fit.model.observed())
+    return {names[i]: loadings[i] for i in order}
+
+
+def _draw_arrows(canvas: Canvas, arrows: dict[str, Float[np.ndarray, " 2"]]) -> None:
+    """Draw all to one scale, so that the longest goes nearly to the edge."""
+    ends = np.array(list(arrows.values()))
+    room = [
+        value / (edge.high if value > 0.0 else edge.low)
+        for end in ends
+        for value, edge in zip(end, (canvas.x, canvas.y), strict=True)
+    ]
+    ends = LONGEST_ARROW * ends / (max(room) or 1.0)
+    heights = apart(ends[:, 1], LABEL_GAP * (canvas.y.high - canvas.y.low), canvas.y.low,
+                    canvas.y.high)  # fmt: skip
+    for name, end, height in zip(arrows, ends, heights, strict=True):
+        canvas.line("arrow", np.array([0.0, end[0]]), np.array([0.0, end[1]]))
+        canvas.dots("tip", end[:1], end[1:])
+        side = "before" if canvas.x.share(float(end[0])) > 0.5 else "after"
+        side += " below" if end[1] < 0.0 else ""  # away from the arrow
+        canvas.text(float(end[0]), float(height), shortened(name, LONGEST_NAME), side)
 
 
 def explained_by(observed: Float[np.ndarray, " rows"], given: Float[np.ndarray, " rows"]) -> float:

@@ -1,0 +1,60 @@
+"""Pictures of clusters and scores: the variables that are chosen, and places inside the drawing."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.reports.figures.clusters import by_separation
+from bayesvb.reports.sections import SECTIONS
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(1)
+    upper = rng.random(60) < 0.5
+    frame = pd.DataFrame(rng.normal(size=(60, 3)), columns=["noise", "far", "near"])
+    return frame.assign(far=frame["far"] + 9.0 * upper, near=frame["near"] + 4.0 * upper)
+
+
+def test_the_two_variables_that_separate_best_are_drawn(data):
+    fit = bvb.GaussianMixture("~ noise + far + near", data, n_components=2).fit(seed=1, draws=30)
+    picture = SECTIONS["pairs"].short(fit)["clusters"]
+    assert (picture["x_title"], picture["y_title"]) == ("far", "near")
+    assert "separate the components best" in picture["caption"]
+    assert [text for *_, text, _ in picture["inner_labels"]] == ["1", "2"]
+    places = np.array([[left, up] for left, up, *_ in picture["inner_labels"]])
+    assert ((places > 0.0) & (places < 100.0)).all()
+    assert abs(np.diff(places[:, 0]).item()) > 30.0  # the centres are apart
+    rng = np.random.default_rng(2)
+    centres, covariances = rng.normal(size=(3, 4)), np.stack([np.diag(rng.random(4))] * 3)
+    order = by_separation(np.array([0.2, 0.3, 0.5]), centres, covariances)
+    scaled = by_separation(np.array([0.2, 0.3, 0.5]), 7.0 * centres, 49.0 * covariances)
+    assert (order == scaled).all()  # units do not matter
+
+
+def test_one_variable_has_a_histogram_whose_parts_add_up(data):
+    fit = bvb.GaussianMixture("~ far", data, n_components=2).fit(seed=1, draws=30)
+    picture = SECTIONS["pairs"].short(fit)["clusters"]
+    heights = {
+        kind: 1000.0 - np.array(re.findall(r"[ML]\d+ (\d+)", path), dtype=float)
+        for kind, path in re.findall(r'<path class="([\w ]+)" d="([^"]*)"', picture["drawing"])
+        if kind not in ("grid", "axis", "b2")
+    }
+    parts = heights["curve series1"] + heights["curve series2"]
+    np.testing.assert_allclose(parts, heights["med"], atol=2.0)
+    assert len(picture["legend"]) == 2
+
+
+def test_arrows_of_loadings_stay_inside_with_names_apart(data):
+    data = data.assign(both=data["far"] + data["near"], other=-data["far"])
+    fit = bvb.BayesianPCA("~ noise + far + near + both + other", data).fit(seed=1, draws=30)
+    picture = SECTIONS["scores"].short(fit)["scores"]
+    assert {text for *_, text, _ in picture["inner_labels"]} == {*data}
+    places = np.array([[left, up] for left, up, *_ in picture["inner_labels"]])
+    assert ((places >= 0.0) & (places <= 100.0)).all()
+    assert np.diff(np.sort(places[:, 1])).min() > 5.9
+    for left, _, _, kind in picture["inner_labels"]:
+        assert kind.startswith("before" if left > 50.0 else "after")  # never over the edge
