@@ -207,6 +207,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/plots/survival.py": ("experts/test_intervals.py",),
     "reports/panels/dots.py": ("reports/test_panels.py",),
     "reports/panels/effects.py": ("reports/test_answer.py",),
+    "reports/panels/groups.py": ("reports/rows/test_group_effects.py",),
     "reports/sections/survival.py": ("experts/test_intervals.py",),
     "bayesvb/experts/linear_interval.py": ("experts/test_intervals.py",),
     "bayesvb/experts/student_interval.py": ("experts/test_intervals.py",),

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from ..cells.plain import Summary
 from .effects import effects_panel
+from .groups import groups_panel
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 __all__ = ["PANELS", "panels"]
 
-PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (effects_panel,)
+PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (effects_panel, groups_panel)
 """What makes each panel, from the top; None where it does not apply."""
 
 

@@ -16,7 +16,8 @@ from bayesvb.results.summary import coefficient_table
 from ..cells.clauses import Clause, written
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
-from ..rows.profiles import most_moving, quantiles_moved
+from ..rows.group_effects import group_sentences
+from ..rows.profiles import compared, most_moving, quantiles_moved
 from ..rows.sampling import regresses
 from .classes import probabilities_moved
 from .effect_sentence import effect_clauses
@@ -111,8 +112,14 @@ def _clauses(fit: AbstractFit) -> Sentences:
 def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     """Effect of the covariate that changes a response most."""
     y, along = section["name"], section["along"]
+    differ = [
+        (Clause(text, covariate=grouping, response=y),)
+        for grouping, text in group_sentences(fit).items()
+    ]
+    if differ and compared(fit.model.design)[0] in fit.model.design.groupings:
+        return differ  # there is no other covariate
     if along is not None:
-        return effect_clauses(fit, along, y)
+        return [*effect_clauses(fit, along, y), *differ]
     units = fit.model.design.known_units
     described = fit.model.response
     if described.is_probability:

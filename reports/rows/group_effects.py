@@ -1,0 +1,102 @@
+"""How much groups differ: standard deviations of group-level effects, shares of the variance."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bayesvb.data.column_units import measured
+from bayesvb.data.parts import MEAN
+from bayesvb.distributions.intervals import PROB
+from bayesvb.results.variance_components import has_variance_components, variance_components
+
+from ..cells.numerals import numeral, percent, significant
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+MOST_TERMS = 2
+"""Groupings of which a sentence says how much they differ."""
+
+LEVEL = "1"
+"""Effect of a group that does not depend on a covariate."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupSpread:
+    """Standard deviation of one effect over groups.
+
+    Attributes
+    ----------
+    grouping : str
+    effect : str
+        ``"1"`` for the level, or the covariate of a slope.
+    slopes : tuple of str
+        Covariates whose slopes differ between groups too: levels are those at their means.
+    n_groups : int
+    sd : tuple of three float
+        Posterior mean and ends of the interval, in units of the response or its link.
+    share : float or None
+        Share of the variance of the response that the term has; None for counts.
+    """
+
+    grouping: str
+    effect: str
+    slopes: tuple[str, ...]
+    n_groups: int
+    sd: tuple[float, float, float]
+    share: float | None
+
+
+def group_spreads(fit: AbstractFit) -> list[GroupSpread]:
+    """Standard deviations of the effects of each grouping of the mean, in the order of the formula.
+
+    Empty where a fit has no variance components.
+    """
+    if not has_variance_components(fit):
+        return []
+    frame = variance_components(fit, PROB)
+    values = {key[:2]: row for key, row in zip(frame.index, frame.to_numpy(), strict=True)}
+    return [
+        GroupSpread(
+            grouping=term.grouping,
+            effect=effect,
+            slopes=tuple(one for one in term.effects if one != LEVEL),
+            n_groups=len(term.labels) - 1,
+            # of levels at several values of the covariates the last ones, the means
+            sd=tuple(values["sd", f"({effect} | {term.grouping})"].tolist()),
+            share=float(values["share", term.term][0]) if ("share", term.term) in values else None,
+        )
+        for term in fit.model.design.group_terms(MEAN)
+        for effect in term.effects
+    ]
+
+
+def group_sentences(fit: AbstractFit) -> dict[str, str]:
+    """Statement on each of the first groupings by its name, without a full stop."""
+    own: dict[str, list[GroupSpread]] = {}
+    for spread in group_spreads(fit):
+        own.setdefault(spread.grouping, []).append(spread)
+    first = [*own.items()][:MOST_TERMS]
+    return {name: "; ".join(_words(fit, one) for one in spreads) for name, spreads in first}
+
+
+def _words(fit: AbstractFit, spread: GroupSpread) -> str:
+    """One standard deviation with interval and share; a factor where the link is a logarithm."""
+    design, link = fit.model.design, fit.model.response.link
+    values = [math.exp(one) if link == "log" else one for one in spread.sd]
+    decimals = significant([values[2] - values[1]], 2)
+    size, low, high = (numeral(one, decimals) for one in values)
+    if link == "identity" and spread.effect == LEVEL:
+        size = measured(size, design.response_names[0], design.known_units)
+    by = {"identity": f"±{size}", "log": f"a factor of {size}", "logit": f"±{size} log odds"}[link]
+    interval = f"{percent(PROB)} interval {low} to {high}"
+    if spread.effect != LEVEL:
+        return f"their slopes of {spread.effect} differ by {by} ({interval})"
+    at = f" at the mean of {' and '.join(spread.slopes)}" if spread.slopes else ""
+    share = "" if spread.share is None else f", {percent(spread.share)} of the variance"
+    return (
+        f"{numeral(spread.n_groups)} groups of {spread.grouping} differ by {by}{at} "
+        f"(standard deviation; {interval}){share}"
+    )
