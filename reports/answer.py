@@ -14,7 +14,7 @@ from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, Has
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.table import worst
 
-from .cells.numerals import counted, numeral
+from .cells.numerals import counted, enumerated, numeral
 from .cells.plain import Summary
 from .panels import panels
 
@@ -85,8 +85,7 @@ def listed(names: Sequence[str]) -> str:
         shown.pop()
     if len(shown) < len(names):
         shown.append(f"{len(names) - len(shown)} more")
-    *first, last = shown
-    return f"{', '.join(first)} and {last}" if first else last
+    return enumerated(shown)
 
 
 def strip(sections: Mapping[str, Summary], checks: Sequence[Check]) -> list[Summary]:

@@ -148,3 +148,15 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     ('1 row', '12\u202f000 rows')
     """
     return f"{numeral(number)} {noun if number == 1 else plural or noun + 's'}"
+
+
+def enumerated(words: Sequence[str]) -> str:
+    """Words as a list in a sentence.
+
+    Examples
+    --------
+    >>> enumerated(["a"]), enumerated(["a", "b", "c"])
+    ('a', 'a, b and c')
+    """
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last

@@ -6,15 +6,24 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from ..cells.plain import Summary
+from .clusters import clusters_panel
 from .effects import effects_panel
+from .exact import exact_panel
 from .groups import groups_panel
+from .loadings import loadings_panel
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 __all__ = ["PANELS", "panels"]
 
-PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (effects_panel, groups_panel)
+PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (
+    effects_panel,
+    groups_panel,
+    clusters_panel,
+    loadings_panel,
+    exact_panel,
+)
 """What makes each panel, from the top; None where it does not apply."""
 
 

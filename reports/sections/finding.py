@@ -11,12 +11,13 @@ from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.checks.table import checks as all_checks
-from bayesvb.results.summary import coefficient_table
 
 from ..cells.clauses import Clause, written
-from ..cells.numerals import counted, numeral, percent, significant
+from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
+from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
 from ..rows.group_effects import group_sentences
+from ..rows.loadings import component_sentences
 from ..rows.profiles import compared, most_moving, quantiles_moved
 from ..rows.sampling import regresses
 from .classes import probabilities_moved
@@ -103,7 +104,7 @@ def _clauses(fit: AbstractFit) -> Sentences:
                     for name in names]  # fmt: skip
         return [one for section in sections for one in _of_numbers(fit, section)]
     if isinstance(model, HasJointDensity):
-        return _of_groups(fit, {"n_variables": len(model.variables)})
+        return _of_clusters(fit, {})
     if isinstance(model, HasScores):
         return _of_scores(fit, {})
     return _of_a_sample(fit, {}) if isinstance(model, HasExactPosterior) else []
@@ -165,66 +166,40 @@ def _alone(text: str, response: str = "") -> Sentences:
     return [(Clause(text, text, response=response),)]
 
 
-def _of_groups(fit: AbstractFit, section: Summary) -> Sentences:
-    """How many components hold rows, and the largest."""
-    frame = fit.components()
-    held = int((frame["rows"] > 0).sum())
-    first = frame.iloc[0]
-    low, high = float(first["share_lower"]), float(first["share_upper"])
-    interval = (
-        ""
-        if fit.is_point_estimate
-        else f" ({percent(PROB)} interval {percent(low)} to {percent(high)})"
-    )
-    verb = "holds" if held == 1 else "hold"
-    share = percent(float(first["share"]))
-    if len(frame) == 1:
-        return _alone(f"The model has one component for {section['n_variables']} variables")
-    which = _of_all(held, len(frame))
-    return _alone(f"{which} {verb} rows, the largest {share} of them{interval}")
-
-
-def _of_all(number: int, total: int) -> str:
-    """Number of components out of all."""
-    if number == total == 2:
-        return "Both components"
-    if number == total > 1:
-        return f"All {counted(total, 'component')}"
-    return f"Of {counted(total, 'component')} {numeral(number)}"
+def _of_clusters(fit: AbstractFit, section: Summary) -> Sentences:
+    """Sizes of the clusters, and the variable that separates them best."""
+    assert isinstance(fit.model, HasJointDensity)  # as their section is there
+    profile, n_all = ClusterProfile.from_fit(fit, fit.model.variables), len(fit.components())
+    if len(profile.number) > 1:
+        return _alone(cluster_sentence(fit, profile))
+    of = f" of the {numeral(n_all)} of the model" if n_all > 1 else ""
+    return _alone(f"One cluster{of} holds all rows")
 
 
 def _of_scores(fit: AbstractFit, section: Summary) -> Sentences:
-    """How much of the variance the components explain that carry signal."""
-    frame = fit.components()
-    effective = frame[frame["effective"]]
-    if effective.empty:
-        return _alone("No component has a variance above the noise")
-    shares = effective["variance"].to_numpy(dtype=float)
-    more = f", the first alone {percent(shares[0])}" if len(shares) > 1 else ""
-    one = len(effective) == 1
-    verbs = ("has", "explains") if one else ("have", "explain")
-    return _alone(
-        f"{_of_all(len(effective), len(frame))} {verbs[0]} a variance above the noise and "
-        f"{verbs[1]} {percent(shares.sum())} of the variance{more}"
-    )
+    """Share of the variance that the effective components carry."""
+    assert isinstance(fit.model, HasScores)  # as their section is there
+    return [sentence for text in component_sentences(fit, fit.model) for sentence in _alone(text)]
 
 
 def _of_a_sample(fit: AbstractFit, section: Summary) -> Sentences:
-    """Mean and standard deviation with their intervals."""
-    frame = coefficient_table(fit).droplevel(["component", "term"])
+    """Mean and standard deviation with their intervals, both of the exact posterior."""
+    assert isinstance(fit.model, HasExactPosterior)  # as their section is there
+    frame = fit.model.exact(fit)[["mean", "lower", "upper"]]
+    known = dict(zip(frame.index, frame.to_numpy(dtype=float), strict=True))
     name, moments = fit.model.design.response_names[0], []
-    for part, word in (("mu", "mean"), ("sigma", "standard deviation")):
-        each = frame.loc[[part], ["mean", "lower", "upper"]].to_numpy(dtype=float)[0]
+    for part, lead in (("mu", f"{percent(PROB)} interval "), ("sigma", "")):
+        each = known[part, "exact"]
         mean, low, high = (numeral(float(one), significant(np.diff(each[1:]), 2)) for one in each)
         mean = measured(mean, name, fit.model.design.known_units)
-        moments.append(f"{word} {mean} ({percent(PROB)} interval {low} to {high})")
-    return _alone(f"{name} has {' and '.join(moments)}", name)
+        moments.append(f"{mean} ({lead}{low} to {high})")
+    return _alone(f"The mean of {name} is {moments[0]}, its standard deviation {moments[1]}", name)
 
 
 KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], Sentences], str | None]] = {
     "conditional": (_of_numbers, "bands"),
     "classes": (_of_classes, "curves"),
-    "pairs": (_of_groups, "clusters"),
+    "pairs": (_of_clusters, "clusters"),
     "scores": (_of_scores, "scores"),
     "exact": (_of_a_sample, "histogram"),
 }

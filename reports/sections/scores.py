@@ -19,6 +19,7 @@ from ..cells.tables import table
 from ..figures.label_spacing import apart
 from ..figures.plot import Canvas, plotted, spread_axis
 from ..figures.svg import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
+from ..rows.loadings import standard_deviations
 from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
@@ -131,15 +132,9 @@ def _scree(frame: pd.DataFrame) -> Summary:
     return drawn(draw, alt=alt, caption=caption, size=(5.8, 3.0))
 
 
-def _spreads(fit: AbstractFit) -> Float[np.ndarray, " dims"]:
-    """Standard deviation of the observed values of each variable; one of a constant."""
-    each = [float(np.nanstd(values)) or 1.0 for values in fit.model.observed().values()]
-    return np.array(each)
-
-
 def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     """A panel per component, an interval per variable."""
-    draws = fit.named_draws.values["loadings"] / _spreads(fit)
+    draws = fit.named_draws.values["loadings"] / standard_deviations(fit)
     names = list(fit.model.observed())[:MOST_VARIABLES]
     mean = draws.mean(axis=0)
     low, high = np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)

@@ -241,12 +241,12 @@ def test_the_other_models_have_their_sentence():
         return finding(fit, page, checks=[])[0]["sentences"][0]
 
     told = first(bvb.Normal("y ~ 1", data).fit(seed=1), "exact")
-    assert told.startswith("y has mean ") and f"{data['y'].mean():.1f}" in told
+    assert told.startswith("The mean of y is ") and f"{data['y'].mean():.1f}" in told
     pca = bvb.BayesianPCA("~ x + y", data).fit(seed=1)
-    assert first(pca, "scores").startswith("Of 1 component 1 has a variance above the noise and ")
+    assert first(pca, "scores").startswith("1 of 1 component carries ")
     two = bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1)
     told = first(two, "pairs")
-    assert told.startswith("Both components ") and "% of them (89" in told
+    assert told.startswith("2 clusters hold ") and "% of the rows" in told
     assert "the check Shape is a problem" in sentences(two, [problem("Shape")])[0]
 
 

@@ -1,8 +1,12 @@
 """Panels beside the picture: dots, bars and the numbers beside them."""
 
+import pandas as pd
 import pytest
 
+import bayesvb as bvb
+from bayesvb.reports.panels import panels
 from bayesvb.reports.panels.dots import Dot, dot_panel
+from bayesvb.reports.sections.finding import sentences
 
 
 def test_dots_lie_on_one_scale_that_includes_zero():
@@ -24,3 +28,18 @@ def test_the_place_of_zero_is_marked(low, origin):
         title="", caption="", heads=("", ""),
     )  # fmt: skip
     assert panel["ruler"]["origin"] == origin
+
+
+def test_the_exact_posterior_is_shown_beside_the_approximate_one_and_is_the_sentence():
+    fit = bvb.Normal("y ~ 1", pd.DataFrame({"y": [1.0, 2.0, 2.5, 4.0, 6.0]})).fit(seed=1)
+    (panel,) = panels(fit)
+    table = fit.model.exact(fit)
+    for row, key in zip(panel["rows"], [("mu", "exact"), ("mu", "factorised")], strict=False):
+        assert [row["estimate"], *row["interval"]] == pytest.approx(
+            list(table.loc[key, ["mean", "lower", "upper"]])
+        )
+    mean = panel["rows"][0]
+    shown = [f"{one:.{mean['decimals']}f}" for one in (mean["estimate"], *mean["interval"])]
+    assert sentences(fit, [])[0].startswith(
+        f"The mean of y is {shown[0]} (89% interval {shown[1]} to {shown[2]}), its standard "
+    )

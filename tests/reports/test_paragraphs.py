@@ -75,9 +75,9 @@ def test_terms_that_the_formula_penalises_are_named_with_their_scales(data):
 
 @pytest.mark.parametrize(("model", "formula", "words", "prior"), [
     (bvb.ConditionalMixtureNetwork, "g ~ x", "the probability of g = ", "N(0, 10 / τ_k)"),
-    (bvb.GaussianMixture, "~ x + y", "components ", "mixing weights Dirichlet(0.5)"),
+    (bvb.GaussianMixture, "~ x + y", "2 clusters hold ", "mixing weights Dirichlet(0.5)"),
     (bvb.BayesianPCA, "~ x + y", "of the variance", "α ~ Gamma(0.01, 0.001)"),
-    (bvb.Normal, "y ~ 1", "y has mean ", "mean N(0, σ² / 0.01)"),
+    (bvb.Normal, "y ~ 1", "The mean of y is ", "mean N(0, σ² / 0.01)"),
 ], ids=["network", "mixture", "pca", "normal"])  # fmt: skip
 def test_every_model_has_its_sentence_and_its_priors(data, model, formula, words, prior):
     options = {} if model in (bvb.Normal, bvb.BayesianPCA) else {"n_components": 2}

@@ -1,0 +1,97 @@
+"""Loadings of the first principal component, and the variance that components carry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.results.capabilities import HasScores
+
+from ..cells.numerals import counted, enumerated, numeral, percent
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+LARGE = 0.5
+"""Loadings of at least this part of the largest name what a component consists of."""
+
+MOST_NAMED = 3
+"""Variables that a sentence names at each end of a component."""
+
+DOMINANT = 0.5
+"""Share of the variance from which one variable that is not standardised is named."""
+
+
+def standard_deviations(fit: AbstractFit) -> Float[np.ndarray, " variables"]:
+    """Standard deviation of the observed values of each variable; one of a constant."""
+    each = [float(np.nanstd(values)) or 1.0 for values in fit.model.observed().values()]
+    return np.array(each)
+
+
+def is_standardised(model: HasScores) -> bool:
+    """Whether each variable is divided by its own scale before components are sought."""
+    return len(np.unique(model.scaling.scale)) > 1
+
+
+def loadings(fit: AbstractFit, component: int = 0) -> Float[np.ndarray, "draws variables"]:
+    """Draws of loadings, in standard deviations of each variable per unit of the score."""
+    return np.asarray(fit.named_draws.values["loadings"][:, component] / standard_deviations(fit))
+
+
+def component_sentences(fit: AbstractFit, model: HasScores) -> list[str]:
+    """Share of the variance of effective components, and the variables of the first of them."""
+    frame = fit.components()
+    effective = frame[frame["effective"]]
+    if effective.empty:
+        return ["No component has a variance above the noise"]
+    shares = effective["variance"].to_numpy(dtype=float)
+    standardised = is_standardised(model)
+    more = f", the first alone {_share(shares[0])}" if len(shares) > 1 else ""
+    carries = "carries" if len(effective) == 1 else "carry"
+    lead = (
+        f"{_of_all(len(effective), len(frame))} {carries} {_share(shares.sum())} of the "
+        f"{'standardised ' if standardised else ''}variance{more}; the first {_poles(fit)}"
+    )
+    return [lead] if standardised else [lead, *_dominant(fit)]
+
+
+def _of_all(number: int, total: int) -> str:
+    """Number of components out of all."""
+    if number == total == 2:
+        return "Both components"
+    if number == total > 1:
+        return f"All {counted(total, 'component')}"
+    return f"{numeral(number)} of {counted(total, 'component')}"
+
+
+def _poles(fit: AbstractFit) -> str:
+    """Variables with large loadings on the first component, by sign."""
+    mean = loadings(fit).mean(axis=0)
+    names = list(fit.model.observed())
+    large = [j for j in np.argsort(-np.abs(mean)) if abs(mean[j]) >= LARGE * np.abs(mean).max()]
+    ends = [[names[j] for j in large if sign * mean[j] > 0.0][:MOST_NAMED] for sign in (1.0, -1.0)]
+    if all(ends):
+        return f"sets {enumerated(ends[0])} against {enumerated(ends[1])}"
+    (only,) = filter(None, ends)
+    return f"is mostly {only[0]}" if len(only) == 1 else f"combines {enumerated(only)}"
+
+
+def _dominant(fit: AbstractFit) -> list[str]:
+    """The variable with most of the variance, where it is that of the columns' units."""
+    variance = standard_deviations(fit) ** 2
+    share = variance / variance.sum()
+    most = int(share.argmax())
+    if share[most] < DOMINANT:
+        return []
+    name = list(fit.model.observed())[most]
+    return [
+        f"The variables are not standardised, and {name} has {percent(float(share[most]))} of the "
+        "variance in the units of the data"
+    ]
+
+
+def _share(share: float) -> str:
+    """A share of the variance in a sentence."""
+    return percent(share).replace("> ", "more than ")
