@@ -226,7 +226,9 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/models/network/latents.py": ("models/network/test_network_bound.py",),
     "bayesvb/models/network/model.py": ("models/network/test_network_bound.py",),
     "bayesvb/models/network/output.py": ("models/network/test_network_density.py",),
-    "bayesvb/models/network/output_classes_shared.py": ("models/network/test_shared_covariance.py"),
+    "bayesvb/models/network/output_classes_shared.py": (
+        "models/network/test_shared_covariance.py",
+    ),
     "bayesvb/models/network/output_gaussian.py": ("models/network/test_network_density.py",),
     "bayesvb/models/network/random_start.py": ("estimators/test_network_public.py",),
     "bayesvb/models/grouped_response.py": ("experts/test_mixed_elimination.py",),

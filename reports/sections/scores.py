@@ -203,7 +203,7 @@ def _scores(fit: AbstractFit, model: HasScores) -> Summary | None:
 
 def _arrows(fit: AbstractFit) -> dict[str, Float[np.ndarray, " 2"]]:
     """Loadings of the first two components by variable, in its standard deviations: the longest."""
-    loadings = (fit.named_draws.values["loadings"].mean(axis=0) / _spreads(fit))[:2].T
+    loadings = (fit.named_draws.values["loadings"].mean(axis=0) / standard_deviations(fit))[:2].T
     order = np.argsort(-np.linalg.norm(loadings, axis=1), kind="stable")[:MOST_ARROWS]
     names = list(fit.model.observed())
     return {names[i]: loadings[i] for i in order}
