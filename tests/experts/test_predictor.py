@@ -197,3 +197,12 @@ def test_an_offset_is_a_column_whose_coefficient_is_known(family):
         found = cavi(one, InMemorySource((rows,)), start, tol=1e-12)
         means.append(one.update(found.stats).experts.mean[0, :n_terms])
     assert_allclose(*means, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", DISPERSED)
+def test_runs_start_at_the_prior_median_of_the_positive_parameter(family):
+    model, block, _ = problem(family, 3)
+    stats = model.experts.partition_stats(np.ones((1, block.n_rows)), block)
+    dispersion = model.experts.dispersion
+    found = dispersion.posterior(stats.nodes).mean_log
+    assert_allclose(found, dispersion.centre, atol=0.01)

@@ -15,6 +15,7 @@ from bayesvb.results.leave_one_out import Fitted, group_sums, leave_one_out
 from bayesvb.sensitivity import low_rank, row_space, solvers
 from bayesvb.sensitivity.krylov import KrylovSensitivity
 from bayesvb.sensitivity.low_rank import LowRankSensitivity
+from bayesvb.sensitivity.row_directions import RowDirections
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.solvers import DenseSensitivity, n_answering
 
@@ -178,3 +179,20 @@ def test_very_many_statistics_are_solved_by_conjugate_gradients(kind, monkeypatc
     assert_allclose(
         changes, plain.jackknife.changes(-group_sums(plain.deletion, np.arange(30))), atol=1e-3
     )
+
+
+def test_changes_that_are_kept_are_solved_with_as_changes_that_are_computed():
+    rng = np.random.default_rng(0)
+    n_entries, single = 6, np.array([1, 4])
+    directions = RowDirections((), single, n_entries)
+    covariance = np.cov(rng.normal(size=(n_entries, 20)))
+    changes, bends = covariance[single], np.array([[0.3, 0.1], [0.1, -0.5]])
+    kept = LowRankSensitivity(
+        np.ones(n_entries, dtype=bool), directions, bends, changes[:, single], changes
+    )
+    computed = replace(kept, changes=lambda added: added @ covariance)
+    added = rng.normal(size=(3, n_entries))
+    assert_allclose(kept.solve(added), computed.solve(added), atol=1e-12)
+    assert_allclose(kept.whole(), computed.whole(), atol=1e-12)
+    expected = np.linalg.solve(np.eye(n_entries) - kept.whole(), added.T).T
+    assert_allclose(kept.solve(added), expected, atol=1e-12)
