@@ -93,7 +93,7 @@ class DaskFrames(AbstractFrames):
 
     def _tables(self, names: Sequence[str]) -> list[Any]:
         """A future for each partition."""
-        found: list[Any] = self.client.compute(self.table[list(names)].to_delayed())
+        found: list[object] = self.client.compute(self.table[list(names)].to_delayed())
         return found
 
 

@@ -155,7 +155,7 @@ def _whole(function: Callable[[Block], ResultT]) -> bytes:
     return bytes(dumps(function))
 
 
-def _each(sent: bytes, blocks: Blocks) -> list[Any]:
+def _each(sent: bytes, blocks: Blocks) -> list[object]:
     """Results of a function of blocks, on a worker."""
     function = pickle.loads(sent)
     with single_threaded_blas(), np.errstate(all="ignore"):

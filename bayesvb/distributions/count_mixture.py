@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -57,7 +57,7 @@ class AbstractCountMixture(AbstractDiscreteMixture):
         self,
         predictor: Float[np.ndarray, "..."],
         further: float | Float[np.ndarray, "..."],
-        at: tuple[Any, ...] = (),
+        at: tuple[object, ...] = (),
     ) -> AbstractCountLaw:
         """Distributions given the predictor, and the further parameter in standard units.
 

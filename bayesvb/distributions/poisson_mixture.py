@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -33,7 +32,7 @@ class PoissonMixture(AbstractCountMixture):
         self,
         predictor: Float[np.ndarray, "..."],
         further: float | Float[np.ndarray, "..."],
-        at: tuple[Any, ...] = (),
+        at: tuple[object, ...] = (),
     ) -> PoissonLaw:
         """Poisson distributions; there is no further parameter."""
         return PoissonLaw(predictor)

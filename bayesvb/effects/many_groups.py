@@ -162,7 +162,7 @@ def _table(
 
 
 def _variances(
-    fit: Any, weights: Float[np.ndarray, " effects"], laws: Sequence[Any]
+    fit: object, weights: Float[np.ndarray, " effects"], laws: Sequence[Any]
 ) -> Float[np.ndarray, "experts responses groups"]:
     """Variances of a combination of the effects of each group, in units of the noise.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -80,11 +79,11 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         """Posterior given the statistics of all rows."""
         return self.model.update(stats)
 
-    def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
+    def global_step(self, posterior: PosteriorT, stats: object) -> StatsT:
         """Statistics of all rows after a step, from those of a pass over the new ones."""
         return self.model.step_beside(self.before, posterior, stats)
 
-    def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
+    def gradient_stats(self, posterior: PosteriorT, stats: object) -> StatsT:
         """Derivative in the expected statistics, that of the known rows constant."""
         return self.model.gradient_beside(self.before, posterior, stats)
 

@@ -45,7 +45,7 @@ class PointCoordinates(AbstractCoordinates):
         """Tilts of statistics in which every row counts once."""
         return self.narrow.perturbations() / self.spread
 
-    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: object) -> Float[np.ndarray, "draws coordinates"]:
         """Deviations from the point."""
         return self.narrow.standard(draws) / self.spread
 
@@ -53,7 +53,7 @@ class PointCoordinates(AbstractCoordinates):
         """Parameters at these deviations."""
         return self.narrow.parameters(self.spread * standard)
 
-    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: object) -> Float[np.ndarray, " draws"]:
         """That of the narrow ones, which is as much larger everywhere."""
         return self.narrow.log_volume(draws)
 
@@ -106,7 +106,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         given = model.for_points().with_complete_draws()
         return cls(given, given.with_prior_power(COPIES * penalised), penalised)
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name: str) -> object:
         """What only this kind of model has, at the posterior of the copies."""
         if name.startswith("__") or name in type(self).__dataclass_fields__:
             raise AttributeError(name)

@@ -37,7 +37,7 @@ class Unanswered(Exception):
     """
 
     def __init__(
-        self, functions: Sequence[Callable[[Block], Any]], owners: Sequence[int] = ()
+        self, functions: Sequence[Callable[[Block], object]], owners: Sequence[int] = ()
     ) -> None:
         super().__init__(f"{len(functions)} sums are not known yet")
         self.functions = tuple(cast("partial[SufficientStats]", one) for one in functions)

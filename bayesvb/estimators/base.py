@@ -64,7 +64,7 @@ class AbstractEstimator(AbstractPublicModel):
 
     if not TYPE_CHECKING:  # what is not there is an error for type checkers too
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             """Raise an error that says what is of the fit, or called otherwise here."""
             if RENAMED.get(name) in self.__dataclass_fields__:
                 warn_renamed(f"model.{name}", f"model.{RENAMED[name]}")
@@ -133,7 +133,7 @@ class AbstractEstimator(AbstractPublicModel):
         progress: bool | ProgressCallback | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 30.0,
-        **options: Any,
+        **options: object,
     ) -> Fit:
         """Fit by variational inference: coordinate ascent unless another ``method`` is chosen.
 

@@ -95,7 +95,7 @@ class FilePage(AbstractRunPage):
             self.log.keep(self.name, self.known, now=True)
 
 
-def described(model: AbstractPublicModel, settings: Mapping[str, object]) -> dict[str, Any]:
+def described(model: AbstractPublicModel, settings: Mapping[str, object]) -> dict[str, object]:
     """What a fit is of: the model, the data and the settings that its ascents depend on."""
     source = model.all_rows or model.source
     return {

@@ -89,7 +89,7 @@ class Fit(AbstractFit):
 
     if not TYPE_CHECKING:  # what is not there is an error for type checkers too
 
-        def __getattr__(self, name: str) -> Any:
+        def __getattr__(self, name: str) -> object:
             """Raise an error that says what the name of another package is called here."""
             if name in RENAMED:
                 warn_renamed(f"fit.{name}", f"fit.{RENAMED[name]}")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -66,7 +65,7 @@ def with_half_t(mixture: Mixture, priors: Priors, design: Design, scales: Scales
     """The mixture with half-t priors of its scales; itself where they cannot be integrated."""
     if priors.scales != "between" or not can_integrate(mixture):
         return mixture
-    membership: Any = mixture.of_experts.membership  # type: ignore[attr-defined]
+    membership = mixture.of_experts.membership  # type: ignore[attr-defined]
     unit, blocks = half_t_units(membership, priors, design), penalised_blocks(design)
     joint = joint_terms(design)
     check_numbers(len(blocks), joint, design)

@@ -52,7 +52,9 @@ class AbstractMixture(AbstractGenerative):
     def core(self) -> Mixture | Network:
         """The mixture on the standardised scale."""
 
-    def aligned(self, fit: AbstractFit, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    def aligned(
+        self, fit: AbstractFit, core: Any, stats: object
+    ) -> tuple[Any, Any, tuple[int, ...]]:
         """Components in the order in which they share most rows with those of the fit."""
         reference = self.source.map_rows(responsibilities_of(fit))
         own = self.source.map_rows(partial(core.responsibilities, core.update(stats)))
@@ -117,7 +119,7 @@ class AbstractGatedMixture(AbstractMixture):
         given = getattr(self, "scales_given", False) or is_sample(self)
         return self.scales.numbers if given or self.scales.combines else {}
 
-    def ordered(self, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
+    def ordered(self, core: Any, stats: object) -> tuple[Any, Any, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
         sizes = expected_shares(core, self.all_rows or self.source, core.update(stats))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())

@@ -77,7 +77,7 @@ def with_independent_groups(formula: str) -> str:
     return formula
 
 
-def without_lone_gate(state: State, prefix: str, core: Any, blank: Any) -> State:
+def without_lone_gate(state: State, prefix: str, core: object, blank: Any) -> State:
     """Arrays of a fit with one component, without the coefficients of a gate.
 
     Until version 0.2 a single component had the gate that the model named. Its coefficients kept

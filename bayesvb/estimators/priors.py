@@ -29,7 +29,7 @@ def with_former_names(prior: P) -> P:
     def __init__(self: object, *values: object, **numbers: object) -> None:
         init(self, *values, **with_new_names(prior.__name__, numbers, names))
 
-    def __getattr__(self: object, name: str) -> Any:
+    def __getattr__(self: object, name: str) -> object:
         if RENAMED.get(name) not in names:
             raise AttributeError(f"{prior.__name__} has no number {name!r}", name=name, obj=self)
         warn_renamed(f"priors.{name}", f"priors.{RENAMED[name]}")

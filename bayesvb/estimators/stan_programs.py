@@ -177,7 +177,7 @@ def _data(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, Any]:
     block, prior = fit.model.source.whole(), fit.core.experts.prior
     x, mean = block.designs[MEAN], np.reshape(prior.mean, -1)
     whole = family.response.startswith("array")
-    data: dict[str, Any] = {
+    data: dict[str, object] = {
         "N": block.n_rows, "P": len(x), "K": fit.core.n_components, "X": x.T.tolist(),
         "y": (block.response[0].astype(int) if whole else block.response[0]).tolist(),
         "weight": block.weighted(np.ones((1, block.n_rows)))[0].tolist(),
@@ -199,7 +199,7 @@ def _sds(precision: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 / np.sqrt(diagonal))
 
 
-def _posterior(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, Any]:
+def _posterior(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, object]:
     """Means and standard deviations of the program's parameters, as posteriordb names them."""
     draws = {"coefficients": fit.draws["coefficients"][:, :, 0]}
     if family.has_noise:

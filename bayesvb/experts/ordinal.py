@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -268,7 +268,7 @@ class OrdinalExperts(AbstractLinkedExperts):
         self, posterior: OrdinalPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior, or under the prior (None)."""
-        laws: Any = posterior or OrdinalPosterior(self.prior, self.increments)
+        laws = posterior or OrdinalPosterior(self.prior, self.increments)
         density = laws.coefficients.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
         found: Float[np.ndarray, " draws"]
         found = density + laws.increments.log_density(draws["increments"]).sum(axis=1)

@@ -203,7 +203,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
             return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
         return replace(self, prior=self.prior.to_the_power(power))
 
-    def step_beside(self, before: Any, posterior: LogitLaw, stats: Any) -> Any:
+    def step_beside(self, before: Any, posterior: LogitLaw, stats: object) -> Any:
         """A step from what is known beforehand: a normal law of the coefficients."""
         known = replace(self, prior=self.update(before))
         step: LogitStats = known.global_step(posterior, stats)

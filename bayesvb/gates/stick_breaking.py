@@ -267,7 +267,7 @@ class StickBreakingGate(AbstractLogitGate):
             by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
         return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
 
-    def permuted(self, order: Sequence[int], stats: Any) -> tuple[StickBreakingGate, Any]:
+    def permuted(self, order: Sequence[int], stats: object) -> tuple[StickBreakingGate, Any]:
         """New labels for the components; the sticks keep their order and statistics."""
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -161,6 +161,6 @@ def _shape(
     """Median skewness and excess kurtosis of the rows."""
     mass = densities / densities.sum(axis=0)
     centred = points - (mass * points).sum(axis=0)
-    moments: Any = [(mass * centred**power).sum(axis=0) for power in (2, 3, 4)]
+    moments = [(mass * centred**power).sum(axis=0) for power in (2, 3, 4)]
     skewness = moments[1] / moments[0] ** 1.5
     return float(np.median(skewness)), float(np.median(moments[2] / moments[0] ** 2 - 3.0))

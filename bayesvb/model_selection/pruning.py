@@ -197,7 +197,7 @@ def _begin(core: Mixture, old: Mixture, posterior: Any, kept: Sequence[int], blo
     return core.partition_stats(block, shares / shares.sum(axis=0))
 
 
-def _bound_gap(core: Any, source: AbstractSource, stats: Any) -> float:
+def _bound_gap(core: Any, source: AbstractSource, stats: object) -> float:
     """What a bound that misranks is to be judged by in addition; see ``bound_gap`` of models."""
     return float(source.map_reduce(partial(core.bound_gap, core.update(stats))).value)
 

@@ -179,8 +179,8 @@ class Ensemble:
         found = [core.mean_weights(own, block) for core, own in each]
         return np.asarray(sum(w * one for w, one in zip(self.weights, found, strict=True)))
 
-    def _evaluated(self, draws: Draws, function: Evaluate) -> Any:
-        whole: Any = None
+    def _evaluated(self, draws: Draws, function: Evaluate) -> object:
+        whole = None
         for at, core, own in self._divided(draws):
             values = function(core, own)
             if whole is None:

@@ -312,7 +312,7 @@ def _has_reduced_experts(experts: object) -> bool:
     return bool(prior.precision.ndim == 2 and np.ndim(prior.shape) == 0 and not prior.mean.any())
 
 
-def _has_predictors(experts: Any) -> bool:
+def _has_predictors(experts: object) -> bool:
     """Whether experts are likelihoods of one predictor, their coefficients about zero a priori."""
     if not isinstance(experts, AbstractPredictorExperts | AbstractDispersedExperts):
         return False

@@ -43,7 +43,7 @@ class HasExactPosterior(Protocol):
 class HasComponents(Protocol):
     """The number of components is an option."""
 
-    def with_components(self, n_components: int) -> Any:
+    def with_components(self, n_components: int) -> object:
         """The model with another number of components, on the same rows."""
 
     def resized(self, n_components: int) -> object:

@@ -279,13 +279,13 @@ class IntegratesScales(Protocol):
     def exact_draws(self, n: int, rng: np.random.Generator) -> Any:
         """Draws of all parameters by name, and their log density."""
 
-    def effect_variance(self, draws: object, block: Block, typical: Block) -> Any:
+    def effect_variance(self, draws: object, block: Block, typical: Block) -> object:
         """Prior variance of the difference of the lines of two blocks of rows, given each draw."""
 
     def exact_predictive(self, block: Block) -> Any:
         """Predictive distribution of the response of each row."""
 
-    def effect_law(self, weights: Float[np.ndarray, " effects"]) -> Any:
+    def effect_law(self, weights: Float[np.ndarray, " effects"]) -> object:
         """Distribution of a combination of the effects of each group without columns."""
 
 

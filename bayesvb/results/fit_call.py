@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -164,7 +164,7 @@ def _steps(fit: AbstractFit) -> list[str]:
     return steps
 
 
-def _priors(priors: Any, default: Any) -> str:
+def _priors(priors: object, default: object) -> str:
     """Code of the priors; empty if they are the defaults of the model."""
     if vars(priors) == vars(default):
         return ""

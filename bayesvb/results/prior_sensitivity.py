@@ -55,7 +55,10 @@ def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
 def changes_with_numbers(
     fit: AbstractFit, steps: Sequence[float]
 ) -> tuple[
-    NamedChanges, dict[str, float], Float[np.ndarray, "numbers steps parameters"], list[list[Any]]
+    NamedChanges,
+    dict[str, float],
+    Float[np.ndarray, "numbers steps parameters"],
+    list[list[object]],
 ]:
     """Changes of every parameter, in its standard deviations, with every number that matters.
 

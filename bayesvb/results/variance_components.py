@@ -175,7 +175,7 @@ def variance_lines(fit: AbstractFit) -> list[str]:
 
 def _reason_against(fit: AbstractFit) -> DataError | None:
     """Why a fit has no variance components; None if it has them."""
-    model: Any = fit.model
+    model = fit.model
     if MEAN not in model.design.terms or not model.design.group_terms(MEAN):
         return DataError("the mean has no groups", hint="effects of groups are written (1 | g)")
     if model.size > 1 or len(model.design.response_names) > 1:

@@ -134,7 +134,7 @@ class DensityClassifier(AbstractClassifier):
             missing="raise",
         )
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         """Tags: several classes need an order, in which sorted labels need not be."""
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = self.family != "bernoulli"

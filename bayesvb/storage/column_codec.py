@@ -262,7 +262,7 @@ def _encode_masked(values: Values) -> Column:
 
 
 def _decode_masked(meta: Meta, parts: Parts) -> ColumnArray:
-    dtype: Any = meta["dtype"]
+    dtype = meta["dtype"]
     if str(dtype) not in MASKED:
         raise DataError(f"a column holds numbers of type {dtype!r}")
     array: pd.api.extensions.ExtensionArray = pd.array(parts["values"], dtype=dtype)
@@ -276,7 +276,7 @@ def _encode_text(values: Values) -> Column:
 
 
 def _decode_text(meta: Meta, parts: Parts) -> ColumnArray:
-    dtype: Any = meta["dtype"]
+    dtype = meta["dtype"]
     if TEXT.fullmatch(str(dtype)) is None:
         raise DataError(f"a column holds text of type {dtype!r}")
     levels = np.array([*meta["levels"], None], dtype=object)  # code -1 is the missing value

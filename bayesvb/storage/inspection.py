@@ -250,7 +250,7 @@ class _Inspector:
 AXIS = b"This is a netCDF dimension but not a netCDF variable"
 
 
-def _is_axis(h5py: Any, dataset: Any) -> bool:
+def _is_axis(h5py: Any, dataset: object) -> bool:
     """Whether a data set is the name of an axis only, whose numbers nobody reads."""
     h5a = h5py.h5a
     if not h5a.exists(dataset, b"CLASS") or not h5a.exists(dataset, b"NAME"):

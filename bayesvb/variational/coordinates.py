@@ -85,7 +85,7 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         """
         return self
 
-    def moved(self, draws: Any, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
+    def moved(self, draws: object, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
         """The draws at their coordinates times the root of a covariance.
 
         What the coordinates do not tell stays as it is.

@@ -370,7 +370,7 @@ def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
         )
     size = max([2, *map(len, told.levels.values()), *map(len, told.quantiles.values())])
     places = np.arange(size)
-    columns: dict[str, Any] = {}
+    columns: dict[str, object] = {}
     for name, known in told.levels.items():
         column = own[name]
         if known:
@@ -391,7 +391,7 @@ def _check_known(column: pd.Series, name: str, known: Any) -> None:
         )
 
 
-def _position_in(categories: pd.Index) -> Callable[[Any], int]:
+def _position_in(categories: pd.Index) -> Callable[[object], int]:
     """Position of each level among the ordered categories of a site.
 
     Raises
@@ -400,7 +400,7 @@ def _position_in(categories: pd.Index) -> Callable[[Any], int]:
         If another site has a level that is none of them.
     """
 
-    def position(level: Any) -> int:
+    def position(level: object) -> int:
         if level not in categories:
             raise DataError(
                 f"the level {level!r} of another site is not one of the ordered categories here",

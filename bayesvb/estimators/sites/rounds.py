@@ -288,7 +288,7 @@ def _rows(data: object, weights: object) -> tuple[pd.DataFrame, str | None]:
     return (frame, None) if values is None else (frame.assign(**{WEIGHTS: values}), WEIGHTS)
 
 
-def _described(model: AbstractEstimator, settings: object) -> dict[str, Any]:
+def _described(model: AbstractEstimator, settings: object) -> dict[str, object]:
     return {
         "model": type(model).__name__,
         "formula": model.formula.canonical(),
@@ -412,7 +412,7 @@ def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[Remote
 def _ordered(model: AbstractEstimator, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
     """Components in the order of their labels, which is told by sums over rows."""
     if not isinstance(model, AbstractGatedMixture):
-        ordered: tuple[Any, Any, tuple[int, ...]] = model.ordered(core, stats)
+        ordered: tuple[object, object, tuple[int, ...]] = model.ordered(core, stats)
         return ordered
     sizes = getattr(stats.experts, "weight", None)
     if sizes is None:  # sums of linear predictors hold no responsibilities
@@ -422,7 +422,7 @@ def _ordered(model: AbstractEstimator, core: Any, stats: Any) -> tuple[Any, Any,
 
 
 def _weights_of_average_row(
-    model: AbstractGatedMixture, core: Any, stats: Any
+    model: AbstractGatedMixture, core: Any, stats: object
 ) -> Float[np.ndarray, " components"]:
     """Expected weights at the average of the standardised covariates, the same at every site."""
     if core.n_components == 1:

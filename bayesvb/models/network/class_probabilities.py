@@ -314,7 +314,7 @@ def _log_terms(
     """``log pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
     xp, found = namespace(centre), []
     for alike, signs in groups:
-        inverse: Any = 1.0
+        inverse = 1.0
         passed: Any = 0.0
         for stick in np.flatnonzero(signs):  # sigma(psi) = exp(min(psi, 0)) / (1 + exp(-|psi|))
             psi = signs[stick] * (centre[:, stick][:, alike, None] + spread[:, stick, None])
@@ -388,7 +388,7 @@ def _stick_products(
     ahead = np.ones((len(centre), centre.shape[2]))
     average = np.full((len(spread), spread.shape[2], 1), 1.0 / spread.shape[2])
     found = np.empty((len(centre), centre.shape[1] + 1, centre.shape[2]))
-    inverse: Any = 1.0
+    inverse = 1.0
     for stick in range(centre.shape[1]):
         stop = rows[:, stick] @ points[:, stick]
         inverse = np.divide(inverse, stop, out=stop)

@@ -337,7 +337,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         return self._log_density(posterior.experts, posterior.gate, posterior.output, draws)
 
     def _log_density(
-        self, experts: MatrixNormalGamma, gate: Any, output: Any, draws: Draws
+        self, experts: MatrixNormalGamma, gate: Any, output: object, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
         coefficients = experts.log_density(draws["coefficients"], draws["precision"])
         density: Float[np.ndarray, " draws"] = coefficients.sum(axis=(1, 2))

@@ -217,7 +217,7 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
         """Sums over earlier rows, whose scores stay, and new ones, then the relevances."""
         return self.global_step(posterior, before.rows + stats)
 
-    def gradient_beside(self, before: PcaStats, posterior: PcaPosterior, stats: Any) -> PcaStats:
+    def gradient_beside(self, before: PcaStats, posterior: PcaPosterior, stats: object) -> PcaStats:
         """The next statistics: every update is exact."""
         return self.step_beside(before, posterior, stats)
 

@@ -103,7 +103,7 @@ class PredictiveDistribution(BaseDistribution):
         columns = self.columns.take(self._places(colidx, 1))
         return type(self)(self.fit, self.rows.iloc[at], self.index.take(at), columns)
 
-    def _iat(self, rowidx: Any = None, colidx: Any = None) -> PredictiveDistribution:
+    def _iat(self, rowidx: Any = None, colidx: object = None) -> PredictiveDistribution:
         """The distribution of one row, without labels."""
         if rowidx is None or colidx is None:
             raise ValueError("iat needs a row and a column")
