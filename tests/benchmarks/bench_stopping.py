@@ -33,6 +33,10 @@ def binomial(u, rng):
     return rng.binomial(8, expit(u)).astype(float)
 
 
+def poisson(u, rng):
+    return rng.poisson(np.exp(u)).astype(float)
+
+
 def negbinomial(u, rng):
     return rng.poisson(np.exp(u) * rng.gamma(3.0, 1.0 / 3.0, len(u))).astype(float)
 
@@ -45,7 +49,7 @@ def weibull(u, rng):
     return np.exp(u) * rng.weibull(1.5, len(u))
 
 
-FAMILIES = {one.__name__: one for one in (gaussian, binomial, negbinomial, gamma, weibull)}
+FAMILIES = {one.__name__: one for one in (gaussian, binomial, negbinomial, gamma, weibull, poisson)}
 
 
 def measured(family, seed):

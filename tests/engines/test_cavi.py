@@ -1,13 +1,19 @@
 """Extrapolation between sweeps: how far it goes; runs that need the rows once."""
 
+from dataclasses import dataclass
+from importlib import import_module
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
+from jaxtyping import Float
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
-from bayesvb.engines.base import one_pass
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.base import Iterate, one_pass
 from bayesvb.engines.cavi import cavi, squared_extrapolation
 
 
@@ -56,3 +62,26 @@ def test_a_lone_gaussian_component_needs_its_rows_once(formula, n_components, mo
     found = cavi(core, source, start, max_iter=6)
     assert passes.count(40) == (1 if n_components == 1 else found.n_iter)
     assert found.bound == pytest.approx(one_pass(core, source, found.stats).bound, rel=1e-12)
+
+
+@dataclass(frozen=True)
+class Place(SufficientStats):
+    """A point."""
+
+    at: Float[np.ndarray, "*many axes"]
+
+
+@pytest.mark.parametrize("overshot", [0.01, 0.1, 1.0, 10.0])
+def test_an_axis_that_is_overshot_does_not_hide_a_slow_one(overshot, monkeypatch, unchecked):
+    """Where full steps lower the bound, damped ones are extrapolated and say what is left."""
+    factors = np.array([-9.0, 0.98])
+
+    def one_pass(model, source, stats):
+        return Iterate(stats, -0.5 * float(stats.at @ stats.at), Place(factors * stats.at))
+
+    monkeypatch.setattr(import_module("bayesvb.engines.cavi"), "one_pass", one_pass)
+    model = SimpleNamespace(is_conjugate=False, is_linear_in_rows=lambda source: False)
+    found = cavi(model, None, Place(np.array([overshot, 3.0])))
+    assert found.converged
+    assert -found.bound < 1e-3
+    assert found.n_iter < 80
