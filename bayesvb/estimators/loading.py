@@ -304,6 +304,7 @@ def _moved(
     own = cast(Fit, of_one_restart(fit, fit.own_covariance))
     record = SamplerRecord.from_description(sampler)
     if covariance == own.covariance:
+        _check_chains(own.draws, record.n_chains)
         return replace_draws(own, replace(own.given_draws, sampler=record))
     _check_draws(own.core, own.q, draws)
     _check_chains(draws, record.n_chains)

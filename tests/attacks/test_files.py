@@ -136,6 +136,7 @@ def test_a_file_that_was_tampered_with_is_a_fit_or_refused(saved, what, number, 
 ONCE_RAW = [
     (("method",), []), (("method",), {"a": 1}), (("method",), None),
     (("parts", 0, "order"), [0]), (("parts", 0, "order"), []), (("parts", 0, "order"), [0, 0]),
+    (("parts", 0, "sampler", "n_chains"), 10**9), (("parts", 0, "n_chains"), 10**9),
 ]  # fmt: skip
 
 
