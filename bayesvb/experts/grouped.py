@@ -225,6 +225,12 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         """Log densities of rows, in the unit of the experts."""
         return self.experts.component_scores(laws, block)
 
+    def log_scores(
+        self, laws: Sequence[AbstractComponentMixture], block: Block
+    ) -> Float[np.ndarray, " rows"]:
+        """Log densities of rows, in the unit of the experts."""
+        return self.experts.log_scores(laws, block)
+
     def cdfs(
         self, laws: Sequence[AbstractComponentMixture], block: Block
     ) -> Float[np.ndarray, "responses rows"]:

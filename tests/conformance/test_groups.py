@@ -2,6 +2,7 @@
 
 import inspect
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -157,3 +158,9 @@ def test_every_verb_of_experts_is_passed_on():
         if not name.startswith("_") and name not in own and name != "log_predictive_of_groups"
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("verb", ["component_scores", "log_scores", "cdfs"])
+def test_predictive_distributions_of_rows_are_scored_by_the_experts(verb, unchecked):
+    experts = SimpleNamespace(**{verb: lambda laws, block: (laws, block)})
+    assert getattr(GroupedExperts(experts), verb)("laws", "rows") == ("laws", "rows")
