@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 MOST_ASKED, LONGEST = 5, 90
 """Columns that the question names, and their signs in all."""
 
+LONGEST_REMEDY = 100
+"""Characters of a remedy that the strip has room for; longer ones stand with the checks."""
+
 NEAR = 2.0
 """Standard errors by which the share of rows in their intervals may differ from 90%."""
 
@@ -112,8 +115,10 @@ def _cell(title: str, checks: Sequence[Check], passed: str) -> Summary | None:
     word = counted(len(graded), grade)
     more = f" and {len(graded) - 1} more" if len(graded) > 1 else ""
     first = graded[0]
-    return {"title": title, "grade": grade, "word": word, "says": f"{first.name}{more}.",
-            "remedy": True}  # fmt: skip
+    says = f"{first.name}{more}."
+    if grade == "problem" and len(first.remedy) <= LONGEST_REMEDY:
+        says = f"{first.name}{more}: {first.remedy}"
+    return {"title": title, "grade": grade, "word": word, "says": says, "remedy": True}
 
 
 def _new_observations(sections: Mapping[str, Summary], accuracy: Sequence[Check]) -> Summary | None:

@@ -351,7 +351,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/page.py": ("reports/test_report.py",),
     "reports/rows/sampling.py": (SECTIONS,),
     "reports/sections/effects.py": ("reports/test_effects.py",),
-    "reports/cells/clauses.py": ("reports/test_finding.py",),
     "reports/prior_clauses.py": ("reports/test_paragraphs.py",),
     "reports/rows/average_effects.py": ("reports/test_effects.py", "reports/test_finding.py"),
     "reports/sections/effect_sentence.py": ("reports/test_finding.py",),

@@ -22,6 +22,7 @@ Cached = Literal[
     "report parts",
     "complete draws",
     "average contrasts",
+    "known rows",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bayesvb.results.checks.base import Check
 
@@ -11,6 +11,9 @@ SHAPE = ("Skewness", "Tails", "Shape", "Width", "Smallest response", "Largest re
          "Discreteness", "Shared value", "Zeros", "One more component")  # fmt: skip
 """Checks of the distribution around the mean, which do not contradict a change of the mean: what a
 further component does for the mean is tested by *Mean by* each covariate."""
+
+UNFINISHED = ("Ascent ended", "Likelihood has a maximum")
+"""Checks of the computation without which there are no numbers to state."""
 
 MOST_NAMED = 3
 """Checks that a sentence names."""
@@ -55,13 +58,33 @@ def written(
     >>> check = Check("Mean by x", "fit", "problem", 1.0, "", 0.0, "", "", "")
     >>> written([[clause]], [check], ["y"])
     ['y changes by 2, which is not reliable: the check Mean by x is a problem.']
+    >>> written([[clause]], [replace(check, name="Tails")], ["y"])
+    ['Provisional: y rises by 2.']
+    >>> written([[clause]], [replace(check, name="Ascent ended")], ["y"])
+    ['Not converged: no finding.']
     """
     problems = [check for check in checks if check.grade == "problem" and check.weighs]
+    if sentences and any(check.name in UNFINISHED for check in problems):
+        return ["Not converged: no finding."]
     texts = [
         [text for clause in clauses if (text := _wording(clause, problems, responses))]
         for clauses in sentences
     ]
-    return [f"{'; '.join(each)}." for each in texts if each]
+    found = [f"{'; '.join(each)}." for each in texts if each]
+    stated = [clause for clauses in sentences for clause in clauses if not clause.of_spread]
+    if found and any(_is_beside(check, stated, responses) for check in problems):
+        found[0] = f"Provisional: {found[0]}"
+    return found
+
+
+def _is_beside(check: Check, stated: Sequence[Clause], responses: Sequence[str]) -> bool:
+    """Whether a problem of the fit neither contradicts a statement nor removes one of spread."""
+    if check.group != "fit":
+        return False
+    touched = stated
+    if check.name.startswith("Spread by "):
+        touched = [replace(clause, of_spread=True) for clause in stated]
+    return not any(_contradicts(check, clause, responses) for clause in touched)
 
 
 def _wording(clause: Clause, problems: Sequence[Check], responses: Sequence[str]) -> str:

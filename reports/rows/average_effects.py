@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import scipy
@@ -24,8 +24,9 @@ from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
 
 from ..cells.numerals import counted, significant
-from .profiles import compared, covariate
+from .profiles import Covariate, Profile, compared, covariate
 from .sampling import choice_words
+from .unseen import unseen_shares
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -48,6 +49,18 @@ ROWS_AT_ONCE = 100
 
 FEWEST_SHARE = 0.01
 """Share of rows from which their sign is stated."""
+
+Reach = Literal["all", "shortened", "extrapolated"]
+"""Whether a contrast goes as far as it should, less far, or to values without rows nearby."""
+
+MOST_FAR = 1.0 / 3.0
+"""Share of the averaged rows that may be extrapolations at an end of a contrast."""
+
+BETWEEN = 17
+"""Values between the ends at which extrapolations are looked for."""
+
+SHORTEST = 0.25
+"""Part of a contrast that is worth stating."""
 
 CONSTANT = 0.01
 """Relative change of a standard deviation below which the model keeps it constant by construction.
@@ -88,7 +101,7 @@ def rows_averaged(fit: AbstractFit) -> ObservedRows:
     """Observed rows over which a report averages, each by its case weight."""
     design = fit.model.design
     each = count(fit.draws) * fit.core.n_components * max(len(fit.model.response.level_names), 1)
-    n_averages = sum(len(compared_values(fit, name)) for name in compared(design))
+    n_averages = sum(_n_compared(covariate(design, name)) for name in compared(design))
     return observed_rows(fit, int(np.clip(PROBABILITIES / (each * n_averages), FEWEST_ROWS, ROWS)))
 
 
@@ -101,6 +114,11 @@ def rows_words(fit: AbstractFit, rows: ObservedRows) -> str:
 def targets_of(fit: AbstractFit) -> tuple[str, ...]:
     """Quantities of the response that a report compares."""
     return fit.model.response.targets
+
+
+def _n_compared(one: Covariate) -> int:
+    """Values of a covariate that are compared with one another."""
+    return len(one.values) if one.discrete else 2
 
 
 def compared_values(fit: AbstractFit, name: str) -> list[object]:
@@ -128,15 +146,62 @@ def rounded_ends(least: float, low: float, high: float, most: float) -> list[obj
     >>> rounded_ends(20.0, 37.0, 98.0, 160.0), rounded_ends(0.0, 0.031, 0.179, 0.18)
     ([40.0, 100.0], [0.04, 0.18])
     """
-    fifth = (high - low) / 5.0
-    power = 10.0 ** math.floor(math.log10(fifth))
-    step = max(size for size in (1.0, 2.0, 5.0) if size * power <= fifth * (1.0 + 1e-9))
-    decimals = max(0, -math.floor(math.log10(power)))
-    near = [round(round(end / (step * power)) * step * power, decimals) for end in (low, high)]
+    step, decimals = _round_step(high - low)
+    near = [round(round(end / step) * step, decimals) for end in (low, high)]
     return [
         value if least <= value <= most else end
         for value, end in zip(near, (low, high), strict=True)
     ]
+
+
+def _inner_ends(low: float, high: float) -> list[object]:
+    """The same two round values, neither outside of the range.
+
+    Examples
+    --------
+    >>> _inner_ends(37.0, 98.0)
+    [40.0, 90.0]
+    """
+    step, decimals = _round_step(high - low)
+    within = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [round(end * step, decimals) for end in within]
+
+
+def _round_step(width: float) -> tuple[float, int]:
+    """Largest step of at most a fifth of a width, and its decimals."""
+    power = 10.0 ** math.floor(math.log10(width / 5.0))
+    step = max(size for size in (1.0, 2.0, 5.0) if size * power <= width / 5.0 * (1.0 + 1e-9))
+    return step * power, max(0, -math.floor(math.log10(power)))
+
+
+def reached_values(fit: AbstractFit, name: str) -> tuple[list[object], Reach]:
+    """The values that are compared, nearer to the middle where rows there are extrapolations.
+
+    Where more than a third of the averaged rows would be, the contrast is that of the longest
+    range without such values; of one that is too short all is compared nevertheless.
+    """
+    values, one = compared_values(fit, name), covariate(fit.model.design, name)
+    if one.discrete or len(values) != 2 or extrapolated(fit, one, values).max() <= MOST_FAR:
+        return values, "all"
+    low, high = (float(str(value)) for value in values)
+    grid = np.linspace(low, high, BETWEEN)
+    near = extrapolated(fit, one, grid.tolist()) <= MOST_FAR
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], near.astype(int), [0]])))
+    runs = [(start, stop - 1) for start, stop in edges.reshape(-1, 2).tolist()]
+    first, last = max(runs, key=lambda run: run[1] - run[0], default=(0, 0))
+    if last - first < SHORTEST * (BETWEEN - 1):
+        return values, "extrapolated"
+    ends = [float(grid[first]), float(grid[last])]
+    return (list(ends) if name in fit.model.design.dates else _inner_ends(*ends)), "shortened"
+
+
+def extrapolated(
+    fit: AbstractFit, one: Covariate, values: Sequence[object]
+) -> Float[np.ndarray, " values"]:
+    """Share of the rows that are extrapolations at each value of a covariate."""
+    rows, given = observed_rows(fit, FEWEST_ROWS), list(values)
+    frame = rows.frame_of(one.name, given)
+    return unseen_shares(fit, Profile(one, given, frame, "", len(rows.frame), rows.shares))
 
 
 def average_draws(

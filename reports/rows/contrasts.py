@@ -20,14 +20,15 @@ from ..cells.numerals import percent
 from .average_effects import (
     ENDS,
     Change,
+    Reach,
     average_draws,
     changes,
-    compared_values,
+    reached_values,
     rows_averaged,
     rows_words,
     targets_of,
 )
-from .profiles import compared, covariate, labels
+from .profiles import Measure, compared, covariate, labels, most_moving
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -50,6 +51,9 @@ class Contrast:
         Whether levels are compared.
     n_values : int
         Values of the covariate that are compared with one another.
+    reach : {"all", "shortened", "extrapolated"}
+        Whether the values are nearer to the middle than others, as more than a third of the rows
+        would be extrapolations at those, or such values nevertheless.
     response : int
         Position among the responses.
     changes : tuple of Change
@@ -66,6 +70,7 @@ class Contrast:
     words: tuple[str, str]
     discrete: bool
     n_values: int
+    reach: Reach = "all"
     response: int
     changes: tuple[Change, ...]
     draws: Mapping[str, Float[np.ndarray, "draws 2 entries"]]
@@ -91,10 +96,21 @@ def averaged_words(fit: AbstractFit) -> str:
     ends = " and ".join(percent(end) for end in ENDS)
     several = len(fit.model.design.covariates) > 1
     others = ", with the other covariates as observed" if several else ""
+    shortened = any(one.reach == "shortened" for one in contrasts(fit))
+    nearer = ", less far where more than a third of the rows would be extrapolations"
     return (
         f"averages over {rows_words(fit, rows_averaged(fit))}{others}; numeric covariates go "
-        f"between round values near their {ends} quantiles"
+        f"between round values near their {ends} quantiles{nearer if shortened else ''}"
     )
+
+
+def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = None) -> str | None:
+    """Covariate that changes a response most, of those whose contrast is no extrapolation.
+
+    Of all covariates where every contrast is one.
+    """
+    far = {one.covariate for one in contrasts(fit) if one.reach == "extrapolated"}
+    return most_moving(fit, measure, response, without=far)
 
 
 def by_size(fit: AbstractFit) -> list[Contrast]:
@@ -112,7 +128,7 @@ def _computed(fit: AbstractFit) -> tuple[Contrast, ...]:
 
 
 def _of_covariate(fit: AbstractFit, name: str, n_covariates: int) -> Iterator[Contrast]:
-    design, values = fit.model.design, compared_values(fit, name)
+    design, (values, reach) = fit.model.design, reached_values(fit, name)
     draws = average_draws(fit, name, values, targets_of(fit)) if len(values) > 1 else {}
     if not draws:
         return
@@ -130,6 +146,7 @@ def _of_covariate(fit: AbstractFit, name: str, n_covariates: int) -> Iterator[Co
                 words=(texts[0], texts[place]),
                 discrete=covariate(design, name).discrete,
                 n_values=len(values),
+                reach=reach,
                 response=response,
                 changes=stated,
                 draws={key: one[:, [0, place], response] for key, one in draws.items()},

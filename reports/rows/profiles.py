@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -180,16 +180,32 @@ Measure = Callable[["AbstractFit", Profile, str], float]
 """Fit, rows and a response -> how much the predictive distributions of the rows differ."""
 
 
-def most_moving(fit: AbstractFit, measure: Measure, response: str | None = None) -> str | None:
+def most_moving(
+    fit: AbstractFit,
+    measure: Measure,
+    response: str | None = None,
+    *,
+    without: Collection[str] = (),
+) -> str | None:
     """The covariate along which a measure of the predictive distributions changes most.
 
     The others stay as observed: where the effects of two covariates depend on one another, neither
     is judged at a typical row. None if there is no covariate, or nothing moves.
+
+    Parameters
+    ----------
+    fit : Fit
+    measure : callable
+    response : str, optional
+        The first if left out.
+    without : collection of str
+        Covariates that are chosen only if there is no other.
     """
     design = fit.model.design
     response = response or design.response_names[0]
     moved = {}
-    for name in compared(design):
+    names = compared(design)
+    for name in [name for name in names if name not in without] or names:
         one = covariate(design, name)
         rows = _averages(fit, one, one.grid(COARSE), JUDGED)
         moved[name] = measure(fit, rows, response)

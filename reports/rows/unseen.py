@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,25 +27,76 @@ USUAL = 0.99
 
 
 def unseen(fit: AbstractFit, rows: Profile) -> Bool[np.ndarray, " places"]:
-    """Whether the nearest row is farther away than rows are from one another.
+    """Whether a place is an extrapolation; of an average over rows, for most of them."""
+    return np.asarray(unseen_shares(fit, rows) > 0.5)
+
+
+def unseen_shares(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, " places"]:
+    """Share of the rows of each place whose nearest row is farther away than rows usually are.
 
     Distances are in standard deviations of the covariates; another level is as far as one. Of
-    curves only: none of levels is. Of an average over rows, whether that is so in most of them.
+    curves only: levels have share 0.
     """
+    known = None if rows.covariate.discrete else fit.cache.once("known rows", lambda: _known(fit))
+    if known is None:
+        return np.zeros(len(rows.values))
+    far = known.tree.query(known.coordinates(rows.frame))[0] > known.usual
+    return np.asarray(rows.averaged(far.astype(float)), dtype=float)
+
+
+@dataclass(frozen=True)
+class _KnownRows:
+    """Observed rows as points, and the distance to the nearest row that 1% of them exceed."""
+
+    columns: tuple[_Numbers | _Levels, ...]
+    tree: cKDTree
+    usual: float
+
+    def coordinates(self, frame: pd.DataFrame) -> Float[np.ndarray, "rows dims"]:
+        return np.column_stack([column.coordinates(frame[column.name]) for column in self.columns])
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """A number, in standard deviations."""
+
+    name: str
+    spread: float
+
+    def coordinates(self, values: pd.Series) -> Float[np.ndarray, "rows 1"]:
+        return np.asarray(values.to_numpy(dtype=float) / self.spread)[:, None]
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """A factor: a coordinate for each level, and one for all that are not known."""
+
+    name: str
+    levels: tuple[str, ...]
+
+    def coordinates(self, values: pd.Series) -> Float[np.ndarray, "rows levels"]:
+        codes = pd.Index(self.levels).get_indexer(pd.Index(values.astype(str)))
+        return np.asarray(np.eye(len(self.levels) + 1)[codes] / np.sqrt(2.0))
+
+
+def _known(fit: AbstractFit) -> _KnownRows | None:
+    """At most 2,000 rows; None where they tell of no distances."""
     design = fit.model.design
-    if rows.covariate.discrete:
-        return np.zeros(len(rows.values), dtype=bool)
     names = [name for name in design.covariates if name not in design.groupings]
     frame = design.frame[names].iloc[sample(fit, MOST_ROWS).at]
     if len(frame) < 3 or not names:
-        return np.zeros(len(rows.values), dtype=bool)
-    both = pd.concat([frame, rows.frame[names]], ignore_index=True)
-    columns = [_column(both[name], str(name), len(frame)) for name in names]
-    known, asked = np.split(np.column_stack(columns), [len(frame)])
-    nearest = cKDTree(known)
-    usual = np.quantile(nearest.query(known, k=2)[0][:, 1], USUAL)
-    far = nearest.query(asked)[0] > max(float(usual), 1e-9)
-    return np.asarray(rows.averaged(far.astype(float)) > 0.5)
+        return None
+    columns = tuple(_column(frame[name], str(name)) for name in names)
+    points = np.column_stack([column.coordinates(frame[column.name]) for column in columns])
+    tree = cKDTree(points)
+    usual = float(np.quantile(tree.query(points, k=2)[0][:, 1], USUAL))
+    return _KnownRows(columns, tree, max(usual, 1e-9))
+
+
+def _column(values: pd.Series, name: str) -> _Numbers | _Levels:
+    if is_numeric(values, name):
+        return _Numbers(name, float(values.to_numpy(dtype=float).std()) or 1.0)
+    return _Levels(name, tuple(pd.unique(values.astype(str))))
 
 
 def unseen_words(found: Bool[np.ndarray, " places"], rows: Profile, mark: str = "Hatched") -> str:
@@ -54,12 +106,3 @@ def unseen_words(found: Bool[np.ndarray, " places"], rows: Profile, mark: str = 
     share = percent(float(found.mean()))
     these = "" if rows.n_each == 1 else "for most rows of the average "
     return f" {mark} ({share} of the curve): {these}no row is near in all covariates together."
-
-
-def _column(values: pd.Series, name: str, n_rows: int) -> Float[np.ndarray, "rows _"]:
-    """A number in standard deviations, or a column for each level."""
-    if is_numeric(values, name):
-        numbers = values.to_numpy(dtype=float)
-        spread = float(numbers[:n_rows].std()) or 1.0
-        return np.asarray(numbers / spread)[:, None]
-    return np.asarray(pd.get_dummies(values.astype(str)).to_numpy(dtype=float) / np.sqrt(2.0))

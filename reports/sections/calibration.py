@@ -26,7 +26,8 @@ from ..figures.reliability import panels
 from ..figures.scatter import level_axis
 from ..figures.svg import BAND, INK, LINE, axes_of, drawn
 from ..rows.bins import bins
-from ..rows.profiles import most_moving, quantiles_moved
+from ..rows.contrasts import main_covariate
+from ..rows.profiles import quantiles_moved
 from ..rows.sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 
 if TYPE_CHECKING:
@@ -268,7 +269,7 @@ class _Groups:
 
 def _groups(fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str) -> _Groups | None:
     """Bins of the covariate that moves a response most; None of fewer than two."""
-    along = most_moving(fit, quantiles_moved, name)
+    along = main_covariate(fit, quantiles_moved, name)
     found = [] if along is None else bins(fit.model.design, along, at)
     if along is None or len(found) < 2:
         return None

@@ -20,14 +20,14 @@ from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.class_curves import ClassCurve, class_curves
 from ..figures.class_regions import regions
-from ..rows.average_effects import rows_averaged, rows_words
+from ..rows.average_effects import reached_values, rows_averaged, rows_words
+from ..rows.contrasts import main_covariate
 from ..rows.profiles import (
     Covariate,
     Profile,
     compared,
     covariate,
     labels,
-    most_moving,
     profile,
 )
 
@@ -46,15 +46,15 @@ MOST_LEVELS = 12
 MOST_INTERVALS = 3
 """Classes up to which the table has intervals."""
 
-PLACES = (0.1, 0.25, 0.5, 0.75, 0.9)
-"""Quantiles of the covariate in the table, the ends those of average effects."""
+QUARTILES = (0.25, 0.5, 0.75)
+"""Quantiles of the covariate in the table, between the ends of its contrast."""
 
 
 def short(fit: AbstractFit) -> Summary | None:
     """Curves with bands along the covariate that moves the probabilities most."""
     if not fit.model.response.level_names:
         return None
-    along = most_moving(fit, probabilities_moved)
+    along = main_covariate(fit, probabilities_moved)
     curves = None if along is None else _curves(fit, profile(fit, along))
     return {"along": along, "curves": curves}
 
@@ -118,8 +118,11 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     """Average probabilities, of which average effects are the differences."""
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
-    values = list(one.values) if one.discrete else quantiles(design, along, PLACES).tolist()
-    values = list(dict.fromkeys(values))
+    values, _ = reached_values(fit, along)
+    if not one.discrete:  # the contrast that the page states, and quartiles between its ends
+        between = quantiles(design, along, QUARTILES).tolist()
+        low, high = (float(str(value)) for value in (values[0], values[-1]))
+        values = [low, *(value for value in dict.fromkeys(between) if low < value < high), high]
     draws = average_predictions(fit, rows, along, values, ("probability",))["probability"][:, :, 0]
     ends = np.quantile(draws, tails(PROB), axis=0)
     band = np.concatenate([draws.mean(axis=0)[None], ends])

@@ -22,13 +22,13 @@ from ..figures.plot import Canvas, covariate_axis, number_axis, plotted
 from ..figures.probability_curve import probability_curve
 from ..figures.scatter import places
 from ..figures.svg import BAND, LINE, axes_of, drawn
+from ..rows.contrasts import main_covariate
 from ..rows.profiles import (
     Covariate,
     Profile,
     compared,
     covariate,
     labels,
-    most_moving,
     profile,
     quantiles_moved,
 )
@@ -78,7 +78,7 @@ def _observed(fit: AbstractFit, name: str) -> Float[np.ndarray, " rows"]:
 
 def _picture(fit: AbstractFit, name: str) -> Summary:
     """Bands along the covariate that changes a response most, or its histogram if none does."""
-    along, values = most_moving(fit, quantiles_moved, name), _observed(fit, name)
+    along, values = main_covariate(fit, quantiles_moved, name), _observed(fit, name)
     is_probability = fit.model.response.is_probability
     if along is None:
         bands = None if is_probability else fitted_histogram(fit, name, values)

@@ -17,8 +17,6 @@ from ..cells.clauses import Clause
 from ..cells.numerals import numeral, percent
 from ..rows.average_effects import Change, clear_signs, rows_averaged, shares_by_sign
 from ..rows.contrasts import Contrast, contrasts
-from ..rows.profiles import Profile, covariate
-from ..rows.unseen import unseen
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -52,7 +50,7 @@ def effect_clauses(fit: AbstractFit, name: str, response: str) -> list[tuple[Cla
     lead = _lead(fit, contrast)
     clauses = [
         Clause(
-            f"{lead} {_main(fit, contrast, first)}{_extrapolation(fit, contrast)}",
+            f"{lead} {_main(fit, contrast, first)}{_extrapolation(contrast)}",
             f"{lead} {_main(fit, contrast, first, doubted=True)}",
             covariate=name,
             response=response,
@@ -146,20 +144,11 @@ def _by_sign(fit: AbstractFit, contrast: Contrast, change: Change) -> str:
     return f"it {more} for {rising} of the rows and {less.removeprefix('is ')} for {falling}"
 
 
-def _extrapolation(fit: AbstractFit, contrast: Contrast) -> str:
-    """Whether most rows have no observed row near them at one of the two values."""
-    rows, ends = rows_averaged(fit), list(contrast.ends)
-    profile = Profile(
-        covariate(fit.model.design, contrast.covariate),
-        ends,
-        rows.frame_of(contrast.covariate, ends),
-        "",
-        len(rows.frame),
-        rows.shares,
-    )
-    if not unseen(fit, profile).any():
+def _extrapolation(contrast: Contrast) -> str:
+    """Whether many rows have no observed row near them at one of the two values."""
+    if contrast.reach != "extrapolated":
         return ""
-    return ", an extrapolation for most rows: no observed row is near in all covariates"
+    return ", an extrapolation for many rows: no observed row is near in all covariates"
 
 
 def _turn(fit: AbstractFit, contrast: Contrast, change: Change) -> str:

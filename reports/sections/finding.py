@@ -16,9 +16,10 @@ from ..cells.clauses import Clause, written
 from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
+from ..rows.contrasts import main_covariate
 from ..rows.group_effects import group_sentences
 from ..rows.loadings import component_sentences
-from ..rows.profiles import compared, most_moving, quantiles_moved
+from ..rows.profiles import compared, quantiles_moved
 from ..rows.sampling import regresses
 from .classes import probabilities_moved
 from .effect_sentence import effect_clauses
@@ -97,10 +98,10 @@ def _written(fit: AbstractFit, stated: Sentences, checks: Sequence[Check] | None
 def _clauses(fit: AbstractFit) -> Sentences:
     model = fit.model
     if model.response.level_names:
-        return _of_classes(fit, {"along": most_moving(fit, probabilities_moved)})
+        return _of_classes(fit, {"along": main_covariate(fit, probabilities_moved)})
     if regresses(fit):
         names = model.design.response_names
-        sections = [{"name": name, "along": most_moving(fit, quantiles_moved, name)}
+        sections = [{"name": name, "along": main_covariate(fit, quantiles_moved, name)}
                     for name in names]  # fmt: skip
         return [one for section in sections for one in _of_numbers(fit, section)]
     if isinstance(model, HasJointDensity):

@@ -78,7 +78,8 @@ def test_the_question_names_columns_until_there_are_too_many(fit, data):
         ([check(), check("Tails")], "ok", "No misfit detected in 2 tests."),
         ([check(grade="note"), check("Tails")], "note", "Mean by x."),
         ([check(grade="problem"), check("Tails", grade="problem"), check("Shape", grade="note")],
-         "problem", "Mean by x and 1 more."),
+         "problem", "Mean by x and 1 more: do this"),
+        ([replace(check(grade="problem"), remedy="do " + "much " * 30)], "problem", "Mean by x."),
     ],
 )  # fmt: skip
 def test_the_first_cell_has_the_grade_of_the_worst_check(checks, grade, says):
@@ -102,7 +103,7 @@ def test_the_second_cell_has_the_coverage_of_rows_left_out(deviation, left_out, 
     assert strip({"calibration": seen}, []) == []  # rows of the fit say nothing of new ones
     worse = check("Beside a linear model", "accuracy", "problem", float("nan"))
     (cell,) = strip({"calibration": found}, [worse])
-    assert cell["says"] == "Beside a linear model." and cell["grade"] == "problem"
+    assert cell["says"] == "Beside a linear model: do this" and cell["grade"] == "problem"
 
 
 @pytest.mark.usefixtures("without_pictures")

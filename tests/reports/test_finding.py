@@ -7,7 +7,14 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.rows.average_effects import average_draws, clear_signs, compared_values
+from bayesvb.reports.rows.average_effects import (
+    average_draws,
+    clear_signs,
+    compared_values,
+    extrapolated,
+)
+from bayesvb.reports.rows.contrasts import contrasts
+from bayesvb.reports.rows.profiles import covariate
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.finding import finding, sentences
 from bayesvb.results.checks.base import Check
@@ -133,8 +140,9 @@ def test_a_growing_spread_is_stated_unless_a_check_of_the_noise_is_a_problem():
     for name in ("Spread by x", "Spread by prediction", "Shape", "One more component"):
         (sentence,) = sentences(fit, [problem(name)])
         assert "deviation" not in sentence and " falls by " in sentence
+        assert sentence.startswith("Provisional: ") == (not name.startswith("Spread"))
     (sentence,) = sentences(fit, [problem("Spread by z")])
-    assert "deviation" in sentence
+    assert sentence.startswith("Provisional: ") and "deviation" in sentence
 
 
 def test_a_check_of_the_covariate_makes_the_change_doubtful(crossed):
@@ -148,7 +156,7 @@ def test_a_check_of_the_covariate_makes_the_change_doubtful(crossed):
         assert not re.search(r"\b(rises|falls|higher|lower)\b", sentence)
     for check in (problem("Mean by v"), problem("Interactions", "share of variance, v:u"),
                   problem("Tails")):  # fmt: skip
-        assert sentences(crossed, [check])[0] == plain
+        assert sentences(crossed, [check])[0] == f"Provisional: {plain}"
 
 
 def test_a_line_through_a_curve_is_called_doubtful_by_its_own_checks():
@@ -209,14 +217,35 @@ def test_point_estimates_have_neither_interval_nor_direction():
     assert "the fitted mean of y changes by " in sentence and "interval" not in sentence
 
 
-def test_values_far_from_all_rows_are_called_an_extrapolation():
+def tied(gap, noise, n=120):
+    """Two covariates that are nearly equal, with this distance between two groups of rows."""
     rng = np.random.default_rng(5)
-    x = rng.choice([-1.0, 1.0], 200) + 0.01 * rng.normal(size=200)
-    data = pd.DataFrame({"x": x, "w": x + 0.01 * rng.normal(size=200)})
-    data["y"] = data["x"] + rng.normal(size=200)
-    assert "extrapolation" in sentences(fitted("y ~ x + w", data), [])[0]
-    data["w"] = rng.normal(size=200)
-    assert "extrapolation" not in sentences(fitted("y ~ x + w", data), [])[0]
+    x = rng.uniform(-1.0, 1.0, n)
+    x += gap * np.sign(x)
+    data = pd.DataFrame({"x": x, "w": x + noise * rng.normal(size=n), "z": rng.normal(size=n)})
+    data["y"] = 3.0 * data["x"] + 0.5 * data["z"] + rng.normal(size=n)
+    return data
+
+
+def test_contrasts_are_shortened_to_where_rows_are_or_another_covariate_is_taken():
+    few = {"restarts": 1, "draws": 60}
+    near = fitted("y ~ x + w", tied(0.0, 0.3), **few)
+    (contrast,) = (one for one in contrasts(near) if one.covariate == "x")
+    assert contrast.reach == "shortened"
+    usual = [float(end) for end in compared_values(near, "x")]
+    low, high = contrast.ends
+    assert usual[0] < low < high < usual[1]
+    far = extrapolated(near, covariate(near.model.design, "x"), [*usual, low, high])
+    assert (far[:2] > 1.0 / 3.0).any() and (far[2:] <= 1.0 / 3.0).all()
+    (sentence, *_) = sentences(near, [])
+    assert f"to {contrast.words[1]}" in sentence and "extrapolation" not in sentence
+    assert "would be extrapolations" in SECTIONS["effects"].summary(near)["table"]["caption"]
+    apart = fitted("y ~ x + w + z", tied(5.0, 0.1), **few)
+    reach = {one.covariate: one.reach for one in contrasts(apart)}
+    assert reach == {"x": "extrapolated", "w": "extrapolated", "z": "all"}
+    assert sentences(apart, [])[0].startswith("From z = ")
+    alone = fitted("y ~ x + w", tied(5.0, 0.1), **few)
+    assert "an extrapolation for many rows" in sentences(alone, [])[0]
 
 
 @pytest.mark.usefixtures("without_pictures")

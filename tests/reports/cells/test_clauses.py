@@ -1,0 +1,48 @@
+"""What the checks of a fit do to its first sentence, state by state."""
+
+import pytest
+
+from bayesvb.reports.cells.clauses import Clause, written
+from bayesvb.results.checks.base import Check
+
+MEAN = Clause("y rises by 2", "y changes by 2", "x", "y")
+SPREAD = Clause("its sd rises by 1", covariate="x", response="y", of_spread=True)
+DOUBTED = "y changes by 2, which is not reliable: the check {} is a problem."
+PLAIN, SHORT = "y rises by 2; its sd rises by 1.", "y rises by 2."
+
+
+def check(name, group="fit", grade="problem"):
+    return Check(name, group, grade, 1.0, "", 0.0, "", "do this", "calibration")
+
+
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        ([], PLAIN),
+        ([check("Mean by x", grade="note"), check("Ascent ended", "computation", "note")], PLAIN),
+        ([check("Mean by x")], f"{DOUBTED.format('Mean by x')[:-1]}; its sd rises by 1."),
+        ([check("Spread by x")], SHORT),
+        ([check("Spread by x"), check("Tails")], f"Provisional: {SHORT}"),
+        ([check("Mean by z")], f"Provisional: {PLAIN}"),
+        ([check("Spread by z")], f"Provisional: {PLAIN}"),
+        ([check("Beside least squares", "accuracy")], PLAIN),
+        ([check("Ascent ended", "computation")], "Not converged: no finding."),
+        ([check("Mean by x"), check("Ascent ended", "computation")], "Not converged: no finding."),
+    ],
+)
+def test_each_state_of_the_checks_has_its_sentence(checks, expected):
+    found = written([[MEAN, SPREAD]], checks, ["y"])
+    assert found == [expected]
+    if "no finding" in expected:
+        assert not any(sign.isdigit() for sign in found[0])
+
+
+def test_a_constant_spread_and_a_sentence_of_another_response_stay_as_they_are():
+    assert written([[MEAN]], [check("Spread by x")], ["y"]) == [SHORT]
+    other = Clause("z falls by 3", "z changes by 3", "x", "z")
+    found = written([[MEAN], [other]], [check("Mean by x of z")], ["y", "z"])
+    assert found == [
+        SHORT,
+        DOUBTED.replace("y changes by 2", "z changes by 3").format("Mean by x of z"),
+    ]
+    assert written([], [check("Ascent ended", "computation")], ["y"]) == []
