@@ -13,7 +13,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, one_pass
 from bayesvb.engines.cavi import Cavi
-from bayesvb.engines.restarts import SCREEN_ROWS
+from bayesvb.engines.restarts import MANY_ROWS
 from bayesvb.errors import ConvergenceWarning, warn
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.sensitivity.covariance import (
@@ -104,10 +104,10 @@ def settled_response(
         near = settled_response(model, source, stats, rng, Cavi(), streams, budget, attempts=1)
         return replace(near, uphill=False)
     climb = _Climb(model, engine, streams, budget, attempts)
-    whole = source.n_rows <= SCREEN_ROWS or not model.rows_stand_for_others
+    whole = source.n_rows <= MANY_ROWS or not model.rows_stand_for_others
     if whole or model.coordinates(model.update(stats)) is None:
         return climb.settled(source, stats)
-    rows = source.standing_for_all(SCREEN_ROWS // 2, rng)
+    rows = source.standing_for_all(MANY_ROWS // 2, rng)
     maximum = climb.on(rows, stats, stricter=0).stats
     settled = climb.settled(rows, maximum)
     maximum = maximum if settled.further is None else settled.further.stats

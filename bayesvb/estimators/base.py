@@ -26,7 +26,7 @@ from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.partitions import KnownStart
 from bayesvb.engines.progress import progress_told
-from bayesvb.engines.restarts import search, share_of_rows
+from bayesvb.engines.restarts import sample_sizes, search
 from bayesvb.errors import DataError, warn_renamed, without_controls
 from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, seed_in
 from bayesvb.estimators.fit import Fit
@@ -251,9 +251,11 @@ class AbstractEstimator(AbstractPublicModel):
         """The same to rows that are ready to be gone over."""
         engine = request.engine
         later = passes_to_weigh(self.core, source.n_rows, streams.restarts, request)
-        told, share = request.progress, share_of_rows(source)
+        model = self._seen_by(engine)
+        sizes = sample_sizes(model, engine, source, rough=request.rough)
+        told, share = request.progress, sizes[0] / sizes[-1]
         found = search(
-            self._seen_by(engine),
+            model,
             source,
             engine,
             restarts=streams.restarts,

@@ -222,7 +222,7 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
     """Column of the table of restarts: how far their predictions are from those of the best.
 
     Mean absolute difference of the log predictive density at observed rows, in nats; zero for runs
-    to the same optimum, NaN for runs whose bound is far below. No column where there is one
+    to the same optimum, NaN for runs whose bound is far from it. No column where there is one
     optimum only, one run, or no closed predictive density.
     """
     best = found.runs[found.best]
@@ -230,9 +230,9 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
         return {}
     if np.isneginf(best.score):
         return {}
-    below = best.score - np.array([run.score for run in found.runs])
-    rival = np.flatnonzero((below > SAME) & (below <= LIMITS.rival))
-    distance = np.where(below <= SAME, 0.0, np.nan)
+    gap = np.abs(best.score - np.array([run.score for run in found.runs]))
+    rival = np.flatnonzero((gap > SAME) & (gap <= LIMITS.rival))
+    distance = np.where(gap <= SAME, 0.0, np.nan)
     if len(rival):
         kept = _log_density(found, best)
         if kept is None:

@@ -369,7 +369,7 @@ def test_an_engine_that_is_not_in_the_table_is_refused_by_name(tmp_path, monkeyp
 
 
 def test_combined_restarts_and_a_sample_of_the_rows_run_the_engine_that_is_given(monkeypatch):
-    monkeypatch.setattr("bayesvb.engines.restarts.SCREEN_ROWS", 40)
+    monkeypatch.setattr("bayesvb.engines.restarts.MANY_ROWS", 40)
     options = OPTIONS | {"combine": "average", "max_iter": 5}
     fit = gated("dirichlet")(frame()).fit(method="one-sweep", **options)
     assert [member.fit.n_iter for member in fit.members] == [2, 2]

@@ -375,8 +375,8 @@ def test_an_ascent_over_blocks_that_are_made_anew_has_the_bits_of_one_in_memory(
 def test_restarts_screening_and_intervals_have_the_same_bits_over_any_kind_of_source(
     density, monkeypatch
 ):
-    monkeypatch.setattr(restarts, "SCREEN_ROWS", 100)
-    monkeypatch.setattr(settled_module, "SCREEN_ROWS", 100)
+    monkeypatch.setattr(restarts, "MANY_ROWS", 100)
+    monkeypatch.setattr(settled_module, "MANY_ROWS", 100)
     core, *sources = density
     found = [
         search(core, source, Cavi(), restarts=3, budget=Budget(), streams=Streams(4, 3))

@@ -94,7 +94,8 @@ def test_runs_that_cannot_reach_the_first_two_end_early(regimes, monkeypatch, ro
 
     monkeypatch.setattr(Cavi, "run", noted)
     searched(model(regimes), 4, rough=rough)
-    compared = [-np.inf] * 2 + [max(bounds[:2]) - engine.RIVAL] * 2
+    two = max(bounds[:2]) - engine.RIVAL
+    compared = [-np.inf, bounds[0] - engine.RIVAL, two, two]
     assert floors[:4] == ([-np.inf] * 4 if rough else compared)
 
 
@@ -138,7 +139,7 @@ def test_bounds_end_where_the_traces_end(regimes_fit):
 @pytest.mark.quick(gate=("softmax", "dirichlet"))
 def test_traces_never_fall(regimes, gate, n_components):
     fitted = model(regimes.head(60), gate=gate, n_components=n_components)
-    found = searched(fitted, 3, tol=1e-5)
+    found = searched(fitted, 3, tol=1e-5, rough=True)
     for run in found.runs:
         falls = -np.diff(run.ascent.trace)
         assert (falls <= ROUNDING * np.abs(run.ascent.trace[1:])).all()
@@ -199,6 +200,7 @@ def test_an_engine_that_does_not_climb_runs_once(regimes):
 @pytest.fixture
 def small_screen(monkeypatch):
     monkeypatch.setattr(engine, "SCREEN_ROWS", 80)
+    monkeypatch.setattr(engine, "PER_COEFFICIENT", 0)
 
 
 @pytest.mark.parametrize("gate", GATES)
@@ -214,6 +216,57 @@ def test_a_large_source_is_screened_on_a_sample_and_finished_on_all_rows(
     assert fit.elbo == fit.traces["final"][-1]
     units = weights.sum() * np.log(fitted.scales.response.scale).sum()
     assert bound_of(fit.core, fitted.source, fit.stats) - units == pytest.approx(fit.elbo)
+
+
+def test_the_best_optimum_of_a_sample_on_all_rows_wins(regimes, small_screen, monkeypatch):
+    """The start that is best on the sample loses 100 nats on all rows."""
+    monkeypatch.setattr(engine, "WITHIN", np.inf)
+    monkeypatch.setattr(engine, "APART", -1.0)
+    fitted = model(regimes, n_components=3)
+    before = searched(fitted, 4)
+
+    class Penalty(Cavi):
+        def run(self, model, source, start, budget, streams):
+            found = super().run(model, source, start, budget, streams)
+            is_lower = source.n_rows == 150 and str(before.best + 1) in streams.path
+            return replace(found, trace=found.trace - 100.0 * is_lower)
+
+    options = {"restarts": 4, "budget": Budget(), "streams": Streams(1, 4)}
+    found = search(fitted.core, fitted.source, Penalty(), **options)
+    assert found.best != before.best and found.best in engine._finalists(before.runs)
+    assert found.final.bound == bound_of(fitted.core, fitted.source, found.final.stats)
+    assert [run.score for run in found.runs] == [run.score for run in before.runs]
+
+
+def test_finalists_are_different_optima_near_the_best(regimes):
+    (run,) = searched(model(regimes), 1, max_iter=1).runs
+    scores = [-5.0, -5.01, -60.0, -7.0, -1.0, -1.05, -4.0, -8.0]
+    runs = [replace(run, score=score) for score in scores]
+    assert engine._finalists(runs) == [4, 6, 0, 3]
+    assert engine._finalists(runs[:4]) == [0, 3]
+
+
+def test_many_rows_are_seen_in_three_steps(regimes, monkeypatch):
+    for name, limit in {"MANY_ROWS": 100, "SCREEN_ROWS": 40, "PER_COEFFICIENT": 0}.items():
+        monkeypatch.setattr(engine, name, limit)
+    rows = []
+
+    class Watched(Cavi):
+        def run(self, model, source, *arguments):
+            rows.append(source.n_rows)
+            return super().run(model, source, *arguments)
+
+    fitted, streams = model(regimes), Streams(1, 2)
+    source = fitted.source
+    search(fitted.core, source, Watched(), restarts=2, budget=Budget(), streams=streams)
+    assert sorted(set(rows)) == [20, 50, 150] and rows == sorted(rows) and rows.count(150) == 1
+    found = searched(fitted, 2, progress=interruption(2, 2))
+    assert (
+        found.interrupted and bound_of(fitted.core, source, found.final.stats) == found.final.bound
+    )
+    assert engine.sample_sizes(fitted.core, Cavi(), source, rough=True) == [150, 50]
+    monkeypatch.setattr(engine, "PER_COEFFICIENT", 4)  # two components; y, x, z, 1 and x, 1
+    assert engine.sample_sizes(fitted.core, Cavi(), source) == [150, 50, 24]
 
 
 def test_screening_finds_the_optimum_that_all_rows_have(regimes, regimes_fit, small_screen):
@@ -449,5 +502,5 @@ def test_ctrl_c_when_the_last_restart_has_just_ended_is_heard(regimes, monkeypat
         raise KeyboardInterrupt
 
     monkeypatch.setattr(engine, "side_by_side", heard_late)
-    found = searched(model(regimes), 2)
+    found = searched(model(regimes), 2, rough=True)
     assert found.interrupted and len(found.runs) == 2

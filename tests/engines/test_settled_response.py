@@ -174,7 +174,7 @@ def test_a_sample_settles_by_the_same_rule(monkeypatch):
     y = np.where(rng.random(6000) < 0.5, 1.0 + x, -1.0) + 0.5 * rng.normal(size=6000)
     model = bvb.DensityRegression("y ~ x", pd.DataFrame({"x": x, "y": y}), n_components=3)
     fit = model.fit(seed=1, restarts=1, draws=30, covariance="mean-field")
-    monkeypatch.setattr(module, "SCREEN_ROWS", 3000)
+    monkeypatch.setattr(module, "MANY_ROWS", 3000)
     seen = []
 
     def watched(core, rows, stats):
@@ -200,8 +200,8 @@ def test_what_a_sample_hardly_tells_does_not_spread_to_what_it_tells(monkeypatch
     q = fit.core.update(fit.stats)
     draws = fit.core.draws(q, 2000, np.random.default_rng(4))
     sds = []
-    for rows in (module.SCREEN_ROWS, 1000):
-        monkeypatch.setattr(module, "SCREEN_ROWS", rows)
+    for rows in (module.MANY_ROWS, 1000):
+        monkeypatch.setattr(module, "MANY_ROWS", rows)
         response = responding(fit.core, model.source, fit.stats).response
         gate = response.move(fit.core, q, draws)[0]["gate"]
         sds.append((gate[:, 1:] - gate[:, :1]).std(axis=0))

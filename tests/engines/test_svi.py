@@ -252,7 +252,7 @@ def test_every_pass_is_told_with_an_estimate_of_its_bound():
 
 
 def test_a_search_over_a_sample_ends_on_all_rows(monkeypatch):
-    monkeypatch.setattr("bayesvb.engines.restarts.SCREEN_ROWS", 3000)
+    monkeypatch.setattr("bayesvb.engines.restarts.MANY_ROWS", 3000)
     core, source = gated("softmax")(frame(200)).core, generated(4)
     found = search(core, source, Svi(passes=1), restarts=2, budget=Budget(), streams=Streams(1, 2))
     assert [one.n_rows for one in found.runs] == [1500, 1500]

@@ -178,7 +178,7 @@ def test_after_an_interrupt_no_restart_goes_on_over_all_rows(share, regimes, mon
         return model.fit(seed=1, restarts=2, combine="average", draws=30, tol=1e-9, n_jobs=1,
                          max_iter=60)  # fmt: skip
 
-    monkeypatch.setattr(restarts, "SCREEN_ROWS", 80)
+    monkeypatch.setattr(restarts, "MANY_ROWS", 80)
     monkeypatch.setattr(ascent, "one_pass", counted)
     model = bvb.ConditionalMixtureNetwork("y ~ x + z | gating(x)", regimes, n_experts=2)
     fitted()

@@ -175,7 +175,7 @@ def test_any_index_comes_back(regimes, index, tmp_path):
 
 @pytest.mark.heavy
 def test_a_fit_of_many_rows_keeps_its_final_trace(regimes, tmp_path, monkeypatch):
-    monkeypatch.setattr(engine, "SCREEN_ROWS", 80)
+    monkeypatch.setattr(engine, "MANY_ROWS", 80)
     fit = fit_of(regimes)
     back = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert list(back.traces) == [1, 2, "final"]

@@ -336,7 +336,7 @@ def test_a_model_that_cannot_be_stacked_says_so(regimes):
 
 
 def test_runs_on_a_sample_are_finished_on_all_rows(monkeypatch, wave):
-    monkeypatch.setattr("bayesvb.engines.restarts.SCREEN_ROWS", 60)
+    monkeypatch.setattr("bayesvb.engines.restarts.MANY_ROWS", 60)
     model = DensityRegression(FORMULA, wave, n_components=3)
     fit = model.fit(combine="average", restarts=3, draws=100, seed=1, covariance="mean-field")
     assert (fit.restarts["rows"] == 30).all()

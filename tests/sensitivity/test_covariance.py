@@ -256,7 +256,7 @@ def test_a_sample_of_the_rows_has_the_response_of_all(monkeypatch, weighted):
     weights = "w" if weighted else None
     model = bvb.DensityRegression("y ~ x", rows, weights=weights, n_components=2)
     fit = model.fit(seed=1, restarts=1)
-    monkeypatch.setattr("bayesvb.engines.settled_response.SCREEN_ROWS", 6000)
+    monkeypatch.setattr("bayesvb.engines.settled_response.MANY_ROWS", 6000)
     streams, draw = Streams(1).branch("response"), np.random.default_rng(1)
     settled = settled_response(fit.core, fit.model.source, fit.stats, draw, fit.engine, streams)
     sampled = settled.response
