@@ -251,6 +251,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/results/capabilities.py": ("effects/test_effects.py", SECTIONS),
     "bayesvb/results/all_rows.py": ("estimators/test_streaming.py",),
     "bayesvb/results/checks/accuracy.py": ("results/test_checks.py", "results/test_causes.py"),
+    "bayesvb/formula/edited_terms.py": ("results/test_remedies.py",),
+    "bayesvb/results/checks/edits.py": ("results/test_remedies.py",),
     "bayesvb/results/checks/base.py": ("results/test_checks.py",),
     "bayesvb/results/checks/classes.py": ("results/test_checks.py",),
     "bayesvb/results/checks/computation.py": (

@@ -559,7 +559,9 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            For a method that the model does not have, or groups that are none.
+            For a method that the model does not have, or groups that are none. Without a method,
+            if the fit stopped before it converged: rows cannot be left out to first order then,
+            and most are refitted.
 
         References
         ----------
@@ -567,12 +569,16 @@ class Fit(AbstractFit):
         AISTATS. Vehtari, Gelman, Gabry (2017), arXiv:1507.04544, for ``"psis"``.
         """
         from bayesvb.evaluation.elpd import elpd_data
-        from bayesvb.results.criteria import loo
+        from bayesvb.results.criteria import check_finished, loo
 
+        if method is None and not corrected:
+            check_finished(self)
         return elpd_data(loo(self, method=method, groups=groups, corrected=corrected))
 
     @checked
-    def check(self, *, groups: object = None, order: object = None) -> pd.DataFrame:
+    def check(
+        self, *, groups: object = None, order: object = None, only: object = None
+    ) -> pd.DataFrame:
         """The verdict on the fit: every check with its grade and what to do, as in the report.
 
         Whether data are as the fit says (group ``"fit"``): tests on what each row would be
@@ -590,22 +596,28 @@ class Fit(AbstractFit):
             What the rows are ordered by, a column that the formula reads or a value per row:
             autocorrelation along it is then a problem and not a note. A column of dates in the
             formula orders rows without being named here.
+        only : str or sequence of str, optional
+            Groups of checks that are computed: ``"fit"``, ``"computation"``, ``"accuracy"``. All
+            three if left out. P-values are adjusted for the tests that are made.
 
         Returns
         -------
         pandas.DataFrame
             Index check; columns group, grade (``"ok"``, ``"note"``, ``"problem"``), number,
-            measure (what the number is), p_value (adjusted; NaN of what is no test), threshold
-            and remedy. ``attrs["verdict"]`` is the worst grade.
+            measure (what the number is), p_value (adjusted; NaN of what is no test), threshold,
+            remedy and edits. ``attrs["verdict"]`` is the worst grade. Edits are the changes that
+            the remedy names, as data, alternatives of one another: each has ``options`` of the
+            model, ``arguments`` of its fit, and ``formula(fit.model)``.
 
         Raises
         ------
         DataError
-            If the groups or the order are not one label per row.
+            If the groups or the order are not one label per row, or there is no such group of
+            checks.
         """
         from bayesvb.results.checks.table import check
 
-        return check(self, groups=groups, order=order)
+        return check(self, groups=groups, order=order, only=only)
 
     @checked
     def with_covariance(self, covariance: str, *, cluster: object = None) -> Fit:

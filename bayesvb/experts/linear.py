@@ -487,7 +487,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         size = members.sizes[:, None].astype(float)
         after = posterior.posterior(size, xx, xy, yy)
         found = (
-            after.log_evidence() - posterior.log_evidence() - 0.5 * size * len(yy[0, 0]) * LOG_2PI
+            after.log_evidence() - posterior.log_evidence() - 0.5 * size * len(response) * LOG_2PI
         )
         return np.ascontiguousarray(found.T)
 

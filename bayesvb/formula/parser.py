@@ -66,13 +66,15 @@ class Formula:
         found = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.text, after)
         return (found.start(), found.end() - 1) if found else None
 
-    def canonical(self, *, gate: bool = True) -> str:
+    def canonical(self, *, gate: bool = True, changed: Mapping[str, str] | None = None) -> str:
         """The formula with every part written out and named.
 
         Parameters
         ----------
         gate : bool
             Whether to tell what the weights depend on; one component has none.
+        changed : mapping of str to str, optional
+            Other terms of parts, or of the response, by name.
 
         Examples
         --------
@@ -81,13 +83,15 @@ class Formula:
         >>> parse_formula("y~x1+x2|x1").canonical(gate=False)
         'y ~ x1 + x2'
         """
-        first, *others = self.parts.items()
+        changed = changed or {}
+        first, *others = {**self.parts, **changed}.items()
         named = [
             f"{name}({_spaced(terms)})"
             for name, terms in others
-            if gate or not PARTS[name].of_weights
+            if name != RESPONSE and (gate or name in changed or not PARTS[name].of_weights)
         ]
-        left = f"{_spaced(self.response)} ~ " if self.response else "~ "
+        response = changed.get(RESPONSE, self.response)
+        left = f"{_spaced(response)} ~ " if response else "~ "
         offset = [_spaced(self.read[OFFSET].text)] if OFFSET in self.read else []
         mean = " + ".join([_spaced(first[1]), *offset])
         return left + " | ".join([mean, *named])

@@ -57,7 +57,7 @@ class SpecialTerm:
 
 
 @dataclass(frozen=True)
-class _Summand:
+class Summand:
     """Tokens between two signs, and the sign in front of them."""
 
     sign: Token | None
@@ -74,7 +74,7 @@ def taken_out(section: Section, kinds: Collection[str]) -> tuple[Section, tuple[
     """
     found: list[SpecialTerm] = []
     kept: list[Token] = []
-    for summand in _summands(section.tokens):
+    for summand in summands(section.tokens):
         term = _special(section, summand)
         if term is not None and term.kind in kinds:
             found.append(term)
@@ -87,8 +87,8 @@ def taken_out(section: Section, kinds: Collection[str]) -> tuple[Section, tuple[
     return replace(section, tokens=tuple(kept), cut=True), tuple(found)
 
 
-def _summands(tokens: Sequence[Token]) -> Iterator[_Summand]:
-    """What is joined by + and - outside of brackets."""
+def summands(tokens: Sequence[Token]) -> Iterator[Summand]:
+    """Summands, joined by + and - outside of brackets."""
     sign: Token | None = None
     inside: list[Token] = []
     depth = 0
@@ -97,15 +97,15 @@ def _summands(tokens: Sequence[Token]) -> Iterator[_Summand]:
             depth += 1 if token.text in "([" else -1
         if depth == 0 and token.kind == "operator" and token.text in "+-" and (inside or not sign):
             if inside:
-                yield _Summand(sign, tuple(inside))
+                yield Summand(sign, tuple(inside))
             sign, inside = token, []
         else:
             inside.append(token)
     if inside or sign:
-        yield _Summand(sign, tuple(inside))
+        yield Summand(sign, tuple(inside))
 
 
-def _special(section: Section, summand: _Summand) -> SpecialTerm | None:
+def _special(section: Section, summand: Summand) -> SpecialTerm | None:
     """The summand as a special term, if it is one; an interaction cannot have one inside."""
     kind = _kind(summand.tokens)
     if kind is None:

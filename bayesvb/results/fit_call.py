@@ -65,7 +65,7 @@ class FitCall:
             model=type(model).__name__,
             formula=model.formula.canonical(gate=has_gate),
             options={name: value for name, value in given.items() if name != "priors"},
-            priors=_priors(model.priors, model.default_priors(before or model.size)),
+            priors=priors_code(model.priors, model.default_priors(before or model.size)),
             arguments=_arguments(fit),
             steps=tuple(_steps(fit)),
         )
@@ -164,15 +164,26 @@ def _steps(fit: AbstractFit) -> list[str]:
     return steps
 
 
-def _priors(priors: object, default: object) -> str:
+def priors_code(priors: object, default: object = None) -> str:
     """Code of the priors; empty if they are the defaults of the model."""
-    if vars(priors) == vars(default):
+    if default is not None and vars(priors) == vars(default):
         return ""
     usual = vars(type(priors)())
     changed = ", ".join(
-        f"{name}={literal(value)}" for name, value in vars(priors).items() if value != usual[name]
+        argument(name, value) for name, value in vars(priors).items() if value != usual[name]
     )
     return f"bvb.{type(priors).__name__}({changed})"
+
+
+def argument(name: str, value: object) -> str:
+    """Code of an argument.
+
+    Examples
+    --------
+    >>> argument("family", "student")
+    "family='student'"
+    """
+    return f"{name}={priors_code(value) if name == 'priors' else literal(value)}"
 
 
 def literal(value: object) -> str:

@@ -470,3 +470,18 @@ def test_a_mean_with_as_many_terms_as_rows_is_a_problem_that_the_finding_names()
 )
 def test_a_grade_begins_beyond_its_limit(name, number, grade):
     assert GRADES[name].grade(number) == grade
+
+
+def test_only_some_groups_of_checks_are_computed(rows, monkeypatch):
+    model = bvb.DensityRegression("noise ~ x", rows, n_components=1)
+    fit = model.fit(seed=1, restarts=1, draws=25)
+    every = fit.check()
+    for only in ("fit", "computation", ("accuracy",), ("fit", "computation")):
+        names = [only] if isinstance(only, str) else list(only)
+        found = fit.check(only=only)
+        assert list(found.index) == list(every.index[every["group"].isin(names)])
+    monkeypatch.setattr("bayesvb.results.checks.table.against_least_squares", None)
+    monkeypatch.setattr("bayesvb.results.checks.table.computation_checks", None)
+    fit.check(only="fit")  # computes no other group
+    with pytest.raises(DataError, match="only='speed' must be one or several of 'fit'"):
+        fit.check(only="speed")

@@ -1,12 +1,20 @@
 """Remedies name what stands in the data, and can be written into the formula as they are."""
 
+import pickle
+from dataclasses import replace
+from functools import partial
+from itertools import combinations
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesvb as bvb
 from bayesvb.reports.cells.markup import code as as_html
+from bayesvb.results.checks.base import decided
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.remedies import Remedies
+from bayesvb.results.checks.table import checks
 
 
 @pytest.fixture(scope="module")
@@ -24,6 +32,7 @@ def test_names_that_are_none_stand_in_backquotes(rows):
     told = remedies("y ~ x + `Solar.R`", rows)
     product = told.product("Solar.R", "x")
     assert product == "Add the interaction `` `Solar.R`:x `` to the formula."
+    assert repr(product.edits) == "(`Solar.R`:x,)"
     assert "`` s(`Solar.R`) ``" in told.mean("Solar.R", distinct=60)
     assert "sigma(`Solar.R`)" in told.spread("Solar.R")
     for text in ("`Solar.R`:x", "s(`Solar.R`)"):
@@ -59,3 +68,81 @@ def test_a_logarithm_is_advised_for_positive_responses_without_one(rows, respons
     texts = [told.skewed(), told.fanned(), told.curved({}), told.bounded(1.0, largest=False)]
     assert all(log in text if log else "log" not in text for text in texts)
     assert "log" not in told.bounded(1.0, largest=True)  # no logarithm bounds a response above
+
+
+MODELS = {
+    "line": ("y ~ x + z", {"n_components": 1}),
+    "mixture": ("y ~ x + z + level", {"n_components": 2}),
+    "gate": ("y ~ s(x) + z | gating(z)", {"n_components": 2, "gate": "stick-breaking"}),
+    "groups": ("y ~ x + `few` + (1 | level)", {"n_components": 1}),
+    "spread": ("y ~ s(x, k=5) + z - 1 | sigma(z)", {"n_components": 2}),
+    "subjects": ("y ~ x + z | gating(1)", {"n_components": 2, "group": "who"}),
+    "counts": ("n ~ x + z", {"n_components": 2, "family": "poisson"}),
+    "zeros": ("n ~ x | zero(1)", {"n_components": 1, "family": "negbinomial"}),
+    "ordered": ("few ~ x + z", {"n_components": 1, "family": "ordinal"}),
+    "logarithm": ("y ~ .", {"n_components": 1}),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(4)
+    x, z, noise = rng.normal(size=(3, 60))
+    own = {"level": np.tile(list("abcd"), 15), "few": np.arange(60) % 3, "who": np.arange(60) // 3}
+    return pd.DataFrame({"x": x, "z": z, "y": np.exp(x + noise), "n": rng.poisson(2.0, 60), **own})
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.quick(name=("mixture", "spread", "groups"))
+@pytest.mark.parametrize("name", MODELS)
+def test_every_edit_makes_another_model_of_the_same_rows(name, table):
+    formula, options = MODELS[name]
+    build = partial(bvb.DensityRegression, data=table)
+    fit = build(formula, **options).fit(seed=1, restarts=1, draws=25, max_iter=2)
+    found = [edit for one in [*advice(fit), *checks(fit)] for edit in one.edits]
+    assert len(found) > 1
+    for edit in found:
+        changed = edit.formula(fit.model), {**options, **edit.options}, edit.arguments
+        assert changed != (Edit().formula(fit.model), options, {})
+        build(changed[0], **changed[1])
+
+
+def advice(fit):
+    """Remedies of all misfits that a model can have, by the covariates that it has."""
+    own, covariates = Remedies(fit), fit.model.design.covariates
+    numbers = {name: fit.model.design.frame[name].nunique() for name in covariates}
+    numbers = {name: count for name, count in numbers.items() if name in ("x", "z", "few")}
+    for name in covariates:
+        yield own.mean(name, distinct=numbers.get(name))
+        yield own.spread(name)
+    yield from (own.product(*pair) for pair in combinations(covariates, 2))
+    yield from (own.basis(curve.variable, 60) for curve in fit.model.design.curves("mean"))
+    yield from (own.tails(1.0), own.tails(-1.0), own.width(2.0))
+    if fit.model.response.kind == "count":
+        yield from (own.zeros(1.0), own.zeros(-1.0))
+    yield from (own.curved(numbers), own.fanned(), own.skewed(), own.shape())
+    yield from (own.bounded(1.0, largest=True), own.bounded(1.0, largest=False))
+
+
+def test_edits_keep_the_rest_of_the_formula(table):
+    build = partial(bvb.DensityRegression, data=table)
+    model = build("log(y) ~ s(x, k=5) + offset(z) | gating(z)", n_components=2)
+    assert Edit(part="mean", terms=("s(x, k=9)",), replaced=("s(x, k=5)",)).formula(model) == (
+        "log(y) ~ s(x, k=9) + offset(z) | gating(z)"
+    )
+    both = Edit(part="gating", terms=("level",), options={"n_components": 3})
+    assert both.formula(model) == "log(y) ~ s(x, k=5) + offset(z) | gating(z + level)"
+    assert both.code == "`n_components=3` and `gating(level)`"
+    assert Edit(part="gating", terms=("z",)).formula(build("y ~ x")) == "y ~ x | gating(x + z)"
+    assert Edit(part="sigma", terms=("z",)).formula(build("y ~ x")) == (
+        "y ~ x | gating(x) | sigma(z)"
+    )
+    assert Edit(part="mean", terms=("z",)).formula(build("y ~ x")) == "y ~ x + z"
+
+
+def test_a_sentence_that_is_changed_has_no_edits():
+    more = Edit(options={"n_components": 3})
+    remedy = Remedy.of("Fit ", more, ".")
+    check = decided("a", "fit", "note", 1.0, "", threshold="", remedy=remedy, section="data")
+    assert check.edits == (more,) and not replace(check, remedy=f"{remedy} Or not.").edits
+    assert pickle.loads(pickle.dumps(check)).edits == (more,)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesvb as bvb
-from bayesvb.errors import ConvergenceWarning
+from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.results.checks import computation
 from bayesvb.results.checks import computation as unfinished
 from bayesvb.results.limits import LIMITS
@@ -79,3 +79,11 @@ def test_of_many_rows_a_choice_tells_about_the_same_and_the_check_says_so(regime
     assert some.number != whole.number
     assert some.number == pytest.approx(whole.number, rel=0.2)
     assert some.measure == f"{whole.measure}, of {most} rows"
+
+
+def test_an_unfinished_fit_has_no_first_order_leave_one_out_unless_asked(regimes_fit):
+    fit = replace(regimes_fit, converged=False)
+    words = f"the fit stopped after {fit.n_iter} iterations, before it converged"
+    with pytest.raises(DataError, match=words):
+        fit.loo()
+    assert fit.loo("linear-response").elpd_loo == regimes_fit.loo().elpd_loo

@@ -17,6 +17,7 @@ from bayesvb.evaluation.score_regression import span
 from bayesvb.results.baselines import linear_baseline
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Candidate
+from bayesvb.results.checks.edits import Remedy
 from bayesvb.results.checks.more_components import MORE, Gain
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.remedies import Remedies
@@ -119,7 +120,7 @@ def log_candidates(fit: AbstractFit, seen: Observed, problems: Sequence[str]) ->
     if free < 1 or not room.min() > 0.0 or not rest.any():
         return []
     scores = rest / np.sqrt(room * (rest @ rest) / free)
-    remedy = f"The response is multiplicative: fit {log}."
+    remedy = Remedy.of("The response is multiplicative: fit ", log, ".")
     return [Candidate(failed[0], lambda _: scores, remedy)]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.evaluation.family_wise import holm
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import GRADES, Grade
 
 Group = Literal["fit", "computation", "accuracy"]
@@ -52,6 +53,11 @@ class Check:
     remedy: str
     section: str
     weighs: bool = True
+
+    @property
+    def edits(self) -> tuple[Edit, ...]:
+        """Changes that the remedy names, alternatives of one another; empty if it names none."""
+        return self.remedy.edits if isinstance(self.remedy, Remedy) else ()
 
 
 @dataclass(frozen=True)

@@ -21,10 +21,11 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.capabilities import HasExactPosterior, HasScores
 from bayesvb.results.checks.base import Check, decided
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import GRADES, Grade
 from bayesvb.results.exact_draws import is_exact, regimes
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.named_draws import log_lik_blocks
+from bayesvb.results.named_draws import count, log_lik_blocks
 from bayesvb.results.subsampling import khat_within, source_at, unit_sample
 from bayesvb.results.summary import coefficient_table
 
@@ -33,6 +34,10 @@ if TYPE_CHECKING:
 
 PROBE = Budget(tol=1e-8, max_iter=100)
 """Iterations that continue a run, to see what changes: a twentieth of those of the default."""
+
+
+TIMES_MORE = 5
+"""Passes or draws that a remedy asks for, as a multiple of those that there were."""
 
 
 def computation_checks(fit: AbstractFit) -> list[Check]:
@@ -61,7 +66,8 @@ def _ascent(fit: AbstractFit) -> Check:
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: below its start", remedy=remedy)  # fmt: skip
     limits, change = GRADES["Ascent ended"], None if fit.converged else still_changing(fit)
-    remedy = "Fit again with a larger max_iter before using the numbers."
+    more = Edit(arguments={"max_iter": TIMES_MORE * (fit.max_iter or fit.n_iter)})
+    remedy = Remedy.of("Fit again with ", more, " before using the numbers.")
     if change is None:
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: cut short while the bound was rising",
@@ -69,9 +75,11 @@ def _ascent(fit: AbstractFit) -> Check:
     chosen = unit_sample(fit, LIMITS.quick_subsample)
     rows = "" if chosen.whole else f", of {LIMITS.quick_subsample} {chosen.plural}"
     if change <= limits.problem:
-        remedy = "Predictions still change a little: a larger max_iter would settle them."
+        remedy = Remedy.of("Predictions still change a little: ", more, " would settle them.")
     if change <= limits.note:
-        remedy = "The bound was still rising, predictions hardly change: max_iter may stay."
+        remedy = Remedy.of(
+            "The bound was still rising, predictions hardly change: max_iter may stay."
+        )
     n_further = PROBE.max_iter
     return ascent("problem" if change > limits.problem else "note", change,
                   f"posterior sd by which predictions change in {n_further} further passes{rows}",
@@ -88,7 +96,8 @@ def _maximum(fit: AbstractFit) -> list[Check]:
     return [
         decided("Likelihood has a maximum", "computation", "problem" if n_collapsed else "ok",
                 n_collapsed, "components on a few rows", threshold="problem: above 0",
-                remedy="Fit with prior=True, or fewer components.", section="computation")
+                remedy=Remedy.of("Fit with ", Edit(arguments={"prior": True}),
+                                 ", or fewer components."), section="computation")
     ]  # fmt: skip
 
 
@@ -106,7 +115,11 @@ def _linear_response(fit: AbstractFit) -> list[Check]:
         f"Intervals are those of {which}, which are too narrow ({failures[0]}): "
         "fit with fewer components or more passes."
         if failures and asked
-        else "Intervals are too narrow: fit with covariance='linear-response'."
+        else Remedy.of(
+            "Intervals are too narrow: fit with ",
+            Edit(arguments={"covariance": "linear-response"}),
+            ".",
+        )
     )
     share = len(failures) / len(parts)
     return [
@@ -123,7 +136,8 @@ def _chains(fit: AbstractFit) -> list[Check]:
     table = coefficient_table(fit)
     r_hat, least = float(table["r_hat"].max()), float(table["ess_bulk"].min())
     enough = LIMITS.draws * fit.chains
-    limits = GRADES["Chains agree"]
+    limits, n_draws = GRADES["Chains agree"], count(fit.variational_draws)
+    more = Edit(arguments={"draws": TIMES_MORE * n_draws})
     return [
         decided("Chains agree", "computation", limits.grade(r_hat), r_hat,
                 "largest R-hat of a parameter", threshold=limits.description,
@@ -132,7 +146,7 @@ def _chains(fit: AbstractFit) -> list[Check]:
         decided("Effective draws", "computation", "ok" if least >= enough else "note", least,
                 "smallest effective sample size of a parameter",
                 threshold=f"note: below {enough:g}",
-                remedy="Ends of intervals are rough: fit with more draws.",
+                remedy=Remedy.of("Ends of intervals are rough: fit with ", more, "."),
                 section="computation", weighs=False),
     ]  # fmt: skip
 
@@ -200,9 +214,9 @@ def _restarts(fit: AbstractFit) -> list[Check]:
     limits = GRADES["Restarts agree"]
     if limits.grade(share) == "note" or len(bounds) == 1:
         grade = "note"
-    remedy = (
-        f"Another optimum may well be found: fit with restarts={max(20, 3 * len(bounds))}, and "
-        "compare predictions."
+    more = Edit(arguments={"restarts": max(20, 3 * len(bounds))})
+    remedy = Remedy.of(
+        "Another optimum may well be found: fit with ", more, ", and compare predictions."
     )
     threshold = f"note: above {limits.note:g}, or the best was found once"
     return [
@@ -218,10 +232,10 @@ def _rivals(fit: AbstractFit) -> list[Check]:
     distance = fit.restarts[PREDICTION_DISTANCE].to_numpy(dtype=float)
     largest = float(np.nanmax(distance, initial=0.0))
     limits = GRADES["Restarts predict alike"]
-    remedy = (
-        "Restarts with nearly the same bound predict otherwise: combine them, "
-        '`combine="stack"`, or use fewer components.'
-    )
+    remedy = Remedy.of(
+        "Restarts with nearly the same bound predict otherwise: combine them, ",
+        Edit(arguments={"combine": "stack"}), ", or use fewer components.",
+    )  # fmt: skip
     return [
         decided("Restarts predict alike", "computation", limits.grade(largest), largest,
                 f"nats per row between restarts within {LIMITS.rival:g} nats",

@@ -42,7 +42,7 @@ from bayesvb.results.checks.causes import (
 )
 from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
-from bayesvb.results.checks.remedies import Remedies, code, written
+from bayesvb.results.checks.remedies import Remedies
 from bayesvb.results.checks.scope import SCOPE
 
 if TYPE_CHECKING:
@@ -237,8 +237,7 @@ def basis_tests(
             continue
         order = np.lexsort((rng.random(len(values)), values))
         lag, p = positive_autocorrelation(seen.scores[order])
-        more = code(f"s({written(name)}, k={min(2 * knots[name], distinct)})")
-        remedy = f"The basis of `s({name})` is too small, k={knots[name]}: fit {more}."
+        remedy = Remedies(fit, seen.name).basis(name, distinct)
         degree = min(WAVES_A_KNOT * knots[name], len(values) // ROWS_A_WAVE)
         ranks = (2.0 * scipy.stats.rankdata(values) - 1.0) / len(values) - 1.0
         waves = legendre.legvander(ranks, degree)[:, 1:]

@@ -9,12 +9,15 @@ import scipy
 from jaxtyping import Int
 
 from bayesvb.data.grouping import Grouping
+from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Scores, without_autocorrelation
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
+from bayesvb.results.checks.remedies import written
 from bayesvb.results.checks.scope import SCOPE
 
 ALIKE = (
@@ -40,10 +43,15 @@ IF_ORDERED = (
 
 SIMILAR, RUNS = "Consecutive rows are similar.", "Large deviations come in runs."
 
-ALIKE_IN_GROUPS = (
-    "Rows of one {name} are alike beyond their component: add its own level, `(1 | {name})`, or "
-    "slope of a covariate x, `(x | {name})`, to the formula, or fit more components."
-)
+
+def _alike_in_groups(name: str) -> Remedy:
+    """Rows of one group are alike beyond their component."""
+    level = Edit(part=MEAN, terms=(f"(1 | {written(name)})",))
+    return Remedy.of(
+        f"Rows of one {name} are alike beyond their component: add its own level, ", level,
+        f", or slope of a covariate x, `(x | {name})`, to the formula, or fit more components.",
+    )  # fmt: skip
+
 
 RUNS_IN_GROUPS = (
     "Large deviations come in runs, rows of one {name} differ in spread: fit more components."
@@ -87,7 +95,7 @@ def _order_remedies(lag: float, grouping: Grouping | None, *, ordered: bool) -> 
     """Remedies of autocorrelated scores, and of autocorrelated sizes."""
     if grouping is not None:
         return (
-            ALIKE_IN_GROUPS.format(name=grouping.name), RUNS_IN_GROUPS.format(name=grouping.name)
+            _alike_in_groups(grouping.name), RUNS_IN_GROUPS.format(name=grouping.name)
         )  # fmt: skip
     if ordered:
         return ALIKE if lag > 0.0 else ALTERNATE, IN_RUNS

@@ -13,7 +13,9 @@ from scipy.special import ndtr, ndtri, softmax
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.base import Check, decided
+from bayesvb.results.checks.edits import Remedy
 from bayesvb.results.checks.pits import Observed
+from bayesvb.results.checks.remedies import STUDENT
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -143,7 +145,7 @@ def _cdf_of_others(
     return np.asarray(replace(law, weights=weights).cdf(seen.values))
 
 
-def _remedy(fit: AbstractFit, seen: Observed, far: np.ndarray) -> str:
+def _remedy(fit: AbstractFit, seen: Observed, far: np.ndarray) -> Remedy:
     """The rows by their labels, and what to do about them."""
     index = fit.model.design.index[seen.at[far]]
     named = ", ".join(
@@ -157,6 +159,7 @@ def _remedy(fit: AbstractFit, seen: Observed, far: np.ndarray) -> str:
     subject = f"Row {named} is an outlier" if one else f"Rows {named}{more} are outliers"
     kept = f"If {'it is' if one else 'they are'} correct, "
     student = getattr(fit.model, "family", "student") != "student"
-    return f"{subject}: correct {'it' if one else 'them'} where wrong. {kept}" + (
-        'fit `family="student"`.' if student else "fit with a weight of 0 for comparison."
-    )
+    correct = f"{subject}: correct {'it' if one else 'them'} where wrong. {kept}"
+    if not student:
+        return Remedy.of(f"{correct}fit with a weight of 0 for comparison.")
+    return Remedy.of(f"{correct}fit ", STUDENT, ".")

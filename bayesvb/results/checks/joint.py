@@ -10,6 +10,7 @@ from bayesvb.results.capabilities import HasJointDensity
 from bayesvb.results.checks.base import Check, Misfit
 from bayesvb.results.checks.covariates import shape_checks
 from bayesvb.results.checks.dependence import order_tests
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.far_rows import far_row_checks
 from bayesvb.results.checks.pits import Observed
 from bayesvb.results.checks.responses import response_checks
@@ -32,13 +33,8 @@ IN_RUNS = (
 ORDER = {"Row order": ALIKE, "Spread by row order": IN_RUNS}
 """Remedies where no formula has a place for time."""
 
-MORE_COMPONENTS = "Given the others {name} has another shape: fit more components."
-
-TOO_WIDE = (
-    "Predictions of {name} given the others are too wide, as the prior of the covariances makes "
-    "them where variables are nearly sums of others: fit "
-    "`priors=bvb.GaussianPriors(covariance_scale=0.1)`."
-)
+NARROW = 0.1
+"""Scale of the covariances in the prior that is advised where predictions are too wide."""
 
 
 def joint_checks(
@@ -46,13 +42,12 @@ def joint_checks(
 ) -> tuple[list[Check], list[Misfit]]:
     """Outliers, shape, width, row order and discreteness over all variables."""
     mixture = isinstance(fit.model, HasJointDensity)
-    words = MORE_COMPONENTS if mixture else NOT_NORMAL
     section = "pairs" if mixture else "scores"
     by_variable: dict[str, list[Misfit]] = {}
     steps, far = [], list[Check]()
     for seen in variables:
         shapes = [
-            replace(one, remedy=_remedy(one, words, mixture=mixture).format(name=seen.name))
+            replace(one, remedy=_remedy(fit, one, seen.name, mixture=mixture))
             for one in shape_checks(fit, seen, "")
         ]
         along = order_tests(seen, "", ordered=ordered)
@@ -67,9 +62,19 @@ def joint_checks(
     return [*far, coarse], [replace(one, section=section) for one in _worst(by_variable)]
 
 
-def _remedy(one: Misfit, words: str, *, mixture: bool) -> str:
+def _remedy(fit: AbstractFit, one: Misfit, name: str, *, mixture: bool) -> str:
     """What helps: of too much width in a mixture, a prior of smaller covariances."""
-    return TOO_WIDE if mixture and one.name == "Width" and one.number < 1.0 else words
+    model = fit.model
+    if not mixture:
+        return NOT_NORMAL.format(name=name)
+    if one.name != "Width" or one.number >= 1.0:
+        more = Edit(options={model.size_name: model.size + 1})
+        return Remedy.of(f"Given the others {name} has another shape: fit ", more, ".")
+    narrow = Edit(options={"priors": replace(model.priors, covariance_scale=NARROW)})
+    return Remedy.of(
+        f"Predictions of {name} given the others are too wide, as the prior of the covariances "
+        "makes them where variables are nearly sums of others: fit ", narrow, ".",
+    )  # fmt: skip
 
 
 def _worst(by_variable: dict[str, list[Misfit]]) -> list[Misfit]:

@@ -23,6 +23,7 @@ from bayesvb.engines.partitions import distinct_columns, features, kmeans_start
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.checks.base import Check, decided
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import GRADES, Grade
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.leave_one_out import Fitted, RowsLeftOut, leave_one_out
@@ -90,11 +91,11 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
     if gain.nats > max(least, errors.note * gain.error):
         sure = gain.nats > max(2.0 * least, errors.problem * gain.error)
         grade = "problem" if sure else "note"
-    size = f"`{fit.model.size_name}={fit.model.size + 1}`"
-    remedy = (
+    remedy = Remedy.of(
         f"A split of component {gain.component} predicts held-out rows better by {gain.nats:.3g} "
-        f"nats: fit {size}, or compare numbers of components with `bvb.select`."
-    )
+        "nats: fit ", Edit(options={fit.model.size_name: fit.model.size + 1}),
+        ", or compare numbers of components with `bvb.select`.",
+    )  # fmt: skip
     # a single component has no section
     section = "components" if fit.core.n_components > 1 else "model"
     return [

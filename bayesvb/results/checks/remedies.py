@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
+from bayesvb.formula.edited_terms import listed_terms
 from bayesvb.formula.limits import LIMITS as FORMULA
+from bayesvb.formula.parser import RESPONSE
+from bayesvb.results.checks.edits import Edit, Remedy, code
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.limits import LIMITS
 
@@ -33,9 +37,8 @@ def written(name: str) -> str:
     return name if name.isidentifier() else f"`{name}`"
 
 
-def code(term: str) -> str:
-    """A term between backticks, two of them where it has some itself, as in Markdown."""
-    return f"`` {term} ``" if "`" in term else f"`{term}`"
+STUDENT, DISPERSED = Edit(options={"family": "student"}), Edit(options={"family": "negbinomial"})
+"""Families with heavier tails, and of counts with a dispersion."""
 
 
 @dataclass(frozen=True)
@@ -52,30 +55,37 @@ class Remedies:
     fit: AbstractFit
     response: str | None = None
 
-    def mean(self, name: str, *, distinct: int | None) -> str:
+    def mean(self, name: str, *, distinct: int | None) -> Remedy:
         """The mean misses something of a covariate: of a number, with so many distinct values."""
         if not self._reads(MEAN, name):
-            return f"Add {code(written(name))} to the mean part of the formula."
+            term = Edit(part=MEAN, terms=(written(name),))
+            return Remedy.of("Add ", term, " to the mean part of the formula.")
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
-            other = "" if distinct is None else f", or {self._bend(name, distinct)}"
-            gating = code(f"gating({self._term(name)})")
-            return f"Let the weights change with it, {gating}{other}."
+            other = () if distinct is None else (", or ", self._bend(name, distinct))
+            gating = Edit(part=GATING, terms=(self._term(name),))
+            return Remedy.of("Let the weights change with it, ", gating, *other, ".")
         if distinct is None:
-            return f"Let the weights change with it: fit {self._more()}{self._gate(name)}."
-        bend = self._bend(name, distinct)
-        return f"{bend[0].upper()}{bend[1:]}, or fit {self._more()}."
+            more = self._more(gate=name)
+            return Remedy.of("Let the weights change with it: fit ", more, ".")
+        words, edit = self._bend(name, distinct)
+        bend = words[0].upper() + words[1:]
+        return Remedy.of((bend, edit) if edit else bend, ", or fit ", self._more(), ".")
 
-    def spread(self, name: str) -> str:
+    def spread(self, name: str) -> Remedy:
         """The spread changes with a covariate."""
+        term = self._term(name)
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
-            term = code(self._term(name))
-            return f"Let the weights change with it: add {term} to `gating(...)`."
+            add = f"add {code(term)} to `gating(...)`", Edit(part=GATING, terms=(term,))
+            return Remedy.of("Let the weights change with it: ", add, ".")
         if self._has_spread and not self._reads(SIGMA, name):
             how = "add the part" if SIGMA not in self.fit.model.formula.parts else "extend the part"
-            return f"Let the spread change with it: {how} {code(f'sigma({self._term(name)})')}."
+            sigma = Edit(part=SIGMA, terms=(term,))
+            return Remedy.of(f"Let the spread change with it: {how} ", sigma, ".")
         if self._is_ordered:
-            return f"Effects may differ between the levels: compare with {self._more()}."
-        return f"Let the spread change with it: fit {self._more()}{self._gate(name)}."
+            return Remedy.of(
+                "Effects may differ between the levels: compare with ", self._more(), "."
+            )
+        return Remedy.of("Let the spread change with it: fit ", self._more(gate=name), ".")
 
     @property
     def _has_spread(self) -> bool:
@@ -84,100 +94,105 @@ class Remedies:
         parts = getattr(getattr(model, "experts", None), "parts", ())
         return SIGMA in parts and len(model.observed()) == 1
 
-    def product(self, one: str, other: str) -> str:
+    def product(self, one: str, other: str) -> Remedy:
         """The mean misses a product of two covariates: of groups, a slope or their combinations."""
-        design = self.fit.model.design
+        design, add = self.fit.model.design, partial(Edit, part=MEAN)
         if not {one, other} & design.groupings:
-            return f"Add the interaction {code(f'{written(one)}:{written(other)}')} to the formula."
+            product = add(terms=(f"{written(one)}:{written(other)}",))
+            return Remedy.of("Add the interaction ", product, " to the formula.")
         if {one, other} <= design.by_levels:
-            return f"Let combinations of groups differ: add `(1 | {one}:{other})`."
+            groups = add(terms=(f"(1 | {written(one)}:{written(other)})",))
+            return Remedy.of("Let combinations of groups differ: add ", groups, ".")
         number, group = (other, one) if one in design.groupings else (one, other)
-        slope = f"(0 + {number} | {group})" if self._has_level(group) else f"({number} | {group})"
-        return f"Let the effect of `{number}` differ between groups: add `{slope}`."
+        level = "0 + " if self._has_level(group) else ""
+        slope = add(terms=(f"({level}{written(number)} | {written(group)})",))
+        return Remedy.of(f"Let the effect of `{number}` differ between groups: add ", slope, ".")
 
-    def curved(self, numbers: Mapping[str, int]) -> str:
+    def curved(self, numbers: Mapping[str, int]) -> Remedy:
         """The mean misses something of what is predicted, of numbers with so many values."""
         straight = [
-            name
+            written(name)
             for name, distinct in numbers.items()
             if distinct >= FORMULA.few_levels and not self._curve(name)
         ]
-        terms = "interactions"
+        terms: str | tuple[str, Edit] = "interactions"
         if straight:
-            listed = ", ".join(code(f"s({written(name)})") for name in straight[: LIMITS.named])
-            terms = f"{'a curve' if len(straight) == 1 else 'curves'}, {listed}"
-            terms += ", ..." if len(straight) > LIMITS.named else ""
+            curves = tuple(f"s({name})" for name in straight)
+            words = f"{'a curve' if len(straight) == 1 else 'curves'}, "
+            words += ", ".join(code(curve) for curve in curves[: LIMITS.named])
+            words += ", ..." if len(straight) > LIMITS.named else ""
+            terms = words, Edit(part=MEAN, terms=curves, replaced=tuple(straight))
         log = self.log()
-        return f"The mean is nonlinear in the prediction: add {terms}{log and f', or fit {log}'}."
+        other = (", or fit ", log) if log else ()
+        return Remedy.of("The mean is nonlinear in the prediction: add ", terms, *other, ".")
 
-    def fanned(self) -> str:
+    def _fit(self, *choices: str | Edit | tuple[str, Edit] | None) -> Sequence[Any]:
+        """The choices that there are, with *or* between them."""
+        there = [one for one in choices if one]
+        return [piece for one in there for piece in (" or ", one)][1:]
+
+    def fanned(self) -> Remedy:
         """The spread changes with what is predicted."""
-        log = self.log()
-        other = f"{log and f'{log} or '}{self._wider()}"
-        return f"The spread changes with the predicted mean: fit {other}."
+        choices = self._fit(self.log(), self._wider())
+        return Remedy.of("The spread changes with the predicted mean: fit ", *choices, ".")
 
-    def skewed(self) -> str:
+    def skewed(self) -> Remedy:
         """The noise is skewed."""
-        log = self.log()
-        return f"The noise is skewed: fit {log and f'{log} or '}{self._wider()}."
+        return Remedy.of("The noise is skewed: fit ", *self._fit(self.log(), self._wider()), ".")
 
-    def bounded(self, end: float, *, largest: bool) -> str:
+    def bounded(self, end: float, *, largest: bool) -> Remedy:
         """Predictions reach beyond all responses: at the lower end a logarithm may help."""
-        if largest:
-            return f"Predictions exceed the largest response, {end:.4g}: fit {self._more()}."
-        log = self.log()
-        return (
-            f"Predictions reach below the smallest response, {end:.4g}: fit "
-            f"{log and f'{log} or '}{self._more()}."
-        )
+        beyond = "exceed the largest" if largest else "reach below the smallest"
+        choices = self._fit(None if largest else self.log(), self._more())
+        return Remedy.of(f"Predictions {beyond} response, {end:.4g}: fit ", *choices, ".")
 
-    def tails(self, kurtosis: float) -> str:
+    def tails(self, kurtosis: float) -> Remedy:
         """The tails of the noise are heavier, or lighter, than predicted."""
         if kurtosis < 0.0:
-            return f"The noise has two humps or short tails: fit {self._more()}."
+            return Remedy.of("The noise has two humps or short tails: fit ", self._more(), ".")
         described = self.fit.model.response
         at_hand = described.is_discrete or getattr(self.fit.model, "family", "") == "student"
-        student = "" if at_hand else '`family="student"`, or '
-        return f"The noise has heavy tails: fit {student}{self._wider()}."
+        student = () if at_hand else (STUDENT, ", or ")
+        return Remedy.of("The noise has heavy tails: fit ", *student, self._wider(), ".")
 
-    def shape(self) -> str:
+    def shape(self) -> Remedy:
         """The noise has another distribution."""
-        return f"The noise has another shape: fit {self._wider()}."
+        return Remedy.of("The noise has another shape: fit ", self._wider(), ".")
 
-    def width(self, sd: float) -> str:
+    def width(self, sd: float) -> Remedy:
         """Predictions for rows left out are too narrow or too wide."""
         if sd > 1.0 and self._is_poisson:
-            return f"Counts vary more than predicted: fit {self._wider()}."
+            return Remedy.of("Counts vary more than predicted: fit ", self._wider(), ".")
         if sd > 1.0:
-            return (
+            return Remedy.of(
                 "Predictions are too narrow for rows left out: use fewer components or fewer terms."
             )
-        return "Predictions are too wide: use fewer components, or priors that say more."
+        return Remedy.of("Predictions are too wide: use fewer components, or priors that say more.")
 
-    def zeros(self, excess: float) -> str:
+    def zeros(self, excess: float) -> Remedy:
         """A count is zero more often, or less often, than predicted."""
         if excess < 0.0:
-            return (
-                f"There are fewer zeros than predicted: fit {self._more()}, unless rows with 0 "
-                "were left out of the data."
-            )
-        part = f"{ZERO}(1)"
-        add = f"add the part {code(part)}"
+            return Remedy.of(
+                "There are fewer zeros than predicted: fit ", self._more(),
+                ", unless rows with 0 were left out of the data.",
+            )  # fmt: skip
+        add: Sequence[str | Edit] = ("add the part ", Edit(part=ZERO, terms=("1",)))
         if ZERO in self.fit.model.formula.parts:
-            add = f"let structural zeros change with a covariate: {code(f'{ZERO}(...)')}"
-        other = 'fit `family="negbinomial"`, or ' if self._is_poisson else ""
-        return f"There are more zeros than predicted: {other}{add}."
+            add = (f"let structural zeros change with a covariate: {code(f'{ZERO}(...)')}",)
+        other = ("fit ", DISPERSED, ", or ") if self._is_poisson else ()
+        return Remedy.of("There are more zeros than predicted: ", *other, *add, ".")
 
-    def log(self) -> str:
-        """Logarithm of the response as code; empty where it has none, or is taken already."""
+    def log(self) -> Edit | None:
+        """The logarithm of the response; None where it has none, or is taken already."""
         if self.fit.model.response.is_discrete:
-            return ""
+            return None
         observed = self.fit.model.observed()
         name = next(iter(observed)) if self.response is None else self.response
         is_column = name in self.fit.model.design.frame
         if not (observed[name] > 0.0).all() or (not is_column and LOGGED.search(name)):
-            return ""
-        return code(f"log({written(name) if is_column else name})")
+            return None
+        term = written(name) if is_column else name
+        return Edit(part=RESPONSE, terms=(f"log({term})",), replaced=(term,))
 
     @property
     def _is_ordered(self) -> bool:
@@ -189,28 +204,58 @@ class Remedies:
         """Whether counts have a spread that their mean fixes, and another family frees it."""
         return getattr(self.fit.model, "family", "") == "poisson"
 
-    def _wider(self) -> str:
+    def _wider(self) -> str | Edit:
         """The family with a dispersion, of counts that have none; else more components."""
-        return '`family="negbinomial"`' if self._is_poisson else self._more()
+        return DISPERSED if self._is_poisson else self._more()
 
-    def _more(self) -> str:
-        """More components, by the name of the argument; another family of ordered levels."""
+    def _more(self, gate: str = "") -> str | Edit:
+        """More components, with a column in the weights; another family of ordered levels."""
         model = self.fit.model
         if self._is_ordered:
             other = "ordinal" if getattr(model, "family", "") == "sequential" else "sequential"
-            return f'`family="{other}"`'
+            return Edit(options={"family": other})
         if not hasattr(model, model.size_name):
             return "a mixture, as DensityRegression"
-        return f"`{model.size_name}={max(model.size + 1, 3)}`"
+        size = {model.size_name: max(model.size + 1, 3)}
+        if gate and self._can_enter_the_weights(gate):
+            return Edit(options=size, part=GATING, terms=(self._term(gate),))
+        return Edit(options=size)
 
-    def _bend(self, name: str, distinct: int) -> str:
-        """A curve for a number, or a better one."""
+    def _bend(self, name: str, distinct: int) -> tuple[str, Edit | None]:
+        """A curve for a number, or a better one, in words and as an edit."""
+        term, add = written(name), partial(Edit, part=MEAN)
         if found := self._curve(name):
-            return f"give {code(f'{found[1]}({written(name)}, ...)')} more degrees of freedom"
+            words = f"give {code(f'{found[1]}({term}, ...)')} more degrees of freedom"
+            larger = self._larger_basis(name, distinct) if name in self._knots else words
+            return words, larger[1] if isinstance(larger, tuple) else None
         if distinct < FORMULA.few_levels:
-            return f"give each value of `{name}` its own mean, {code(f'C({written(name)})')}"
+            levels = f"C({term})"
+            words = f"give each value of `{name}` its own mean, {code(levels)}"
+            return words, add(terms=(levels,), replaced=(term,))
         few = "" if distinct >= FORMULA.knots else f", k={distinct}"
-        return f"let the mean bend, {code(f's({written(name)}{few})')} for `{name}`"
+        curve = f"s({term}{few})"
+        words = f"let the mean bend, {code(curve)} for `{name}`"
+        return words, add(terms=(curve,), replaced=(term,))
+
+    def basis(self, name: str, distinct: int) -> Remedy:
+        """The smooth of a number has too few basis functions."""
+        words = f"The basis of `s({name})` is too small, k={self._knots[name]}: fit "
+        return Remedy.of(words, self._larger_basis(name, distinct), ".")
+
+    @property
+    def _knots(self) -> Mapping[str, int]:
+        """Basis functions of the smooths of the mean by covariate."""
+        curves = self.fit.model.design.curves(MEAN)
+        return {one.variable: one.spline.n_knots for one in curves}
+
+    def _larger_basis(self, name: str, distinct: int) -> str | tuple[str, Edit]:
+        """A smooth with twice as many basis functions; only in words if it has a ``by=``."""
+        own = re.compile(rf"s\(\s*`?{re.escape(name)}`?\s*(?:,\s*k\s*=\s*\d+\s*)?\)")
+        terms = listed_terms(self.fit.model.formula.parts[MEAN])
+        present = tuple(term for _, term in terms if own.fullmatch(term))
+        larger = f"s({written(name)}, k={min(2 * self._knots[name], distinct)})"
+        edit = Edit(part=MEAN, terms=(larger,), replaced=present)
+        return (code(larger), edit) if present else code(larger)
 
     def _curve(self, name: str) -> re.Match[str] | None:
         """Where the mean has a curve of a number already."""
@@ -222,12 +267,6 @@ class Remedies:
         """Whether groups have a level of their own in the mean."""
         blocks = self.fit.model.design.term_blocks.values()
         return any(f"(1 | {group})" == block.name for part in blocks for block in part)
-
-    def _gate(self, name: str) -> str:
-        """The part of the weights to be fitted as well, if the column can enter it."""
-        gating = code(f"gating({self._term(name)})")
-        possible = not self._is_ordered and self._can_enter_the_weights(name)
-        return f" and {gating}" if possible else ""
 
     def _can_enter_the_weights(self, name: str) -> bool:
         """Whether weights may depend on a column and do not: they are alike within a group."""

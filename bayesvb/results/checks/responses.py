@@ -11,9 +11,10 @@ from scipy.special import ndtr
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.results.checks.base import Check, Misfit, decided
+from bayesvb.results.checks.edits import Remedy
 from bayesvb.results.checks.grading import GRADES, MATTERS
 from bayesvb.results.checks.pits import Observed
-from bayesvb.results.checks.remedies import Remedies
+from bayesvb.results.checks.remedies import STUDENT, Remedies
 from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.limits import LIMITS
 
@@ -102,10 +103,8 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
     if expected > 1.0:
         remedy = Remedies(fit, seen.name).bounded(end, largest=largest)
     else:
-        remedy = (
-            f"The row with {end:.4g} is an outlier: see whether it is right; "
-            '`family="student"` gives such rows less weight.'
-        )
+        words = f"The row with {end:.4g} is an outlier: see whether it is right; "
+        remedy = Remedy.of(words, STUDENT, " gives such rows less weight.")
     return Misfit(name, expected, f"rows expected {side} it", remedy, "replicates", p, True,
                   "")  # fmt: skip
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -13,8 +13,9 @@ import pandas as pd
 from jaxtyping import Int
 from scipy.special import ndtr
 
+from bayesvb.argument_checks import shown
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.errors import ignoring_user_warnings, without_controls
+from bayesvb.errors import DataError, ignoring_user_warnings, without_controls
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.accuracy import (
     against_least_squares,
@@ -42,41 +43,75 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-ORDER = {"fit": 0, "computation": 1, "accuracy": 2}
-"""Place of the groups in the table."""
+GROUPS = ("fit", "computation", "accuracy")
+"""Groups of checks, in the order of the table."""
 
 
-COLUMNS = ("group", "grade", "number", "measure", "p_value", "threshold", "remedy")
+COLUMNS = ("group", "grade", "number", "measure", "p_value", "threshold", "remedy", "edits")
 
 
-def check(fit: AbstractFit, *, groups: object = None, order: object = None) -> pd.DataFrame:
+def check(
+    fit: AbstractFit, *, groups: object = None, order: object = None, only: object = None
+) -> pd.DataFrame:
     """Table of all checks; see ``Fit.check``."""
     import pandas as pd
 
-    found = checks(fit, groups=groups, order=order)
-    table = pd.DataFrame([asdict(one) for one in found]).set_index("name").rename_axis("check")
-    shown = CheckTable(table[list(COLUMNS)])
+    found = checks(fit, groups=groups, order=order, only=_chosen(only))
+    rows = [{name: getattr(one, name) for name in ("name", *COLUMNS)} for one in found]
+    shown = CheckTable(pd.DataFrame(rows).set_index("name").rename_axis("check"))
     shown.attrs["verdict"] = worst(found)
     return shown
 
 
-def checks(fit: AbstractFit, *, groups: object = None, order: object = None) -> list[Check]:
+def _chosen(only: object) -> tuple[str, ...]:
+    """Names of groups of checks: all of them, one, or several.
+
+    Raises
+    ------
+    DataError
+        If there is no such group.
+    """
+    if only is None:
+        return GROUPS
+    names = only if isinstance(only, list | tuple | set | frozenset) else (only,)
+    if not names or not all(isinstance(name, str) and name in GROUPS for name in names):
+        listed = ", ".join(map(repr, GROUPS))
+        raise DataError(f"only={shown(only)} must be one or several of {listed}")
+    return tuple(name for name in GROUPS if name in names)
+
+
+def checks(
+    fit: AbstractFit,
+    *,
+    groups: object = None,
+    order: object = None,
+    only: Sequence[str] = GROUPS,
+) -> list[Check]:
     """All checks of a fit, those of the fit first, then computation and accuracy."""
     fit.model.source.iterate()  # an error where only some of the rows are kept
-    return ordered([*fit_checks(fit, groups=groups, order=order), *computation_checks(fit)])
+    found = (
+        [] if only == ("computation",) else fit_checks(fit, groups=groups, order=order, only=only)
+    )
+    return ordered([*found, *(computation_checks(fit) if "computation" in only else [])])
 
 
 def ordered(found: Sequence[Check]) -> list[Check]:
     """Checks in the order of the table."""
-    return sorted(found, key=lambda one: ORDER[one.group])
+    return sorted(found, key=lambda one: GROUPS.index(one.group))
 
 
-def fit_checks(fit: AbstractFit, *, groups: object = None, order: object = None) -> list[Check]:
+def fit_checks(
+    fit: AbstractFit,
+    *,
+    groups: object = None,
+    order: object = None,
+    only: Sequence[str] = GROUPS,
+) -> list[Check]:
     """Checks that look at the data, corrected for their number where they are tests."""
     given = None
     if groups is not None:
         given = _named(groups), group_numbers(groups, fit.model.design, name="groups")
-    asked = _Asked(given, _order(fit, order))
+    asked = _Asked(given, _order(fit, order), frozenset(only))
     with ignoring_user_warnings():
         looked = _look(fit, asked)
         checks = [*looked.firm, *judged(looked.tests)]
@@ -87,10 +122,11 @@ def fit_checks(fit: AbstractFit, *, groups: object = None, order: object = None)
 
 @dataclass(frozen=True)
 class _Asked:
-    """Groups of the rows by name, and positions in an order that means something."""
+    """Groups of the rows by name, an order that means something, and groups of checks."""
 
     groups: tuple[str, Int[np.ndarray, " rows"]] | None
     order: Int[np.ndarray, " rows"] | None
+    only: frozenset[str] = frozenset(GROUPS)
 
 
 @dataclass(frozen=True)
@@ -127,10 +163,13 @@ def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
 
 def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     """All checks of the fit to the data."""
-    design = fit.model.design
+    design, compares = fit.model.design, "accuracy" in asked.only
     if fit.model.response.is_categorical:
         classes = judged_classes(fit)
-        return _Looked([], [*class_tests(classes, asked.order), *against_multinomial(classes)])
+        tests = class_tests(classes, asked.order) if "fit" in asked.only else []
+        return _Looked([], tests + (against_multinomial(classes) if compares else []))
+    if "fit" not in asked.only:
+        return _Looked([], against_least_squares(fit) if GATING in design.matrices else [])
     seen = observed(fit, asked.order)
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
         return _Looked([_too_few(design.n_rows)], [])
@@ -151,7 +190,8 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
             tests += zero_tests(fit, one, whose)
         tests += _score_tests(fit, one, whose, asked)
     if GATING in design.matrices:
-        return _Looked([*firm, *more], [*tests, *against_least_squares(fit)], seen, gain)
+        tests += against_least_squares(fit) if compares else []
+        return _Looked([*firm, *more], tests, seen, gain)
     return _Looked(firm, [replace(one, section="replicates") for one in tests])
 
 
@@ -299,9 +339,6 @@ def first_of_all(grades: Mapping[str, str]) -> str:
         if named and len(named) < len(problems):
             return f"{verb} {', '.join(named)} first: {reason}"
     return ""
-
-
-GROUPS = ("fit", "computation", "accuracy")
 
 
 class CheckTable(pd.DataFrame):

@@ -1,0 +1,41 @@
+"""The text of a part of a formula with other terms."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from bayesvb.formula.special_terms import summands
+from bayesvb.formula.tokens import read_section
+
+__all__ = ["listed_terms", "with_terms"]
+
+
+def listed_terms(text: str) -> list[tuple[str, str]]:
+    """Sign and text of each summand of a part.
+
+    Examples
+    --------
+    >>> listed_terms("x + s(z, k=5) - 1")
+    [('+', 'x'), ('+', 's(z, k=5)'), ('-', '1')]
+    """
+    return [
+        ("+" if one.sign is None else one.sign.text,
+         text[one.tokens[0].start : one.tokens[-1].stop])
+        for one in summands(read_section(text, 0, len(text)).tokens)
+    ]  # fmt: skip
+
+
+def with_terms(text: str, terms: Sequence[str], replaced: Collection[str] = ()) -> str:
+    """Return a part with further terms, in the place of those that they replace.
+
+    Examples
+    --------
+    >>> with_terms("x + z", ["s(x)"], ["x"]), with_terms("1", ["x"]), with_terms("x - 1", ["z"])
+    ('s(x) + z', 'x', 'x - 1 + z')
+    """
+    present = [one for one in listed_terms(text) if one != ("+", "1")]
+    gone = {("+", one) for one in replaced}
+    at = next((number for number, one in enumerate(present) if one in gone), len(present))
+    added = [("+", term) for term in terms if ("+", term) not in present]
+    joined = [*present[:at], *added, *(one for one in present[at:] if one not in gone)]
+    return " ".join(f"{sign} {term}" for sign, term in joined).removeprefix("+ ") or "1"
