@@ -155,6 +155,11 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/distributions/ordinal_mixture.py": ("experts/test_ordinal.py",),
     "bayesvb/experts/ordinal_posterior.py": ("experts/test_ordinal.py",),
     "bayesvb/experts/predictor_coordinates.py": ("conformance/test_experts.py",),
+    "bayesvb/experts/ordered.py": ("experts/test_ordinal.py", "experts/test_sequential.py"),
+    "bayesvb/experts/further_predictor.py": (
+        "experts/test_spread.py",
+        "experts/test_zero_inflated.py",
+    ),
     "bayesvb/experts/base.py": ("conformance/test_ascent.py",),
     "bayesvb/experts/gaussian_base.py": ("conformance/test_gaussian_mixture.py",),
     "bayesvb/experts/gaussian_diagonal.py": ("conformance/test_gaussian_mixture.py",),

@@ -1,4 +1,4 @@
-"""Rows of groups whose effects have no columns: names of their designs, and designs of blocks.
+"""Rows of groups whose effects have no columns: names of their designs.
 
 Such rows are a design of their own, ``GROUP_ROWS`` for the experts and ``GATE_GROUPS`` for the
 gate: its first column is the number of the group, the others the values whose coefficients vary
@@ -7,9 +7,7 @@ between groups.
 
 from __future__ import annotations
 
-from typing import Any
-
-from bayesvb.data.blocks import BLOCK_ROWS, PRODUCTS, Block
+from bayesvb.data.blocks import BLOCK_ROWS
 from bayesvb.data.parts import GATING, MEAN
 
 GROUP_ROWS = "groups"
@@ -20,20 +18,6 @@ GATE_GROUPS = "gating groups"
 
 GROUP_DESIGNS = {MEAN: GROUP_ROWS, GATING: GATE_GROUPS}
 """Names of the designs of groups, by part."""
-
-
-def design_of(operator: Any, block: Block, part: str) -> Any:
-    """Return the rows of a part as a design with the structure of a precision.
-
-    Parameters
-    ----------
-    operator : AbstractPrecision
-    block : Block
-    part : str
-        Groups apart from the columns are those of ``"mean"`` and ``"gating"``.
-    """
-    groups = block.designs.get(GROUP_DESIGNS.get(part, ""))
-    return operator.design(block.designs[part], groups, block.designs.get(part + PRODUCTS))
 
 
 def rows_at_once(n_groups: int) -> int:

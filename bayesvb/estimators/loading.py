@@ -27,6 +27,7 @@ from bayesvb.estimators.kept_sample import restored
 from bayesvb.estimators.older_files import (
     has_group_columns,
     named_findings,
+    with_further_predictors,
     with_independent_groups,
     with_packed_groups,
     without_lone_gate,
@@ -243,7 +244,8 @@ def _one(
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
     core = _in_order(_core(model, method, options, restarts), part["order"], model)
     blank = core.first_stats(empty_stats(core, model.source))
-    state = without_lone_gate(with_packed_groups(state, prefix), prefix, core, blank)
+    state = with_further_predictors(with_packed_groups(state, prefix), prefix)
+    state = without_lone_gate(state, prefix, core, blank)
     stats = filled(blank, state, f"{prefix}sums.")
     q, variational_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, variational_draws)

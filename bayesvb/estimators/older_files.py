@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,6 +17,7 @@ from bayesvb.models.mixture import Mixture
 __all__ = [
     "has_group_columns",
     "named_findings",
+    "with_further_predictors",
     "with_independent_groups",
     "with_packed_groups",
     "without_lone_gate",
@@ -28,6 +30,10 @@ FINDINGS = {
     "fall of the bound": "elbo_decrease",
 }
 """Former names of what engines found."""
+
+
+FURTHER = {"lines": "experts", "spread": "further", "counts": "experts", "zero": "further"}
+"""Former names of sums of experts with a further linear predictor: of the noise, of zeros."""
 
 
 def named_findings(findings: Mapping[str, float]) -> dict[str, float]:
@@ -139,3 +145,22 @@ def with_packed_groups(state: State, prefix: str) -> State:
             each = [own[one].reshape(*own[one].shape[:axis], -1) for one in more]
             found[first + name] = np.concatenate([found[first + name], *each], axis=axis)
     return found
+
+
+def with_further_predictors(state: State, prefix: str) -> State:
+    """Arrays of a fit with ``sigma(...)`` or ``zero(...)`` by the names of today.
+
+    Parameters
+    ----------
+    state : mapping of str to ndarray
+        Arrays of the file.
+    prefix : str
+        Of the names of the restart's arrays.
+
+    Examples
+    --------
+    >>> list(with_further_predictors({"part1.sums.experts.zero.linear": np.ones(1)}, "part1."))
+    ['part1.sums.experts.further.linear']
+    """
+    place = re.compile(rf"^({re.escape(prefix)}sums\.experts\.)({'|'.join(FURTHER)})(?=\.)")
+    return {place.sub(lambda m: m[1] + FURTHER[m[2]], name): own for name, own in state.items()}

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.factors.normal import Normal
@@ -17,6 +16,7 @@ from bayesvb.linear.designs import DrawnEffects
 from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
+from bayesvb.variational.linear_predictors import design_of
 from bayesvb.variational.local import Draws
 
 EFFECT_KEY = "effect_key"

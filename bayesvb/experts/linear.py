@@ -10,7 +10,6 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.blocks import Block, Members
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN, SIGMA
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
@@ -57,6 +56,7 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
+from bayesvb.variational.linear_predictors import design_of
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import RowScalars, consecutive
 from bayesvb.variational.supports import AbstractSupport, Positive, Real
@@ -285,8 +285,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
-        design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
-        return design
+        return design_of(self.prior.operator, block, MEAN)
 
     def squares(self, posterior: Regressions, block: Block) -> Float[np.ndarray, "experts rows"]:
         """``sum_i x' V^-1 x + E[tau_i] (y_i - x' m_i)^2``."""

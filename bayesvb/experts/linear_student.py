@@ -10,7 +10,6 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import digamma, polygamma
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN, SIGMA
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
@@ -65,6 +64,7 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import by_row
 from bayesvb.numerics.student_cdf import FARTHEST
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.linear_predictors import design_of
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Fixed, Positive, Real, Shared
 
@@ -148,8 +148,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
-        design: AbstractDesign = design_of(self._linear.operator, block, MEAN)
-        return design
+        return design_of(self._linear.operator, block, MEAN)
 
     @staticmethod
     def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:

@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import MEAN
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
@@ -19,7 +18,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import effective_dof
 from bayesvb.variational.descriptions import ParameterText
-from bayesvb.variational.linear_predictors import logit_moments
+from bayesvb.variational.linear_predictors import design_of, logit_moments
 from bayesvb.variational.local import Draws
 
 ExpertsT = TypeVar("ExpertsT", bound="AbstractLinkedExperts")
@@ -76,8 +75,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
-        design: AbstractDesign = design_of(self.prior.operator, block, MEAN)
-        return design
+        return design_of(self.prior.operator, block, MEAN)
 
     def predictor(self, posterior: object, block: Block) -> tuple[Rows, Rows]:
         """Mean and variance of the predictor of every row."""

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.ordered_levels import OrderedLevels
-from bayesvb.data.responses import AllResponses
-from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.distributions.ordinal_mixture import DrawnOrdinalMixture, OrdinalMixture
-from bayesvb.distributions.response import Response
-from bayesvb.errors import DataError
-from bayesvb.experts.linked import AbstractLinkedExperts, with_offset
+from bayesvb.distributions.ordinal_mixture import OrdinalMixture
+from bayesvb.experts.linked import with_offset
+from bayesvb.experts.ordered import (
+    SMALLEST_PROBABILITY,
+    AbstractOrderedExperts,
+    count_later_thresholds,
+)
 from bayesvb.experts.ordinal_links import LOGIT, PROBIT, AbstractOrdinalLink
 from bayesvb.experts.ordinal_posterior import (
     LevelDerivatives,
@@ -32,12 +32,11 @@ from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,
     coefficient_rows,
-    coefficients_parameter,
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.variational.coordinates import JoinedCoordinates
-from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
+from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.supports import AbstractSupport, Real
@@ -45,14 +44,8 @@ from bayesvb.variational.supports import AbstractSupport, Real
 INCREMENT_SD = 2.0
 """Prior standard deviation of the log of the distance between two thresholds."""
 
-FEWEST_LEVELS = 3
-"""Levels that an ordinal regression has at least: two are a logistic regression."""
-
 FAR = 1e3
 """Threshold that no predictor passes, where derivatives at infinite ones would be undefined."""
-
-SMALLEST_PROBABILITY = 1e-300
-"""Probability of a level below which its logarithm is cut off."""
 
 THRESHOLDS = ParameterText(
     symbol="τ",
@@ -87,7 +80,7 @@ class OrdinalRows(AbstractLocalPosterior):
 
 
 @dataclass(frozen=True)
-class OrdinalExperts(AbstractLinkedExperts):
+class OrdinalExperts(AbstractOrderedExperts):
     r"""``P(y <= c) = sigma(tau_c - u)``: ordered levels, thresholds of each component.
 
     The first threshold is 0, as the predictor has an intercept, and later ones add increments
@@ -114,7 +107,7 @@ class OrdinalExperts(AbstractLinkedExperts):
     )
 
     link: ClassVar[AbstractOrdinalLink] = LOGIT
-    threshold_text: ClassVar[ParameterText] = THRESHOLDS
+    threshold_text = THRESHOLDS
 
     prior: Normal
     increments: Normal
@@ -130,7 +123,7 @@ class OrdinalExperts(AbstractLinkedExperts):
             If degrees of freedom are given.
         """
         prior.check_no_dof()
-        n_increments = max(len(prior.levels), FEWEST_LEVELS) - 2
+        n_increments = count_later_thresholds(prior.levels)
         eye = np.eye(n_increments) / INCREMENT_SD**2
         precision = np.eye(prior.n_terms) / prior.coefficient_sd**2
         return cls(
@@ -139,31 +132,10 @@ class OrdinalExperts(AbstractLinkedExperts):
             prior.levels,
         )
 
-    @property
-    def response(self) -> Response:  # type: ignore[override]
-        """Ordered levels."""
-        return Response(kind="levels", order=self.levels)
-
-    @staticmethod
-    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
-        """Identity: levels are numbers of an order.
-
-        Raises
-        ------
-        DataError
-            If the formula has no intercept, which is minus the first threshold.
-        """
-        needs_intercept(centred=centred)
-        return Scaling(np.zeros(1), np.ones(1), None)
-
     @staticmethod
     def coefficients(posterior: OrdinalPosterior) -> Normal:
         """Posterior of the coefficients."""
         return posterior.coefficients
-
-    def places(self, block: Block) -> Int[np.ndarray, " rows"]:
-        """Position of the level of each row, from 0."""
-        return self.levels.places(block.response[0])
 
     def local(self, posterior: OrdinalPosterior, block: Block) -> OrdinalRows:
         """Expected log probabilities at the point of the increments."""
@@ -203,10 +175,6 @@ class OrdinalExperts(AbstractLinkedExperts):
         prior, increments = laws
         return replace(self, prior=prior, increments=increments)
 
-    def collapsed(self, posterior: OrdinalPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
-        """None: the likelihood has no noise that could vanish."""
-        return np.zeros(len(posterior.coefficients.mean), dtype=bool)
-
     def kl(self, posterior: OrdinalPosterior) -> float:
         """``KL(posterior || prior)`` of the coefficients, less the log prior of the increments."""
         point = self.increments.log_density(posterior.increments.mean).sum()
@@ -231,13 +199,15 @@ class OrdinalExperts(AbstractLinkedExperts):
             "increments": steps.reshape(n, n_components, -1),
         }
 
+    def drawn_thresholds(self, draws: Draws) -> Float[np.ndarray, "draws experts thresholds"]:
+        """Thresholds of each draw, the first of which is 0, in NumPy or JAX."""
+        return thresholds(draws["increments"])
+
     def drawn_masses(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows levels"]:
         """Probability of each level for each draw."""
-        predictor = self.drawn_predictor(draws, block)
-        v = predictor[..., None] - thresholds(draws["increments"])[:, :, None]
-        return _differences(self.link.cdf(v))
+        return _differences(self.link.cdf(self.drawn_excess(draws, block)))
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:
         """``coefficients``, and ``increments``."""
@@ -253,16 +223,6 @@ class OrdinalExperts(AbstractLinkedExperts):
         place, at = self.places(block), ends(draws["increments"], FAR)
         predictor = self.drawn_predictor(draws, block)
         return self.link.log_mass(at[..., place] - predictor, at[..., place + 1] - predictor)
-
-    def responses(
-        self,
-        draws: Draws,
-        chosen: Int[np.ndarray, "draws rows"],
-        block: Block,
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
-        """One level per draw and row, from the chosen expert."""
-        return self.levels.drawn(self.drawn_masses(draws, block), chosen, rng)
 
     def log_density(
         self, posterior: OrdinalPosterior | None, draws: Draws
@@ -310,40 +270,11 @@ class OrdinalExperts(AbstractLinkedExperts):
         variance = np.vecdot(slopes @ np.expm1(law.covariance), slopes)
         return thresholds(log_mean), variance
 
-    def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
-    ) -> DrawnOrdinalMixture:
-        """Probabilities of the levels given each draw."""
-        each = np.moveaxis(self.drawn_masses(draws, block), 1, 0)
-        own = np.broadcast_to(np.moveaxis(weights, 1, 0), each.shape[:-1])
-        return DrawnOrdinalMixture(own, each, self.levels)
-
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients of the log odds, and distances between thresholds."""
         words = f"log-normal, sd of the log {INCREMENT_SD:g}"
         further = PriorRow("threshold", "", f"distances {words}", 1.0, np.nan)
         return [*coefficient_rows(units, "Normal", self.prior.precisions**-0.5), further]
-
-    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
-        """``beta``, and thresholds where all terms are zero."""
-        beta = replace(coefficients_parameter(draws, units), text=self.link_text)
-        at = thresholds(draws["increments"]) - beta.values[..., [self._intercept(units)]]
-        names = [f"{lower}|{upper}" for lower, upper in pairwise(self.levels.labels)]
-        dims = ("component", "level")
-        further = NamedParameter(
-            "threshold", at, dims, self.threshold_text, "threshold", coords={"level": names}
-        )
-        return [beta, further]
-
-    @staticmethod
-    def _intercept(units: RegressionUnits) -> int:
-        """Place of the intercept among the terms."""
-        return units.terms.index("Intercept")
 
 
 @dataclass(frozen=True)
@@ -371,20 +302,6 @@ class OrdinalProbitExperts(OrdinalExperts):
     prior: Normal
     increments: Normal
     levels: OrderedLevels
-
-
-def needs_intercept(*, centred: bool) -> None:
-    """Raise for a formula without an intercept, which is minus the first threshold.
-
-    Raises
-    ------
-    DataError
-    """
-    if not centred:
-        raise DataError(
-            "an ordinal regression needs the intercept, which is minus the first threshold",
-            hint="leave out `0 +` or `- 1`",
-        )
 
 
 def _differences(

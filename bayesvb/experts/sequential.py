@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.data.parts import MEAN
-from bayesvb.data.responses import AllResponses
-from bayesvb.data.scaling import Scaling
-from bayesvb.distributions.ordinal_mixture import DrawnOrdinalMixture, OrdinalMixture
-from bayesvb.distributions.response import Response
+from bayesvb.distributions.ordinal_mixture import OrdinalMixture
 from bayesvb.experts.bernoulli import BernoulliExperts
-from bayesvb.experts.linked import AbstractLinkedExperts
-from bayesvb.experts.ordinal import FEWEST_LEVELS, needs_intercept
+from bayesvb.experts.ordered import (
+    SMALLEST_PROBABILITY,
+    AbstractOrderedExperts,
+    count_later_thresholds,
+)
 from bayesvb.experts.predictor import PredictorLocalPosterior
 from bayesvb.experts.predictor_coordinates import PredictorCoordinates
 from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,
     coefficient_rows,
-    coefficients_parameter,
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
@@ -34,8 +31,8 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import effective_dof
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import softplus
-from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
-from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
+from bayesvb.variational.descriptions import ParameterText, PriorRow
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, design_of
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.supports import AbstractSupport, Real
 
@@ -43,9 +40,6 @@ __all__ = ["SequentialExperts"]
 
 THRESHOLD_SD = 5.0
 """Prior standard deviation of the distance of a threshold from the first one."""
-
-SMALLEST_PROBABILITY = 1e-300
-"""Probability of a level below which its logarithm is cut off."""
 
 DISTANCES = "distances"
 """Name of the draws of the distances of the thresholds from the first one."""
@@ -82,7 +76,7 @@ class SequentialRows(AbstractLocalPosterior):
 
 
 @dataclass(frozen=True)
-class SequentialExperts(AbstractLinkedExperts):
+class SequentialExperts(AbstractOrderedExperts):
     r"""``P(y > c | y >= c) = sigma(u - tau_c)``: levels that are reached one after the other.
 
     A row of level ``c`` is ``c`` binary steps, of which the last one fails, or none where the level
@@ -129,26 +123,15 @@ class SequentialExperts(AbstractLinkedExperts):
             If degrees of freedom are given.
         """
         prior.check_no_dof()
-        n_distances = max(len(prior.levels), FEWEST_LEVELS) - 2
+        n_distances = count_later_thresholds(prior.levels)
         sds = [prior.coefficient_sd] * prior.n_terms + [THRESHOLD_SD] * n_distances
         precision = np.diag(np.array(sds) ** -2.0)
         return cls(Normal.from_precision(np.zeros(len(sds)), precision), prior.levels)
 
     @property
-    def response(self) -> Response:  # type: ignore[override]
-        """Ordered levels."""
-        return Response(kind="levels", order=self.levels)
-
-    @staticmethod
-    def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:
-        """Identity; raises a DataError if the formula has no intercept."""
-        needs_intercept(centred=centred)
-        return Scaling(np.zeros(1), np.ones(1), None)
-
-    @property
     def n_distances(self) -> int:
         """Number of thresholds behind the first one."""
-        return max(len(self.levels), FEWEST_LEVELS) - 2
+        return count_later_thresholds(self.levels)
 
     @property
     def n_terms(self) -> int:
@@ -165,12 +148,11 @@ class SequentialExperts(AbstractLinkedExperts):
         terms = np.arange(self.n_terms)
         prior = self.prior.precision[np.ix_(terms, terms)]
         law = Normal.from_precision(self.prior.mean[terms], prior)
-        design: AbstractDesign = design_of(law.operator, block, MEAN)
-        return design
+        return design_of(law.operator, block, MEAN)
 
     def steps(self, block: Block) -> tuple[Block, Int[np.ndarray, " steps"]]:
         """Binary steps of all rows, 1 where a row goes on, and the row of each step."""
-        place = self.levels.places(block.response[0])
+        place = self.places(block)
         stage, row = np.nonzero(place >= np.arange(self.n_distances + 1)[:, None])
         threshold = stage == np.arange(1, self.n_distances + 1)[:, None]
         columns = np.concatenate([block.designs[MEAN][:, row], -1.0 * threshold])
@@ -202,10 +184,6 @@ class SequentialExperts(AbstractLinkedExperts):
             return self
         law = self.prior
         return replace(self, prior=Normal.from_precision(law.mean, power * law.precision))
-
-    def collapsed(self, posterior: Normal, block: Block) -> Bool[np.ndarray, " experts"]:
-        """None: the likelihood has no noise that could vanish."""
-        return np.zeros(len(posterior.mean), dtype=bool)
 
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``, summed over experts."""
@@ -247,16 +225,13 @@ class SequentialExperts(AbstractLinkedExperts):
         at = self.n_terms
         return {"coefficients": values[:, :, None, :at], DISTANCES: values[:, :, at:]}
 
-    def drawn_steps(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows steps"]:
-        """Log odds of each step for each draw."""
+    def drawn_thresholds(self, draws: Draws) -> Float[np.ndarray, "draws experts thresholds"]:
+        """Thresholds of each draw, the first of which is 0, in NumPy or JAX."""
         xp = namespace(draws[DISTANCES])
         first = xp.zeros((*draws[DISTANCES].shape[:-1], 1))
+        at: Float[np.ndarray, "draws experts thresholds"]
         at = xp.concatenate([first, draws[DISTANCES]], axis=-1)
-        found: Float[np.ndarray, "draws experts rows steps"]
-        found = self.drawn_predictor(draws, block)[..., None] - at[:, :, None]
-        return found
+        return at
 
     def drawn_predictor(
         self, draws: Draws, block: Block
@@ -275,8 +250,8 @@ class SequentialExperts(AbstractLinkedExperts):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        place = self.levels.places(block.response[0])[:, None]
-        v = self.drawn_steps(draws, block)
+        place = self.places(block)[:, None]
+        v = self.drawn_excess(draws, block)
         stage = np.arange(v.shape[-1])
         each = softplus(-v) * (stage < place) + softplus(v) * (stage == place)
         found: Float[np.ndarray, "draws experts rows"] = -each.sum(axis=-1)
@@ -286,21 +261,11 @@ class SequentialExperts(AbstractLinkedExperts):
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows levels"]:
         """Probability of each level for each draw."""
-        v = self.drawn_steps(draws, block)
+        v = self.drawn_excess(draws, block)
         none = np.zeros((*v.shape[:-1], 1))
         reached = np.concatenate([none, -np.cumsum(softplus(-v), axis=-1)], axis=-1)
         ends = np.concatenate([-softplus(v), none], axis=-1)
         return np.asarray(np.maximum(np.exp(reached + ends), SMALLEST_PROBABILITY))
-
-    def responses(
-        self,
-        draws: Draws,
-        chosen: Int[np.ndarray, "draws rows"],
-        block: Block,
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
-        """One level per draw and row, from the chosen expert."""
-        return self.levels.drawn(self.drawn_masses(draws, block), chosen, rng)
 
     def log_density(self, posterior: Normal | None, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior, or under the prior (None)."""
@@ -347,37 +312,11 @@ class SequentialExperts(AbstractLinkedExperts):
         )
         return mean if block.offset is None else mean + block.offset, covariance
 
-    def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
-    ) -> DrawnOrdinalMixture:
-        """Probabilities of the levels given each draw."""
-        each = np.moveaxis(self.drawn_masses(draws, block), 1, 0)
-        own = np.broadcast_to(np.moveaxis(weights, 1, 0), each.shape[:-1])
-        return DrawnOrdinalMixture(own, each, self.levels)
-
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients of the log odds, and distances of thresholds from the first one."""
         sds = np.diagonal(self.prior.precision)[: self.n_terms] ** -0.5
         further = PriorRow("threshold", "", "distances from the first Normal", 0.0, THRESHOLD_SD)
         return [*coefficient_rows(units, "Normal", sds), further]
-
-    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
-        """``beta``, and thresholds where all terms are zero."""
-        beta = replace(coefficients_parameter(draws, units), text=self.link_text)
-        first = np.zeros((*draws[DISTANCES].shape[:-1], 1))
-        at = np.concatenate([first, draws[DISTANCES]], axis=-1)
-        at = at - beta.values[..., [units.terms.index("Intercept")]]
-        names = [f"{lower}|{upper}" for lower, upper in pairwise(self.levels.labels)]
-        dims, coords = ("component", "level"), {"level": names}
-        further = NamedParameter(
-            "threshold", at, dims, self.threshold_text, "threshold", coords=coords
-        )
-        return [beta, further]
 
 
 def sequential_masses(

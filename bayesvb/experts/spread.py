@@ -9,34 +9,33 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block, Members
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import LOG_SIGMA, PARTS, SIGMA
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import INTERCEPT, Scaling
-from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractDrawnMixture, average_nodes
-from bayesvb.distributions.response import Response
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import PriorError
 from bayesvb.experts.drawn_lines import LOG_SD
+from bayesvb.experts.further_predictor import (
+    AbstractFurtherExperts,
+    AbstractFurtherLocalPosterior,
+    FurtherPosterior,
+    FurtherStats,
+)
 from bayesvb.experts.linear import AbstractLinearExperts
 from bayesvb.experts.linear_student import StudentExperts
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
+from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.designs import AbstractDesign
-from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LARGEST_EXPONENT
-from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
-from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
-from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.linear_predictors import LogitStats, logit_moments
+from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import AbstractSupport, Real
 
-__all__ = ["SpreadExperts", "SpreadPosterior", "SpreadStats", "with_spread"]
+__all__ = ["SPREAD", "SpreadExperts", "with_spread"]
 
 Lines = AbstractLinearExperts[Any, Any] | StudentExperts
 
@@ -50,70 +49,31 @@ NODES = 9
 
 
 @dataclass(frozen=True)
-class SpreadStats(SufficientStats):
-    """Sums of the lines, and those of the coefficients of the log standard deviation."""
-
-    lines: Any
-    spread: LogitStats
-
-    @property
-    def weight(self) -> Float[np.ndarray, " experts"]:
-        """Sum of the responsibilities."""
-        weight: Float[np.ndarray, " experts"] = self.lines.weight
-        return weight
-
-
-@dataclass(frozen=True)
-class SpreadPosterior:
-    """Posterior of lines and noise levels, and of the log standard deviation, independent."""
-
-    lines: Any
-    spread: Normal
-
-
-@dataclass(frozen=True)
-class SpreadLocalPosterior(AbstractLocalPosterior):
-    """Expected log likelihood of these rows, with what both sums weight them by.
+class SpreadLocalPosterior(AbstractFurtherLocalPosterior):
+    """Expected log likelihood of these rows, with the weights of rows in both sums.
 
     Attributes
     ----------
-    expected_log_density : ndarray, shape (experts, rows)
-    lines : AbstractLocalPosterior
-        That of the lines, whose rows have different precisions.
     squares : ndarray, shape (experts, rows)
         Expected squared residuals in units of the noise of their row.
     log_sd : ndarray, shape (experts, rows)
         Expected log standard deviation, less its level.
-    design : AbstractDesign
-        Of the part ``sigma``.
+    precision : ndarray, shape (experts, rows)
+        Expected precision of the noise of the row, relative to its level.
     """
 
-    expected_log_density: Rows
-    lines: Any
     squares: Rows
     log_sd: Rows
-    design: AbstractDesign
+    precision: Rows
 
-    def _weights(self, responsibilities: Rows) -> tuple[Rows, Rows]:
+    def further_weights(self, responsibilities: Rows) -> tuple[Rows, Rows]:
         """Weights of ``z z'`` and of ``z``: curvature, and slope plus curvature times mean."""
         curvature = 2.0 * responsibilities * self.squares
         return curvature, responsibilities * (self.squares - 1.0) + curvature * self.log_sd
 
-    def sufficient_stats(self, responsibilities: Rows) -> SpreadStats:
-        """Sums weighted by the responsibilities."""
-        spread = LogitStats.of_rows(self.design, *self._weights(responsibilities))
-        return SpreadStats(self.lines.sufficient_stats(responsibilities), spread)
-
-    def row_stats(self, responsibilities: Rows) -> SpreadStats | None:
-        """Contribution of each row, where that to the lines is at hand."""
-        lines = self.lines.row_stats(responsibilities)
-        if lines is None:
-            return None
-        return SpreadStats(lines, LogitStats.by_row(self.design, *self._weights(responsibilities)))
-
 
 @dataclass(frozen=True)
-class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
+class SpreadExperts(AbstractFurtherExperts[Lines]):
     r"""``y ~ N(x' b_k, exp(2 z' g_k) / tau_k)``, or a Student t with this squared scale.
 
     The columns ``z`` of the part ``sigma`` are centred and have no intercept: the level of the
@@ -137,131 +97,77 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
     (2012), Variational approximation for heteroscedastic linear models, Statistics and Computing
     22(2), section 2, for the variational posterior and its lower bound.
 
-    Attributes
-    ----------
-    lines : AbstractLinearExperts or StudentExperts
-        Experts of the same family whose noise does not depend on covariates.
-    of_spread : Normal
-        Prior of ``g``.
+    The experts are those of the same family whose noise does not depend on covariates.
     """
 
-    is_conjugate = False
-
-    lines: Lines
-    of_spread: Normal
-
-    @property
-    def prior(self) -> SpreadPosterior:  # type: ignore[override]
-        """Prior of one expert."""
-        return SpreadPosterior(self.lines.prior, self.of_spread)
+    part = SIGMA
+    draws_name = SPREAD
 
     @property
     def words(self) -> str:  # type: ignore[override]
         """Name of one component."""
-        return self.lines.words
+        return self.experts.words
 
     @property
     def formula(self) -> str:  # type: ignore[override]
         """Template of the density of one component."""
-        return f"{self.lines.formula}-sigma"
-
-    @property
-    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Parts of the lines, sigma among them."""
-        return self.lines.parts
-
-    @property
-    def response(self) -> Response:  # type: ignore[override]
-        """Values of the response."""
-        return self.lines.response
+        return f"{self.experts.formula}-sigma"
 
     @property
     def scale_words(self) -> str:  # type: ignore[override]
         """Scale of standardised columns and response."""
-        return self.lines.scale_words
+        return self.experts.scale_words
 
     @property
     def scaled_by_medians(self) -> bool:  # type: ignore[override]
         """Whether the response is scaled by medians."""
-        return self.lines.scaled_by_medians
+        return self.experts.scaled_by_medians
 
     def response_scaling(  # type: ignore[override]
         self, response: AllResponses, *, centred: bool, active: bool = True
     ) -> Scaling:
         """Scaling of the response by the lines."""
-        return self.lines.response_scaling(response, centred=centred, active=active)
+        return self.experts.response_scaling(response, centred=centred, active=active)
 
     @property
     def learns_scales(self) -> bool:  # type: ignore[override]
         """Whether scales of coefficients are learned."""
-        return self.lines.learns_scales
+        return self.experts.learns_scales
 
     @property
     def has_common_effects(self) -> bool:  # type: ignore[override]
         """Whether coefficients of the lines can scatter around common ones."""
-        return self.lines.has_common_effects
+        return self.experts.has_common_effects
 
     @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Whether the lines take many statistics at once."""
-        return self.lines.posterior_by_row
+        return self.experts.posterior_by_row
 
     @property
     def draws_complete(self) -> bool:
         """Whether draws hold every coefficient."""
-        return self.lines.draws_complete
+        return self.experts.draws_complete
 
-    @property
-    def n_spread(self) -> int:
-        """Coefficients of the log standard deviation of one expert."""
-        return int(self.of_spread.mean.shape[-1])
-
-    def design(self, block: Block) -> AbstractDesign:
-        """Return the columns of the part ``sigma``."""
-        design: AbstractDesign = design_of(self.of_spread.operator, block, SIGMA)
-        return design
-
-    def local(self, posterior: SpreadPosterior, block: Block) -> SpreadLocalPosterior:
+    def local(self, posterior: FurtherPosterior, block: Block) -> SpreadLocalPosterior:
         """Expected log likelihood of these rows under every expert."""
         design = self.design(block)
-        log_sd, variance = logit_moments(posterior.spread, design)
+        log_sd, variance = logit_moments(posterior.further, design)
         ratio = _ratio(log_sd, variance)
-        squares = self.lines.squares(posterior.lines, block).reshape(ratio.shape)
-        lines = self.lines.local_at(posterior.lines, block, ratio * squares, ratio)
+        squares = self.experts.squares(posterior.experts, block).reshape(ratio.shape)
+        lines = self.experts.local_at(posterior.experts, block, ratio * squares, ratio)
         density = lines.expected_log_density - log_sd
         weighted = lines.square_weight * squares
-        return SpreadLocalPosterior(density, lines, weighted, log_sd, design)
+        return SpreadLocalPosterior(density, lines, design, weighted, log_sd, lines.square_weight)
 
-    def partition_stats(self, responsibilities: Rows, block: Block) -> SpreadStats:
+    def partition_stats(self, responsibilities: Rows, block: Block) -> FurtherStats:
         """Sums of rows that all have the level of the noise, and about its squared residuals."""
-        lines = self.lines.partition_stats(responsibilities, block)
+        lines = self.experts.partition_stats(responsibilities, block)
         weights = 2.0 * responsibilities, np.zeros_like(responsibilities)
-        return SpreadStats(lines, LogitStats.of_rows(self.design(block), *weights))
-
-    def global_step(self, posterior: SpreadPosterior | None, stats: SpreadStats) -> SpreadStats:
-        """Statistics of the step of the lines; those of ``g`` are its full natural gradient."""
-        known = None if posterior is None else posterior.lines
-        return SpreadStats(self.lines.global_step(known, stats.lines), stats.spread)
-
-    def update(self, stats: SpreadStats) -> SpreadPosterior:
-        """Exact update of the lines given the spread; Gaussian of these natural parameters."""
-        return SpreadPosterior(
-            self.lines.update(stats.lines), stats.spread.posterior(self.of_spread)
-        )
-
-    def kl(self, posterior: SpreadPosterior) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
-        return self.lines.kl(posterior.lines) + posterior.spread.kl(self.of_spread)
-
-    def coordinates(self, posterior: SpreadPosterior) -> JoinedCoordinates | None:
-        """Standard coordinates of the lines, where they have them, then of ``g``."""
-        lines = self.lines.coordinates(posterior.lines)
-        if lines is None:
-            return None
-        return JoinedCoordinates(lines, LogitCoordinates(posterior.spread), SPREAD)
+        return FurtherStats(lines, LogitStats.of_rows(self.design(block), *weights))
 
     def row_derivatives(
-        self, posterior: SpreadPosterior, block: Block, responsibilities: Rows
+        self, posterior: FurtherPosterior, block: Block, responsibilities: Rows
     ) -> PartDerivatives | None:
         r"""Derivatives of ``c - l + h e^f``, ``f = -4 q - 2 l - 2 l^2``, for lines with scalars.
 
@@ -269,7 +175,7 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         and ``l`` are ``-E v^2 / 2`` and ``E v`` of ``v = z' g``: ``e^f`` is ``W``.
         """
         n_experts = len(responsibilities)
-        own = self.lines.row_scalars(block, n_experts)
+        own = self.experts.row_scalars(block, n_experts)
         if own is None:
             return None
         local, first = self.local(posterior, block), own.n_entries
@@ -287,65 +193,18 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         factors = np.concatenate([own.every, *(place + first for place in places)], axis=1)
         return PartDerivatives(scalars, factors, *_derivatives(local, responsibilities))
 
-    def expectations_along(
-        self,
-        posterior: SpreadPosterior,
-        change: SpreadStats,
-        precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> tuple[SpreadStats, Float[np.ndarray, "many entries"]] | None:
-        """Changes of the expectations and of ``coefficient_squares``, where the lines have them."""
-        of_lines = None if precision is None else precision[:, : -self.n_spread]
-        lines = self.lines.expectations_along(posterior.lines, change.lines, of_lines)
-        if lines is None:
-            return None
-        spread = change.spread
-        if precision is not None:
-            spread = spread.with_squares(precision[:, -self.n_spread :])
-        found = posterior.spread.expectations_along(spread.linear, unpack(spread.curvature))
-        moved = LogitStats(*found)
-        squares = np.concatenate([lines[1], -2.0 * moved.squares], axis=1)
-        return SpreadStats(lines[0], moved), squares
-
-    def _split(
-        self, precision: Float[np.ndarray, "*many entries"]
-    ) -> tuple[Float[np.ndarray, "*many _"], Normal]:
-        """Precisions of the lines, and the prior of ``g`` with the others, which come last."""
-        of_lines, own = precision[..., : -self.n_spread], precision[..., -self.n_spread :]
-        return of_lines, self.of_spread.with_precision(own)
-
-    def with_coefficient_precision(
-        self, precision: Float[np.ndarray, "*many terms"]
-    ) -> SpreadExperts:
-        """The same experts with these precisions of the lines' terms, then of those of sigma."""
-        of_lines, spread = self._split(precision)
-        lines = cast(Lines, self.lines.with_coefficient_precision(of_lines))
-        return SpreadExperts(lines, spread)
-
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> SpreadExperts:
         """The same experts whose lines scatter around common ones."""
-        of_lines, spread = self._split(precision)
-        lines = cast(Lines, self.lines.with_common_effects(columns, of_lines))
+        of_lines, spread = self.split(precision)
+        lines = cast(Lines, self.experts.with_common_effects(columns, of_lines))
         return SpreadExperts(lines, spread)
 
     @property
     def common_prior(self) -> CommonEffectPrior:
         """Prior of lines with common coefficients."""
-        return self.lines.common_prior
-
-    def coefficient_squares(self, posterior: SpreadPosterior) -> Float[np.ndarray, " terms"]:
-        """Squares of the lines' coefficients, then ``sum E[g_kj^2]``."""
-        lines = self.lines.coefficient_squares(posterior.lines)
-        return np.concatenate([lines, posterior.spread.squares().sum(axis=-2)], axis=-1)
-
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """The same sums of squares of drawn coefficients."""
-        own = (draws[SPREAD] ** 2).sum(axis=1)
-        squares: Float[np.ndarray, "draws terms"]
-        parts = [self.lines.drawn_squares(draws), own]
-        squares = namespace(own).concatenate(parts, axis=1)
-        return squares
+        return self.experts.common_prior
 
     def with_prior_power(self, power: float) -> SpreadExperts:
         """None: an expert without rows needs the prior of its spread.
@@ -359,47 +218,43 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
             "there are none with sigma(...), whose coefficients need their prior; leave method out"
         )
 
-    def effective_dof(self, posterior: SpreadPosterior) -> Float[np.ndarray, "experts _"] | None:
-        """Effective degrees of freedom of each coefficient of the lines."""
-        return self.lines.effective_dof(posterior.lines)
-
     def predictive(
-        self, posterior: SpreadPosterior, weights: Rows, block: Block, response: int
+        self, posterior: FurtherPosterior, weights: Rows, block: Block, response: int
     ) -> StudentMixture:
         """Mixture over nodes of the log standard deviation of mixtures of the lines."""
         noise, shares = self._variances(posterior, block)
-        own = posterior.lines, weights, block, response
-        each = [self.lines.predictive(*own, one) for one in noise]
+        own = posterior.experts, weights, block, response
+        each = [self.experts.predictive(*own, one) for one in noise]
         return each[0].stacked(each[1:], shares)
 
     def predictive_without(
-        self, posterior: SpreadPosterior, weights: Rows, block: Block, left_out: Rows
+        self, posterior: FurtherPosterior, weights: Rows, block: Block, left_out: Rows
     ) -> list[StudentMixture] | None:
         """Mixtures of the lines after a downdate by each row, the spread held.
 
         Only where effects of groups have no columns: the few coefficients of the spread hardly
         change with a row, the effect of its group does.
         """
-        lines: Any = self.lines
+        lines: Any = self.experts
         if lines.draws_complete:
             return None
-        ratio = _ratio(*logit_moments(posterior.spread, self.design(block)))
+        ratio = _ratio(*logit_moments(posterior.further, self.design(block)))
         noise, shares = self._variances(posterior, block)
-        own = posterior.lines, weights, block, left_out, ratio
+        own = posterior.experts, weights, block, left_out, ratio
         each = [lines.predictive_without(*own, one)[0] for one in noise]
         return [each[0].stacked(each[1:], shares)]
 
     def _variances(
-        self, posterior: SpreadPosterior, block: Block
+        self, posterior: FurtherPosterior, block: Block
     ) -> tuple[list[Rows], Float[np.ndarray, " nodes"]]:
         """Variances of the noise of rows, relative to its level, at nodes, and their shares."""
-        log_sd, variance = logit_moments(posterior.spread, self.design(block))
+        log_sd, variance = logit_moments(posterior.further, self.design(block))
         nodes, shares = _quadrature()
         logs = [2.0 * (log_sd + node * np.sqrt(variance)) for node in nodes]
         return [np.exp(np.minimum(one, LARGEST_EXPONENT)) for one in logs], shares
 
     def log_predictive_of_groups(
-        self, posterior: SpreadPosterior, members: Members, n_experts: int
+        self, posterior: FurtherPosterior, members: Members, n_experts: int
     ) -> Float[np.ndarray, "experts groups"]:
         """Product of the densities of the rows of a group, nodes of each row averaged."""
         block = members.rows
@@ -408,44 +263,39 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         each = predictive.component_log_density(block.response[0])
         return segment_sums(average_nodes(predictive, each, n_experts), members.starts)
 
-    def draws(self, posterior: SpreadPosterior, n: int, rng: np.random.Generator) -> Draws:
-        """Draws of the lines, and ``spread`` (draws, experts, terms)."""
-        lines = self.lines.draws(posterior.lines, n, rng)
-        return {**lines, SPREAD: posterior.spread.draws(n, rng)}
-
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of independent experts."""
-        lines = self.lines.prior_draws(n, n_components, rng)
-        own = self.of_spread.draws(n * n_components, rng)
+        lines = self.experts.prior_draws(n, n_components, rng)
+        own = self.of_further.draws(n * n_components, rng)
         return {**lines, SPREAD: own.reshape(n, n_components, -1)}
 
     def with_complete_draws(self) -> SpreadExperts:
         """Return experts whose draws hold the effects of all groups."""
-        lines: Any = self.lines
-        return replace(self, lines=lines.with_complete_draws())
+        lines: Any = self.experts
+        return replace(self, experts=lines.with_complete_draws())
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Return draws with the effects of all groups, and the log density of the effects."""
-        lines: Any = self.lines
+        lines: Any = self.experts
         completed: tuple[Draws, Float[np.ndarray, " draws"]] = lines.completed(draws)
         return completed
 
-    def knowing(self, posterior: SpreadPosterior) -> SpreadExperts:
+    def knowing(self, posterior: FurtherPosterior) -> SpreadExperts:
         """The experts whose lines complete draws of this posterior."""
-        return replace(self, lines=cast(Lines, self.lines.knowing(posterior.lines)))
+        return replace(self, experts=cast(Lines, self.experts.knowing(posterior.experts)))
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
         """Supports of the lines' parameters, and ``spread``."""
-        lines = self.lines.supports(n_components)
-        return None if lines is None else {**lines, SPREAD: Real((n_components, self.n_spread))}
+        lines = self.experts.supports(n_components)
+        return None if lines is None else {**lines, SPREAD: Real((n_components, self.n_further))}
 
     def _by_row(self, draws: Draws, block: Block) -> Draws:
         """The draws, with the deviation of the log standard deviation of each row."""
-        return {**draws, LOG_SD: self.design(block).predict_drawn(draws[SPREAD], None)}
+        return {**draws, LOG_SD: self.drawn_further(draws, block)}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
-        return self.lines.log_lik(self._by_row(draws, block), block)
+        return self.experts.log_lik(self._by_row(draws, block), block)
 
     def responses(
         self,
@@ -455,22 +305,12 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        return self.lines.responses(self._by_row(draws, block), chosen, block, rng)
+        return self.experts.responses(self._by_row(draws, block), chosen, block, rng)
 
-    def log_density(
-        self, posterior: SpreadPosterior | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
-        lines = self.lines.log_density(None if posterior is None else posterior.lines, draws)
-        spread = self.of_spread if posterior is None else posterior.spread
-        found: Float[np.ndarray, " draws"]
-        found = lines + spread.log_density(draws[SPREAD]).sum(axis=1)
-        return found
-
-    def permuted(self, order: list[int], stats: SpreadStats) -> SpreadStats:
+    def permuted(self, order: list[int], stats: FurtherStats) -> FurtherStats:
         """Statistics after a new labelling."""
-        lines = self.lines.permuted(order, stats.lines)
-        return SpreadStats(lines, stats.spread.permuted(order))
+        lines = self.experts.permuted(order, stats.experts)
+        return FurtherStats(lines, stats.further.permuted(order))
 
     def drawn(
         self,
@@ -482,18 +322,18 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
     ) -> AbstractDrawnMixture:
         """Mixture of the lines given each draw."""
         own = self._by_row(draws, block)
-        return self.lines.drawn(own, weights, block, response, scaling)
+        return self.experts.drawn(own, weights, block, response, scaling)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Rows of the lines, and of the coefficients of the log standard deviation."""
         names, scaling, place = _terms(units)
-        sds = scaling.spread(np.insert(self.of_spread.precisions**-0.5, place, 0.0))
+        sds = scaling.spread(np.insert(self.of_further.precisions**-0.5, place, 0.0))
         own = [
             PriorRow(LOG_SIGMA, name, "Normal", 0.0, float(sd))
             for name, sd in zip(names, sds, strict=True)
             if name != INTERCEPT
         ]
-        return [*self.lines.prior_rows(units), *own]
+        return [*self.experts.prior_rows(units), *own]
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Parameters of the lines; ``beta_sigma``, coefficients of the log standard deviation.
@@ -501,7 +341,7 @@ class SpreadExperts(AbstractRegressionExperts[SpreadPosterior, SpreadStats]):
         Its intercept is the log standard deviation where all terms are zero; ``sigma`` is the
         standard deviation where they have their means.
         """
-        first, *others = self.lines.parameters(draws, units)
+        first, *others = self.experts.parameters(draws, units)
         level = next(one for one in others if one.name == "sigma")
         names, scaling, place = _terms(units)
         values = scaling.coefficients(np.insert(draws[SPREAD], place, 0.0, axis=-1))
@@ -587,7 +427,7 @@ def _derivatives(
     n_experts, n_rows = local.log_sd.shape
     level, half, square, mean = np.arange(4 * n_experts).reshape(4, -1)
     each, product = np.arange(n_experts), -0.5 * local.squares
-    ratio, along = local.lines.square_weight, -2.0 - 4.0 * local.log_sd
+    ratio, along = local.precision, -2.0 - 4.0 * local.log_sd
     slopes = np.zeros((n_experts, 4 * n_experts, n_rows))
     slopes[each, level] = 1.0
     slopes[each, half] = ratio

@@ -10,28 +10,28 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import expit
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import PARTS, ZERO
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.count_laws import ZeroInflatedLaw
 from bayesvb.distributions.count_mixture import DrawnCountMixture
-from bayesvb.distributions.response import Response
 from bayesvb.distributions.zero_inflated_mixture import ZeroInflatedMixture
+from bayesvb.experts.further_predictor import (
+    AbstractFurtherExperts,
+    AbstractFurtherLocalPosterior,
+    FurtherPosterior,
+    FurtherStats,
+)
 from bayesvb.experts.linked import AbstractLinkedExperts, Rows
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior, RegressionUnits
+from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.designs import AbstractDesign
-from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import softplus
-from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
-from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
-from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.linear_predictors import LogitStats, logit_moments
+from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 
-__all__ = ["ZeroInflatedExperts", "ZeroPosterior", "ZeroStats", "with_zeros"]
+__all__ = ["ZeroInflatedExperts", "with_zeros"]
 
 OneLogit = Float[np.ndarray, "1 rows"]
 
@@ -40,75 +40,37 @@ FIRST_STRUCTURAL = 0.5
 
 
 @dataclass(frozen=True)
-class ZeroStats(SufficientStats):
-    """Sums of the experts of counts, and those of the coefficients of structural zeros."""
-
-    counts: Any
-    zero: LogitStats
-
-    @property
-    def weight(self) -> Float[np.ndarray, " experts"]:
-        """Sum of the responsibilities for counts."""
-        weight: Float[np.ndarray, " experts"] = self.counts.weight
-        return weight
-
-
-@dataclass(frozen=True)
-class ZeroPosterior:
-    """Posterior of the experts of counts, and of the coefficients of zeros, independent."""
-
-    counts: Any
-    zero: Normal
-
-
-@dataclass(frozen=True)
-class ZeroLocalPosterior(AbstractLocalPosterior):
-    """Expected log probability of these rows, with what both sums weight them by.
+class ZeroLocalPosterior(AbstractFurtherLocalPosterior):
+    """Expected log probability of these rows, with the weights of rows in both sums.
 
     Attributes
     ----------
-    expected_log_density : ndarray, shape (experts, rows)
-    counts : AbstractLocalPosterior
-        Of the experts of counts.
     structural : ndarray, shape (experts, rows)
         Probability that the row is a structural zero, given its expert.
     logit, share, curvature : ndarray, shape (1, rows)
         Expected log odds of a structural zero, their expected logistic function and its
         derivative.
-    design : AbstractDesign
-        Of the part ``zero``.
     """
 
-    expected_log_density: Rows
-    counts: Any
     structural: Rows
     logit: OneLogit
     share: OneLogit
     curvature: OneLogit
-    design: AbstractDesign
 
-    def _weights(self, responsibilities: Rows) -> tuple[OneLogit, OneLogit]:
+    def further_weights(self, responsibilities: Rows) -> tuple[OneLogit, OneLogit]:
         """Weights of ``z z'`` and of ``z``: of a logistic regression on expected zeros."""
         total = responsibilities.sum(axis=0, keepdims=True)
         expected = (responsibilities * self.structural).sum(axis=0, keepdims=True)
         curvature = total * self.curvature
         return curvature, expected - total * self.share + curvature * self.logit
 
-    def sufficient_stats(self, responsibilities: Rows) -> ZeroStats:
-        """Sums weighted by the responsibilities."""
-        counts = self.counts.sufficient_stats(responsibilities * (1.0 - self.structural))
-        return ZeroStats(counts, LogitStats.of_rows(self.design, *self._weights(responsibilities)))
-
-    def row_stats(self, responsibilities: Rows) -> ZeroStats | None:
-        """Contribution of each row, where that to the experts of counts is at hand."""
-        counts = self.counts.row_stats(responsibilities * (1.0 - self.structural))
-        if counts is None:
-            return None
-        return ZeroStats(counts, LogitStats.by_row(self.design, *self._weights(responsibilities)))
+    def expert_weights(self, responsibilities: Rows) -> Rows:
+        """Weights of rows that are no structural zeros."""
+        return responsibilities * (1.0 - self.structural)
 
 
 @dataclass(frozen=True)
-class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
+class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
     r"""``P(y) = pi 1[y = 0] + (1 - pi) p_k(y)``, ``pi = 1 / (1 + exp(-v))``, ``v = z' g``.
 
     Experts have one ``g``: with constant weights only the sum over experts of their structural
@@ -129,15 +91,11 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
     Lambert (1992), Zero-inflated Poisson regression, with an application to defects in
     manufacturing, Technometrics 34(1), section 3, for the latent variable.
 
-    Attributes
-    ----------
-    counts : AbstractLinkedExperts
-        Experts of the counts that are no structural zeros.
-    of_zero : Normal
-        Prior of ``g``.
+    The experts are those of the counts that are no structural zeros.
     """
 
-    is_conjugate = False
+    part = ZERO
+    draws_name = ZERO
     posterior_by_row = True
     learns_scales = True
     reads_offset = True
@@ -145,91 +103,43 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
     scale_words = AbstractLinkedExperts.scale_words
     response_scaling = staticmethod(AbstractLinkedExperts.response_scaling)
 
-    counts: AbstractLinkedExperts
-    of_zero: Normal
-
-    @property
-    def prior(self) -> ZeroPosterior:  # type: ignore[override]
-        """Prior of one expert, and of the coefficients of zeros."""
-        return ZeroPosterior(self.counts.prior, self.of_zero)
-
     @property
     def words(self) -> str:  # type: ignore[override]
         """Name of one component."""
-        return f"zero-inflated {self.counts.words}"
+        return f"zero-inflated {self.experts.words}"
 
     @property
     def formula(self) -> str:  # type: ignore[override]
         """Template of the probability under one component."""
-        return f"{self.counts.formula}-zero"
-
-    @property
-    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Parts of the counts, zero among them."""
-        return self.counts.parts
-
-    @property
-    def response(self) -> Response:  # type: ignore[override]
-        """Values of the response."""
-        return self.counts.response
+        return f"{self.experts.formula}-zero"
 
     @property
     def reads_dispersion(self) -> bool:  # type: ignore[override]
         """Whether the counts have a dispersion."""
-        return self.counts.reads_dispersion
+        return self.experts.reads_dispersion
 
-    @property
-    def n_zero(self) -> int:
-        """Number of coefficients of zeros."""
-        return int(self.of_zero.mean.shape[-1])
-
-    def design(self, block: Block) -> AbstractDesign:
-        """Return the columns of the part ``zero``."""
-        design: AbstractDesign = design_of(self.of_zero.operator, block, ZERO)
-        return design
-
-    def local(self, posterior: ZeroPosterior, block: Block) -> ZeroLocalPosterior:
+    def local(self, posterior: FurtherPosterior, block: Block) -> ZeroLocalPosterior:
         """Expected log probability of these rows under every expert."""
         design = self.design(block)
-        counts = self.counts.local(posterior.counts, block)
-        logit, variance = logit_moments(posterior.zero, design)
+        counts = self.experts.local(posterior.experts, block)
+        logit, variance = logit_moments(posterior.further, design)
         value, share, curvature = softplus_moments(logit, variance)
         of_count, zeros = counts.expected_log_density, _is_zero(block)
         density = np.where(zeros, np.logaddexp(logit, of_count), of_count) - value
         structural = np.where(zeros, expit(logit - of_count), 0.0)
-        return ZeroLocalPosterior(density, counts, structural, logit, share, curvature, design)
+        return ZeroLocalPosterior(density, counts, design, structural, logit, share, curvature)
 
-    def partition_stats(self, responsibilities: Rows, block: Block) -> ZeroStats:
+    def partition_stats(self, responsibilities: Rows, block: Block) -> FurtherStats:
         """Sums of one step from even odds, some of the zeros structural."""
         structural = np.where(_is_zero(block), FIRST_STRUCTURAL, 0.0)
-        counts = self.counts.partition_stats(responsibilities * (1.0 - structural), block)
+        counts = self.experts.partition_stats(responsibilities * (1.0 - structural), block)
         total = responsibilities.sum(axis=0, keepdims=True)
         # At even odds the logistic function is a half, and its derivative a quarter.
         weights = 0.25 * total, total * (structural - 0.5)
-        return ZeroStats(counts, LogitStats.of_rows(self.design(block), *weights))
-
-    def global_step(self, posterior: ZeroPosterior | None, stats: ZeroStats) -> ZeroStats:
-        """Statistics of the step of the counts; those of ``g`` are its full natural gradient."""
-        known = None if posterior is None else posterior.counts
-        return ZeroStats(self.counts.global_step(known, stats.counts), stats.zero)
-
-    def update(self, stats: ZeroStats) -> ZeroPosterior:
-        """Posteriors of these natural parameters."""
-        return ZeroPosterior(self.counts.update(stats.counts), stats.zero.posterior(self.of_zero))
-
-    def kl(self, posterior: ZeroPosterior) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
-        return self.counts.kl(posterior.counts) + posterior.zero.kl(self.of_zero)
-
-    def coordinates(self, posterior: ZeroPosterior) -> JoinedCoordinates | None:
-        """Standard coordinates of the experts of counts, then of ``g``."""
-        counts = self.counts.coordinates(posterior.counts)
-        if counts is None:
-            return None
-        return JoinedCoordinates(counts, LogitCoordinates(posterior.zero), ZERO)
+        return FurtherStats(counts, LogitStats.of_rows(self.design(block), *weights))
 
     def row_derivatives(
-        self, posterior: ZeroPosterior, block: Block, responsibilities: Rows
+        self, posterior: FurtherPosterior, block: Block, responsibilities: Rows
     ) -> PartDerivatives | None:
         """Derivatives of ``E_k`` in the scalars of the counts, in ``-E v^2 / 2`` and in ``E v``.
 
@@ -237,7 +147,7 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
         """
         local = self.local(posterior, block)
         weights = responsibilities * (1.0 - local.structural)
-        own = self.counts.row_derivatives(posterior.counts, block, weights)
+        own = self.experts.row_derivatives(posterior.experts, block, weights)
         if own is None:
             return None
         features = local.design.products(), local.design.columns
@@ -245,78 +155,28 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
         zero = [RowScalars.of(one, place) for one, place in zip(features, places, strict=True)]
         scalars = (*own.scalars, *(one.moved(own.n_entries) for one in zero))
         every = [own.factors.reshape(1, -1), *(place + own.n_entries for place in places)]
-        _, variance = logit_moments(posterior.zero, local.design)
+        _, variance = logit_moments(posterior.further, local.design)
         higher = softplus_moments(local.logit, variance, 4)[3:]
         found = _derivatives(local, own, responsibilities, higher)
         return PartDerivatives(scalars, np.concatenate(every, axis=1), *found)
 
-    def expectations_along(
-        self,
-        posterior: ZeroPosterior,
-        change: ZeroStats,
-        precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> tuple[ZeroStats, Float[np.ndarray, "many entries"]] | None:
-        """Changes of the expectations and of ``coefficient_squares``, where counts have them."""
-        of_counts = None if precision is None else precision[:, : -self.n_zero]
-        counts = self.counts.expectations_along(posterior.counts, change.counts, of_counts)
-        if counts is None:
-            return None
-        zero = change.zero
-        if precision is not None:
-            zero = zero.with_squares(precision[:, -self.n_zero :])
-        found = posterior.zero.expectations_along(zero.linear, unpack(zero.curvature))
-        moved = LogitStats(*found)
-        squares = np.concatenate([counts[1], -2.0 * moved.squares], axis=1)
-        return ZeroStats(counts[0], moved), squares
-
-    def with_coefficient_precision(
-        self, precision: Float[np.ndarray, "*many terms"]
-    ) -> ZeroInflatedExperts:
-        """The same experts with these precisions of the mean's terms, then of those of zero."""
-        of_counts, own = precision[..., : -self.n_zero], precision[..., -self.n_zero :]
-        counts = self.counts.with_coefficient_precision(of_counts)
-        return ZeroInflatedExperts(counts, self.of_zero.with_precision(own))
-
-    def coefficient_squares(self, posterior: ZeroPosterior) -> Float[np.ndarray, " terms"]:
-        """``sum E[b_kj^2]``, then ``E[g_j^2]``."""
-        own = posterior.zero.squares().sum(axis=-2)
-        return np.concatenate([self.counts.coefficient_squares(posterior.counts), own], axis=-1)
-
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """The same sums of squares of drawn coefficients."""
-        own = (draws[ZERO] ** 2).sum(axis=1)
-        return np.concatenate([self.counts.drawn_squares(draws), own], axis=1)
-
-    def effective_dof(self, posterior: ZeroPosterior) -> Float[np.ndarray, "experts _"] | None:
-        """Effective degrees of freedom of each coefficient of the mean."""
-        return self.counts.effective_dof(posterior.counts)
-
     def predictive(
-        self, posterior: ZeroPosterior, weights: Rows, block: Block, response: int
+        self, posterior: FurtherPosterior, weights: Rows, block: Block, response: int
     ) -> ZeroInflatedMixture:
         """Mixture of the counts with the expected probability of a structural zero, exact."""
-        counts: Any = self.counts.predictive(posterior.counts, weights, block, response)
-        moments = logit_moments(posterior.zero, self.design(block))
+        counts: Any = self.experts.predictive(posterior.experts, weights, block, response)
+        moments = logit_moments(posterior.further, self.design(block))
         share = softplus_moments(*moments, 1)[1]
         return ZeroInflatedMixture(weights, counts, np.broadcast_to(share, weights.shape))
 
-    def draws(self, posterior: ZeroPosterior, n: int, rng: np.random.Generator) -> Draws:
-        """Draws of the experts of counts, and ``zero`` (draws, 1, terms)."""
-        counts = self.counts.draws(posterior.counts, n, rng)
-        return {**counts, ZERO: posterior.zero.draws(n, rng)}
-
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of independent experts."""
-        counts = self.counts.prior_draws(n, n_components, rng)
-        return {**counts, ZERO: self.of_zero.draws(n, rng)[:, None]}
-
-    def drawn_logit(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws 1 rows"]:
-        """Log odds of a structural zero in every row given each draw."""
-        return self.design(block).predict_drawn(draws[ZERO], None)
+        counts = self.experts.prior_draws(n, n_components, rng)
+        return {**counts, ZERO: self.of_further.draws(n, rng)[:, None]}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        logit, of_count = self.drawn_logit(draws, block), self.counts.log_lik(draws, block)
+        logit, of_count = self.drawn_further(draws, block), self.experts.log_lik(draws, block)
         either = np.where(_is_zero(block), np.logaddexp(logit, of_count), of_count)
         return np.asarray(either - softplus(logit))
 
@@ -328,21 +188,14 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert, or a structural zero."""
-        counts = self.counts.responses(draws, chosen, block, rng)
-        return np.where(rng.random(counts.shape) < expit(self.drawn_logit(draws, block)), 0, counts)
+        counts = self.experts.responses(draws, chosen, block, rng)
+        return np.where(
+            rng.random(counts.shape) < expit(self.drawn_further(draws, block)), 0, counts
+        )
 
-    def log_density(
-        self, posterior: ZeroPosterior | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
-        counts = self.counts.log_density(None if posterior is None else posterior.counts, draws)
-        zero = self.of_zero if posterior is None else posterior.zero
-        found: Float[np.ndarray, " draws"] = counts + zero.log_density(draws[ZERO]).sum(axis=1)
-        return found
-
-    def permuted(self, order: list[int], stats: ZeroStats) -> ZeroStats:
+    def permuted(self, order: list[int], stats: FurtherStats) -> FurtherStats:
         """Statistics after a new labelling; structural zeros have no label."""
-        return ZeroStats(self.counts.permuted(order, stats.counts), stats.zero)
+        return FurtherStats(self.experts.permuted(order, stats.experts), stats.further)
 
     def drawn(
         self,
@@ -353,21 +206,21 @@ class ZeroInflatedExperts(AbstractRegressionExperts[ZeroPosterior, ZeroStats]):
         scaling: Scaling,
     ) -> DrawnCountMixture:
         """Mixture of the counts given each draw, with structural zeros."""
-        counts: Any = self.counts.drawn(draws, weights, block, response, scaling)
-        logit = np.moveaxis(self.drawn_logit(draws, block), 1, 0)
+        counts: Any = self.experts.drawn(draws, weights, block, response, scaling)
+        logit = np.moveaxis(self.drawn_further(draws, block), 1, 0)
         mixture: DrawnCountMixture = replace(counts, law=ZeroInflatedLaw(counts.law, expit(logit)))
         return mixture
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Rows of the counts, and of the coefficients of zeros."""
-        sds = units.scales.parts[ZERO].spread(self.of_zero.precisions**-0.5)
+        sds = units.scales.parts[ZERO].spread(self.of_further.precisions**-0.5)
         terms = zip(units.further_terms[ZERO], sds, strict=True)
         own = [PriorRow(ZERO, term, "Normal", 0.0, float(sd)) for term, sd in terms]
-        return [*self.counts.prior_rows(units), *own]
+        return [*self.experts.prior_rows(units), *own]
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Parameters of the counts; ``beta_zero``, coefficients of the log odds."""
-        first, *others = self.counts.parameters(draws, units)
+        first, *others = self.experts.parameters(draws, units)
         own = NamedParameter(
             name=PARTS[ZERO].coefficients,
             values=units.scales.parts[ZERO].coefficients(draws[ZERO][:, 0]),

@@ -11,7 +11,6 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.group_rows import design_of
 from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
@@ -31,7 +30,12 @@ from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
-from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
+from bayesvb.variational.linear_predictors import (
+    LogitCoordinates,
+    LogitStats,
+    design_of,
+    logit_moments,
+)
 from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
@@ -55,8 +59,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
-        design: AbstractDesign = design_of(self.prior.operator, block, GATING)
-        return design
+        return design_of(self.prior.operator, block, GATING)
 
     @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]

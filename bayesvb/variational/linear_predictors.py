@@ -14,9 +14,12 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import block_diag
 
+from bayesvb.data.blocks import PRODUCTS, Block
+from bayesvb.data.group_rows import GROUP_DESIGNS
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.linalg import linear_at, packed_diagonal, times_each, with_diagonal
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 
@@ -172,3 +175,17 @@ class LogitCoordinates(AbstractCoordinates):
     ) -> Float[np.ndarray, " draws"]:
         """Constant."""
         return np.zeros(len(draws))
+
+
+def design_of(operator: AbstractPrecision, block: Block, part: str) -> AbstractDesign:
+    """Return the rows of a part as a design with the structure of a precision.
+
+    Parameters
+    ----------
+    operator : AbstractPrecision
+    block : Block
+    part : str
+        Groups apart from the columns are those of ``"mean"`` and ``"gating"``.
+    """
+    groups = block.designs.get(GROUP_DESIGNS.get(part, ""))
+    return operator.design(block.designs[part], groups, block.designs.get(part + PRODUCTS))

@@ -61,7 +61,7 @@ def test_a_run_starts_from_even_odds_of_structural_zeros():
     model = model_of(data, "y ~ x | zero(1)")
     stats = model.core.partition_stats(model.source.whole(), np.ones((1, len(data))))
     # A zero is structural with probability 1/2, other counts never: log odds rise by p - 1/2.
-    found = stats.experts.zero.linear.ravel()
+    found = stats.experts.further.linear.ravel()
     assert_allclose(found, -0.5 * (data.y > 0.0).sum(), rtol=1e-12)
 
 

@@ -1,0 +1,244 @@
+"""Experts with one further linear predictor, of the noise or of structural zeros, say."""
+
+from __future__ import annotations
+
+import abc
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.response import Response
+from bayesvb.experts.regression import AbstractRegressionExperts
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.linalg import unpack
+from bayesvb.variational.coordinates import JoinedCoordinates
+from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, design_of
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
+
+__all__ = [
+    "AbstractFurtherExperts",
+    "AbstractFurtherLocalPosterior",
+    "FurtherPosterior",
+    "FurtherStats",
+]
+
+ExpertsT = TypeVar("ExpertsT", bound=AbstractRegressionExperts[Any, Any])
+
+FurtherT = TypeVar("FurtherT", bound="AbstractFurtherExperts[Any]")
+
+Rows = Float[np.ndarray, "_ rows"]
+
+
+@dataclass(frozen=True)
+class FurtherStats(SufficientStats):
+    """Sums of the experts, and those of the coefficients of the further predictor."""
+
+    experts: Any
+    further: LogitStats
+
+    @property
+    def weight(self) -> Float[np.ndarray, " experts"]:
+        """Sum of the responsibilities."""
+        return np.asarray(self.experts.weight)
+
+
+@dataclass(frozen=True)
+class FurtherPosterior:
+    """Posterior of the experts, and of the coefficients of the further predictor, independent."""
+
+    experts: Any
+    further: Normal
+
+
+@dataclass(frozen=True)
+class AbstractFurtherLocalPosterior(AbstractLocalPosterior):
+    """Expected log density of these rows, with the weights of rows in both sums.
+
+    Attributes
+    ----------
+    expected_log_density : ndarray, shape (experts, rows)
+    experts : AbstractLocalPosterior
+    design : AbstractDesign
+        Of the further predictor.
+    """
+
+    expected_log_density: Float[np.ndarray, "experts rows"]
+    experts: AbstractLocalPosterior
+    design: AbstractDesign
+
+    @abc.abstractmethod
+    def further_weights(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> tuple[Rows, Rows]:
+        """Weights of ``z z'`` and of ``z``: curvature, and slope plus curvature times mean."""
+
+    def expert_weights(
+        self, responsibilities: Float[np.ndarray, "experts rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Weights of rows in the sums of the experts."""
+        return responsibilities
+
+    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> FurtherStats:
+        """Sums weighted by the responsibilities."""
+        further = LogitStats.of_rows(self.design, *self.further_weights(responsibilities))
+        experts = self.experts.sufficient_stats(self.expert_weights(responsibilities))
+        return FurtherStats(experts, further)
+
+    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> FurtherStats | None:
+        """Contribution of each row, where the contribution to the experts is available."""
+        experts = self.experts.row_stats(self.expert_weights(responsibilities))
+        if experts is None:
+            return None
+        further = LogitStats.by_row(self.design, *self.further_weights(responsibilities))
+        return FurtherStats(experts, further)
+
+
+@dataclass(frozen=True)
+class AbstractFurtherExperts(
+    AbstractRegressionExperts[FurtherPosterior, FurtherStats], Generic[ExpertsT]
+):
+    """Experts of any family with a further linear predictor ``v = z' g``, ``g ~ N(0, P_0^{-1})``.
+
+    The posterior is ``q(theta) q(g)``: that of the experts, and a Gaussian by natural-gradient
+    steps, see ``AbstractPredictorExperts``. A subclass has the density of a row, with the weights
+    of rows in both sums, and its words.
+
+    Attributes
+    ----------
+    experts : AbstractRegressionExperts
+        Experts without the further predictor.
+    of_further : Normal
+        Prior of ``g``.
+    """
+
+    is_conjugate = False
+
+    part: ClassVar[str]
+    """Part of the formula with the columns ``z``."""
+
+    draws_name: ClassVar[str]
+    """Name of the draws of ``g``."""
+
+    experts: ExpertsT
+    of_further: Normal
+
+    @property
+    def prior(self) -> FurtherPosterior:  # type: ignore[override]
+        """Prior of one expert."""
+        return FurtherPosterior(self.experts.prior, self.of_further)
+
+    @property
+    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
+        """Parts of the formula that the experts read, with that of the further predictor."""
+        return self.experts.parts
+
+    @property
+    def response(self) -> Response:  # type: ignore[override]
+        """Values of the response."""
+        return self.experts.response
+
+    @property
+    def n_further(self) -> int:
+        """Coefficients of one further predictor."""
+        return int(self.of_further.mean.shape[-1])
+
+    def design(self, block: Block) -> AbstractDesign:
+        """Return the columns of the further predictor."""
+        return design_of(self.of_further.operator, block, self.part)
+
+    def global_step(self, posterior: FurtherPosterior | None, stats: FurtherStats) -> FurtherStats:
+        """Statistics of the step of the experts; those of ``g`` are its full natural gradient."""
+        known = None if posterior is None else posterior.experts
+        return FurtherStats(self.experts.global_step(known, stats.experts), stats.further)
+
+    def update(self, stats: FurtherStats) -> FurtherPosterior:
+        """Posterior of the experts, and Gaussian of these natural parameters."""
+        further = stats.further.posterior(self.of_further)
+        return FurtherPosterior(self.experts.update(stats.experts), further)
+
+    def kl(self, posterior: FurtherPosterior) -> float:
+        """``KL(posterior || prior)``, summed over experts."""
+        return self.experts.kl(posterior.experts) + posterior.further.kl(self.of_further)
+
+    def coordinates(self, posterior: FurtherPosterior) -> JoinedCoordinates | None:
+        """Standard coordinates of the experts, where they have them, then of ``g``."""
+        experts = self.experts.coordinates(posterior.experts)
+        if experts is None:
+            return None
+        return JoinedCoordinates(experts, LogitCoordinates(posterior.further), self.draws_name)
+
+    def expectations_along(
+        self,
+        posterior: FurtherPosterior,
+        change: FurtherStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[FurtherStats, Float[np.ndarray, "many entries"]] | None:
+        """Changes of the expectations and of ``coefficient_squares``, where experts have them."""
+        of_experts = None if precision is None else precision[:, : -self.n_further]
+        experts = self.experts.expectations_along(posterior.experts, change.experts, of_experts)
+        if experts is None:
+            return None
+        further = change.further
+        if precision is not None:
+            further = further.with_squares(precision[:, -self.n_further :])
+        moved = LogitStats(
+            *posterior.further.expectations_along(further.linear, unpack(further.curvature))
+        )
+        squares = np.concatenate([experts[1], -2.0 * moved.squares], axis=1)
+        return FurtherStats(experts[0], moved), squares
+
+    def split(
+        self, precision: Float[np.ndarray, "*many entries"]
+    ) -> tuple[Float[np.ndarray, "*many _"], Normal]:
+        """Return precisions of the experts, and the prior of ``g`` with the others: the last."""
+        of_experts, own = precision[..., : -self.n_further], precision[..., -self.n_further :]
+        return of_experts, self.of_further.with_precision(own)
+
+    def with_coefficient_precision(
+        self: FurtherT, precision: Float[np.ndarray, "*many terms"]
+    ) -> FurtherT:
+        """The same experts with these precisions of their terms, then of those of ``g``."""
+        of_experts, further = self.split(precision)
+        return type(self)(self.experts.with_coefficient_precision(of_experts), further)
+
+    def coefficient_squares(self, posterior: FurtherPosterior) -> Float[np.ndarray, " terms"]:
+        """Squares of the experts' coefficients, then ``sum E[g_j^2]``."""
+        experts = self.experts.coefficient_squares(posterior.experts)
+        return np.concatenate([experts, posterior.further.squares().sum(axis=-2)], axis=-1)
+
+    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+        """The same sums of squares of drawn coefficients, in NumPy or JAX."""
+        own = (draws[self.draws_name] ** 2).sum(axis=1)
+        squares: Float[np.ndarray, "draws terms"]
+        squares = namespace(own).concatenate([self.experts.drawn_squares(draws), own], axis=1)
+        return squares
+
+    def effective_dof(self, posterior: FurtherPosterior) -> Float[np.ndarray, "experts _"] | None:
+        """Effective degrees of freedom of each coefficient of the experts."""
+        return self.experts.effective_dof(posterior.experts)
+
+    def draws(self, posterior: FurtherPosterior, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of the experts, and of ``g`` (draws, predictors, terms)."""
+        experts = self.experts.draws(posterior.experts, n, rng)
+        return {**experts, self.draws_name: posterior.further.draws(n, rng)}
+
+    def drawn_further(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws _ rows"]:
+        """Further predictor of every row given each draw."""
+        return self.design(block).predict_drawn(draws[self.draws_name], None)
+
+    def log_density(
+        self, posterior: FurtherPosterior | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        known = None if posterior is None else posterior.experts
+        further = self.of_further if posterior is None else posterior.further
+        density: Float[np.ndarray, " draws"]
+        density = self.experts.log_density(known, draws)
+        density = density + further.log_density(draws[self.draws_name]).sum(axis=1)
+        return density
