@@ -7,7 +7,11 @@ from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
 from bayesvb.estimators.base import empty_stats
-from bayesvb.estimators.older_files import with_packed_groups, without_lone_gate
+from bayesvb.estimators.older_files import (
+    with_further_predictors,
+    with_packed_groups,
+    without_lone_gate,
+)
 from bayesvb.formula import own_columns
 
 
@@ -87,3 +91,15 @@ def test_effects_that_were_columns_stay_columns(part, sums, tmp_path, monkeypatc
         assert again.model.design.terms == fit.model.design.terms
         assert_array_equal(again.predict(), fit.predict())
     assert columns.model.design.terms != apart.model.design.terms
+
+
+def test_sums_with_a_further_predictor_have_the_names_of_today():
+    old = {
+        "part1.sums.experts.lines.linear.xx": "experts.linear.xx",
+        "part1.sums.experts.spread.linear": "further.linear",
+        "part1.sums.experts.counts.nodes": "experts.nodes",
+        "part1.sums.experts.zero.curvature": "further.curvature",
+    }
+    others = ["part1.sums.gate.linear", "part1.draws.zero", "part2.sums.experts.zero.linear"]
+    found = with_further_predictors({name: np.ones(1) for name in (*old, *others)}, "part1.")
+    assert list(found) == [*(f"part1.sums.experts.{name}" for name in old.values()), *others]
