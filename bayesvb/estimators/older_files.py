@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from bayesvb.data.parts import PARTS
+from bayesvb.data.parts import PARTS, ZERO
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.parser import parse_formula
 from bayesvb.models.mixture import Mixture
@@ -32,7 +32,7 @@ FINDINGS = {
 """Former names of what engines found."""
 
 
-FURTHER = {"lines": "experts", "spread": "further", "counts": "experts", "zero": "further"}
+FURTHER = {"lines": "experts", "spread": "further", "counts": "experts", ZERO: "further"}
 """Former names of sums of experts with a further linear predictor: of the noise, of zeros."""
 
 
