@@ -1,7 +1,8 @@
 """How often the first sentence of a report, and the clauses that follow it, are false.
 
 Null designs: no covariate changes the response, or its spread is constant. Wrong designs: the
-formula, the number of components or the family does not fit. Without a caveat it is false
+formula, the number of components or the family does not fit. Crossing designs: the sign of an
+effect depends on another covariate. Without a caveat a sentence is false
 
 - direction: to state a direction of the average effect over the observed rows that it does not
   have,
@@ -11,9 +12,11 @@ formula, the number of components or the family does not fit. Without a caveat i
 - spread: to state a direction of the standard deviation that it does not have, or anything of it
   with one component.
 
-Sentences that name a problem of a check beside the change make no claim.
+Sentences that name a problem of a check beside the change make no claim. Of crossing designs it
+is also counted how often the sentences state the shares of the rows by sign, and how often they
+name the other covariate.
 
-    python tests/benchmarks/bench_first_sentence.py --null 300 --wrong 300
+    python tests/benchmarks/bench_first_sentence.py --null 300 --wrong 300 --crossing 100
 """
 
 import argparse
@@ -77,7 +80,7 @@ def curve(rng, n):
     return data, "y ~ x", lambda rows: (rows["x"] + 0.3) ** 2, rng.normal(size=n), 0
 
 
-NULL, WRONG = (noise, line), (growing, crossing, heavy, curve)
+KINDS = {"null": (noise, line), "wrong": (growing, heavy, curve), "crossing": (crossing,)}
 
 
 def true_changes(data, mean, name):
@@ -107,19 +110,19 @@ def judged(design, seed, n_components):
     if n_components == 1:
         found["spread"] = "deviation" in text or "wide" in text
     return {"false": any(found.values()), **found, "caveat": "is not reliable" in text,
-            "direction stated": "mean" in stated}  # fmt: skip
+            "direction stated": "mean" in stated, "shares stated": "of the rows" in text,
+            "other covariate named": len(set(re.findall(r"\b[xw]\b", text))) == 2}  # fmt: skip
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--null", type=int, default=300)
-    parser.add_argument("--wrong", type=int, default=300)
+    for kind, total in (("null", 300), ("wrong", 300), ("crossing", 100)):
+        parser.add_argument(f"--{kind}", type=int, default=total)
     parser.add_argument("--first", type=int, default=10_000, help="first seed")
     arguments = parser.parse_args()
     lines, began = [], time.process_time()
-    for kind, designs, total in (
-        ("null", NULL, arguments.null), ("wrong", WRONG, arguments.wrong)
-    ):  # fmt: skip
+    for kind, designs in KINDS.items():
+        total = getattr(arguments, kind)
         cells = [(design, k) for design in designs for k in (1, 2)]
         for number, (design, k) in enumerate(cells):
             repeats = total // len(cells) + (number < total % len(cells))
