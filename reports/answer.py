@@ -17,6 +17,7 @@ from bayesvb.results.checks.table import worst
 from .cells.numerals import counted, enumerated, numeral
 from .cells.plain import Summary
 from .panels import panels
+from .rows.sampling import gated
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -162,5 +163,5 @@ def _data(fit: AbstractFit) -> Summary:
         "used": design.n_fitted,
         "given": design.n_fitted + design.n_missing,
         "missing_in": design.left_out.columns if design.n_missing else "",
-        "association": bool(design.covariates),
+        "association": bool(design.covariates) and gated(fit),
     }

@@ -11,7 +11,7 @@ from bayesvb.results.capabilities import HasScores
 
 from ..cells.numerals import counted, percent, significant
 from ..cells.plain import Summary
-from ..rows.loadings import is_standardised, loadings
+from ..rows.loadings import loadings, scale_words
 from .dots import Dot, dot_panel
 
 if TYPE_CHECKING:
@@ -30,7 +30,6 @@ def loadings_panel(fit: AbstractFit) -> Summary | None:
     shown = np.argsort(-np.abs(mean), kind="stable")[:MOST_VARIABLES].tolist()
     decimals = min(significant([1.0], 3), significant((high - low)[shown], 2))
     left = len(names) - len(shown)
-    scale = "standardised" if is_standardised(fit.model) else "not standardised"
     return dot_panel(
         [
             Dot(label=fit.model.design.label(names[j]), estimate=float(mean[j]),
@@ -39,7 +38,7 @@ def loadings_panel(fit: AbstractFit) -> Summary | None:
         ],
         title="Loadings of component 1",
         caption="Change of each variable, in its standard deviations, per unit of the score. Bar: "
-        f"{percent(PROB)} interval given the scores. Variables are {scale} in the model.",
+        f"{percent(PROB)} interval given the scores. {scale_words(fit, fit.model)}",
         heads=("Variable", "Loading"),
         is_difference=True,
         more=counted(left, "smaller loading") if left else "",

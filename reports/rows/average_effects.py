@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import pandas as pd
 import scipy
 from jaxtyping import Float, Int
 
@@ -18,7 +19,7 @@ from bayesvb.data.parts import SIGMA
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_differences
-from bayesvb.effects.covariates import quantiles
+from bayesvb.effects.covariates import is_numeric, quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
@@ -61,6 +62,10 @@ BETWEEN = 17
 
 SHORTEST = 0.25
 """Part of a contrast that is worth stating."""
+
+MOST_EXPLAINED, FIFTHS = 0.5, 5
+"""Share of the variance of the changes of rows from which a covariate is named as their reason, and
+groups into which a number is divided for it."""
 
 CONSTANT = 0.01
 """Relative change of a standard deviation below which the model keeps it constant by construction.
@@ -275,17 +280,33 @@ def clear_signs(draws: Float[np.ndarray, "draws ..."], error: float) -> Int[np.n
     return np.asarray(above.astype(int) - below.astype(int))
 
 
+@dataclass(frozen=True)
+class SignShares:
+    """Shares of the rows in which a quantity rises and in which it falls.
+
+    Attributes
+    ----------
+    rising, falling : float
+        Means over the draws.
+    by : str
+        The other covariate on which the change of a row depends most; empty if on none alone.
+    """
+
+    rising: float
+    falling: float
+    by: str
+
+
 def shares_by_sign(
     fit: AbstractFit,
     name: str,
     ends: Sequence[object],
     quantity: tuple[str, int, int],
     error: float,
-) -> tuple[float, float] | None:
-    """Shares of the rows in which a quantity rises and in which it falls; None if not both.
+) -> SignShares | None:
+    """Shares of the rows by the sign of the change of a quantity; None if not both occur.
 
-    Both are stated if each sign is clear in at least 1% of the rows. The shares are means over the
-    draws.
+    Both are stated if each sign is clear in at least 1% of the rows.
 
     Parameters
     ----------
@@ -303,13 +324,36 @@ def shares_by_sign(
     rows = rows_averaged(fit)
     n = len(rows.frame)
     share = np.full(n, 1.0 / n) if rows.shares is None else rows.shares
-    rising, falling, signs = np.empty(n), np.empty(n), np.empty(n)
+    rising, falling, signs, mean = np.empty((4, n))
     for start in range(0, n, ROWS_AT_ONCE):
         at = slice(start, start + ROWS_AT_ONCE)
         part = ObservedRows(rows.frame.iloc[at], None, rows.chosen)
         differences = row_differences(fit, part, name, ends, target)[:, :, response, entry]
         rising[at], falling[at] = (differences > 0.0).mean(axis=0), (differences < 0.0).mean(axis=0)
-        signs[at] = clear_signs(differences, error)
+        signs[at], mean[at] = clear_signs(differences, error), differences.mean(axis=0)
     clear = [float(share[signs == sign].sum()) for sign in (1, -1)]
     shares = float(share @ rising), float(share @ falling)
-    return shares if min(*clear, *shares) >= FEWEST_SHARE else None
+    if min(*clear, *shares) < FEWEST_SHARE:
+        return None
+    return SignShares(*shares, by=_explaining(fit, rows.frame.drop(columns=name), mean))
+
+
+def _explaining(
+    fit: AbstractFit, frame: pd.DataFrame, differences: Float[np.ndarray, " rows"]
+) -> str:
+    """Covariate whose value explains most of the differences between rows, if it does half."""
+    explained = {
+        name: _variance_between(frame[name], differences)
+        for name in compared(fit.model.design)
+        if name in frame
+    }
+    best = max(explained, key=lambda name: explained[name], default="")
+    return best if best and explained[best] >= MOST_EXPLAINED else ""
+
+
+def _variance_between(column: pd.Series, values: Float[np.ndarray, " rows"]) -> float:
+    """Share of the variance of values between levels of a column, or fifths of a number."""
+    if column.nunique() > FIFTHS and is_numeric(column, str(column.name)):
+        column = pd.qcut(column, FIFTHS, labels=False, duplicates="drop")
+    means = pd.Series(values).groupby(column.to_numpy(), observed=True).transform("mean")
+    return float(means.var(ddof=0)) / float(values.var() or 1.0)

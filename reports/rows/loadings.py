@@ -40,21 +40,35 @@ def loadings(fit: AbstractFit, component: int = 0) -> Float[np.ndarray, "draws v
     return np.asarray(fit.named_draws.values["loadings"][:, component] / standard_deviations(fit))
 
 
-def component_sentences(fit: AbstractFit, model: HasScores) -> list[str]:
+def scale_words(fit: AbstractFit, model: HasScores) -> str:
+    """Whether variables are standardised; if not, the one that has most of the variance."""
+    if is_standardised(model):
+        return "Variables are standardised in the model."
+    variance = standard_deviations(fit) ** 2
+    share, most = variance / variance.sum(), int(variance.argmax())
+    if share[most] < DOMINANT:
+        return "Variables are not standardised in the model."
+    name = list(fit.model.observed())[most]
+    return (
+        f"Variables are not standardised: {name} has {_share(float(share[most]))} of the variance "
+        "in the units of the data."
+    )
+
+
+def component_sentence(fit: AbstractFit, model: HasScores) -> str:
     """Share of the variance of effective components, and the variables of the first of them."""
     frame = fit.components()
     effective = frame[frame["effective"]]
     if effective.empty:
-        return ["No component has a variance above the noise"]
+        return "No component has a variance above the noise"
     shares = effective["variance"].to_numpy(dtype=float)
-    standardised = is_standardised(model)
+    standardised = "standardised " if is_standardised(model) else ""
     more = f", the first alone {_share(shares[0])}" if len(shares) > 1 else ""
     carries = "carries" if len(effective) == 1 else "carry"
-    lead = (
+    return (
         f"{_of_all(len(effective), len(frame))} {carries} {_share(shares.sum())} of the "
-        f"{'standardised ' if standardised else ''}variance{more}; the first {_poles(fit)}"
+        f"{standardised}variance{more}; it {_poles(fit)}"
     )
-    return [lead] if standardised else [lead, *_dominant(fit)]
 
 
 def _of_all(number: int, total: int) -> str:
@@ -76,20 +90,6 @@ def _poles(fit: AbstractFit) -> str:
         return f"sets {enumerated(ends[0])} against {enumerated(ends[1])}"
     (only,) = filter(None, ends)
     return f"is mostly {only[0]}" if len(only) == 1 else f"combines {enumerated(only)}"
-
-
-def _dominant(fit: AbstractFit) -> list[str]:
-    """The variable with most of the variance, where it is that of the columns' units."""
-    variance = standard_deviations(fit) ** 2
-    share = variance / variance.sum()
-    most = int(share.argmax())
-    if share[most] < DOMINANT:
-        return []
-    name = list(fit.model.observed())[most]
-    return [
-        f"The variables are not standardised, and {name} has {percent(float(share[most]))} of the "
-        "variance in the units of the data"
-    ]
 
 
 def _share(share: float) -> str:

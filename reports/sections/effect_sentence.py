@@ -140,8 +140,11 @@ def _by_sign(fit: AbstractFit, contrast: Contrast, change: Change) -> str:
     if shares is None:
         return ""
     more, less = LEVELS if contrast.discrete else NUMERIC
-    rising, falling = (percent(share) for share in shares)
-    return f"it {more} for {rising} of the rows and {less.removeprefix('is ')} for {falling}"
+    by = f", depending on {shares.by}" if shares.by else ""
+    return (
+        f"it {more} for {percent(shares.rising)} of the rows and {less.removeprefix('is ')} for "
+        f"{percent(shares.falling)}{by}"
+    )
 
 
 def _extrapolation(contrast: Contrast) -> str:

@@ -18,7 +18,7 @@ from ..cells.plain import Summary
 from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
 from ..rows.contrasts import main_covariate
 from ..rows.group_effects import group_sentences
-from ..rows.loadings import component_sentences
+from ..rows.loadings import component_sentence
 from ..rows.profiles import compared, quantiles_moved
 from ..rows.sampling import regresses
 from .classes import probabilities_moved
@@ -180,7 +180,7 @@ def _of_clusters(fit: AbstractFit, section: Summary) -> Sentences:
 def _of_scores(fit: AbstractFit, section: Summary) -> Sentences:
     """Share of the variance that the effective components carry."""
     assert isinstance(fit.model, HasScores)  # as their section is there
-    return [sentence for text in component_sentences(fit, fit.model) for sentence in _alone(text)]
+    return _alone(component_sentence(fit, fit.model))
 
 
 def _of_a_sample(fit: AbstractFit, section: Summary) -> Sentences:

@@ -106,6 +106,7 @@ def test_signs_that_differ_between_rows_are_stated_with_their_shares(crossed):
     assert sentence.startswith("From x = ") or sentence.startswith("From w = ")
     up, down = re.search(r"it rises for (\d+)% of the rows and falls for (\d+)%", sentence).groups()
     assert int(up) + int(down) == 100
+    assert f", depending on {'w' if sentence.startswith('From x') else 'x'}" in sentence
     if sentence.startswith("From x"):
         positive = (3.0 * crossed.model.design.frame["w"] + 0.3 > 0.0).mean()
         assert int(up) / 100 == pytest.approx(positive, abs=0.06)

@@ -27,7 +27,7 @@ def fitted(data, **options):
 def test_the_sentence_says_what_the_component_sets_against_what(data):
     fit = fitted(data, scale=True)
     (sentence,) = sentences(fit, [])
-    ends = re.search(r"of the standardised variance; the first sets (.+) against (.+)\.", sentence)
+    ends = re.search(r"of the standardised variance; it sets (.+) against (.+)\.", sentence)
     assert {frozenset(end.split(" and ")) for end in ends.groups()} == {
         frozenset("ac"),
         frozenset("b"),
@@ -40,6 +40,7 @@ def test_the_sentence_says_what_the_component_sets_against_what(data):
 
 def test_the_variable_that_dominates_is_named_where_variables_are_not_standardised(data):
     fit = fitted(data)
-    _, note = sentences(fit, [])
-    assert note.startswith("The variables are not standardised, and b has > 99.9% of the variance")
-    assert "not standardised" in loadings_panel(fit)["caption"]
+    (sentence,) = sentences(fit, [])
+    assert "standardised" not in sentence
+    caption = loadings_panel(fit)["caption"]
+    assert "not standardised: b has more than 99.9% of the variance" in caption
