@@ -149,7 +149,7 @@ def _fixed(held: Mapping[str, object]) -> str:
         return ""
     named = [f"{name} = {_value(value)}" for name, value in list(held.items())[:NAMED]]
     more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
-    any_group = "; a new group is any one, as groups differ" if UNSEEN in held.values() else ""
+    any_group = "; a new group varies as groups do" if UNSEEN in held.values() else ""
     return f"at {', '.join(named)}{more} (medians, or the most frequent value{any_group})"
 
 

@@ -185,12 +185,12 @@ def _draw_quantiles(
 
 
 def _remote(alone: Bool[np.ndarray, " points"]) -> str:
-    """What to say where predictions lean on components without rows nearby."""
+    """Sentence about the places where components with weight have no observations nearby."""
     if not alone.any():
         return ""
     return (
-        f" Pale ({percent(float(alone.mean()))} of the curve): predictions there lean on "
-        "components that have no rows nearby, and rest on the shape of their lines and the priors."
+        f" Pale ({percent(float(alone.mean()))} of the curve): extrapolation. Few observations are "
+        "nearby, and predictions depend on the component regressions and the priors."
     )
 
 

@@ -37,7 +37,7 @@ def test_nine_of_ten_rows_of_all_groups_are_within_the_middle_of_any_group(fit, 
 
 def test_pages_and_plots_draw_any_group_and_say_so(fit, rows):
     page = conditional.summary(fit)["responses"][0]
-    assert "a new group is any one, as groups differ" in page["bands"]["caption"]
+    assert "a new group varies as groups do" in page["bands"]["caption"]
     assert "humps" not in page["densities"]["caption"]
     bands = profile(fit, "x").predictive(fit).quantile(np.array([0.05, 0.95]))
     assert np.median(bands[1] - bands[0]) > 4 * 3.3
