@@ -104,6 +104,7 @@ def _widened(rows: np.ndarray, width: int) -> np.ndarray:
 PARTS = ("stats", "following")
 """Statistics of a point of an ascent."""
 
+NUMBERS = ("n_iter", "longest", "share", "calm")
 MEMORY = ("sweeps", "cycles", "to_go", "trace")
 """Arrays of any length in the state of an ascent that goes on."""
 
@@ -142,7 +143,7 @@ def _shapes(state: Arrays, leaves: Mapping[str, tuple[int, ...]]) -> Shapes:
     if "ended" in state:
         ends: Shapes = {"ended": (), "n_iter": (), "converged": (), "trace": None}
         return ends | {f"stats.{leaf}": shape for leaf, shape in leaves.items()}
-    found: Shapes = {"n_iter": (), "longest": (), **dict.fromkeys(MEMORY)}
+    found: Shapes = {**dict.fromkeys(NUMBERS, ()), **dict.fromkeys(MEMORY)}
     points = ["point", "before"] if "before.bound" in state else ["point"]
     for point in points:
         found[f"{point}.bound"] = ()
