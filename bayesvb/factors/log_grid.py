@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.special import comb, factorial, logsumexp
+from scipy.special import comb, factorial
 
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
@@ -28,6 +28,9 @@ NEGLIGIBLE = 1e-14
 
 N_POINTS = 129
 """Points of the quadrature: after two zooms 7 or more within a standard deviation."""
+
+UNIT = np.linspace(0.0, 1.0, N_POINTS)
+"""Points of the quadrature on the unit interval."""
 
 N_ZOOMS = 2
 """Each shrinks the range up to 64 times: points are then 3e-5 apart, enough for 1e7 rows."""
@@ -145,15 +148,24 @@ class LogGrid:
             raise np.linalg.LinAlgError("sums at the nodes are not finite")
         low, high = self._support(sums)
         for _ in range(N_ZOOMS):
-            points = np.linspace(low, high, N_POINTS, axis=-1)
-            log_density = self.interpolate(sums, points) + self.log_density_of_logs(points)
-            low, high = _range_within(points, log_density)
-        points = np.linspace(low, high, N_POINTS, axis=-1)
-        log_density = self.interpolate(sums, points) + self.log_density_of_logs(points)
+            low, high = _range_within(*self._on_points(sums, low, high))
+        points, log_density = self._on_points(sums, low, high)
         log_density += np.log((high - low) / (N_POINTS - 1))[..., None]
         log_density[..., [0, -1]] -= np.log(2.0)  # trapezoid rule
-        log_norm = logsumexp(log_density, axis=-1)
-        return GridLaw(self, sums, points, np.exp(log_density - log_norm[..., None]), log_norm)
+        top = log_density.max(axis=-1)  # not by scipy's logsumexp: 20 times as long for one row
+        mass = np.exp(log_density - top[..., None])
+        total = mass.sum(axis=-1)
+        return GridLaw(self, sums, points, mass / total[..., None], top + np.log(total))
+
+    def _on_points(
+        self,
+        sums: Float[np.ndarray, "*laws nodes"],
+        low: Float[np.ndarray, "*laws"],
+        high: Float[np.ndarray, "*laws"],
+    ) -> tuple[Float[np.ndarray, "*laws points"], Float[np.ndarray, "*laws points"]]:
+        """Points between two ends, and the log density there, which is not normalised."""
+        points = low[..., None] + (high - low)[..., None] * UNIT
+        return points, self.interpolate(sums, points) + self.log_density_of_logs(points)
 
     def trimmed(self, sums: Float[np.ndarray, "*laws nodes"]) -> Float[np.ndarray, "*laws nodes"]:
         """Sums less their largest, cut off where they have no influence on the posterior.

@@ -263,10 +263,12 @@ def _product(
 ) -> Float[np.ndarray, "left_entries right_entries"]:
     """Sum over the rows of second derivatives times the features of both groups."""
     left, right = one.entries.shape, other.entries.shape
-    found = np.empty((left[0], left[1], right[0], right[1]))
+    found = np.zeros((left[0], left[1], right[0], right[1]))
     columns = other.features.T
     for i in range(left[0]):
         for j in range(i if same else 0, right[0]):
+            if not hessian[i, j].any():
+                continue  # of one component, values at the nodes of a shape do not interact
             found[i, :, j] = (one.features * hessian[i, j]) @ columns
             if same and j > i:
                 found[j, :, i] = found[i, :, j].T
