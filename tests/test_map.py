@@ -85,7 +85,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "sensitivity/test_solvers.py",
     ),
     "bayesvb/sensitivity/row_directions.py": ("sensitivity/test_solvers.py",),
-    "bayesvb/sensitivity/curvature.py": ("conformance/test_deletion.py",),
     "bayesvb/sensitivity/krylov.py": ("sensitivity/test_solvers.py",),
     "bayesvb/sensitivity/row_sensitivity.py": ("sensitivity/test_solvers.py",),
     "bayesvb/sensitivity/low_rank.py": ("sensitivity/test_solvers.py",),
