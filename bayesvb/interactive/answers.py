@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from bayesvb.results.checks.base import Check
 
 
+ALONG = ("conditional", "classes")
+"""Sections whose picture can be drawn along any covariate."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Picture:
     """What a report of a fit says first.
@@ -50,8 +54,10 @@ def picture(fit: AbstractFit, along: str = "", checks: Sequence[Check] = ()) -> 
     checks : sequence of Check
         What they contradict is hedged.
     """
+    along = along if along in compared(fit.model.design) else ""
     for name in KINDS:
-        section = SECTIONS[name].summary(fit)
+        make = SECTIONS[name].short
+        section = make(fit, along) if along and name in ALONG else make(fit)
         if section is not None:
             break
     first, _ = finding(fit, {name: section}, checks=checks)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,10 +19,14 @@ import pandas as pd
 from bayesvb.errors import BayesVBError
 from bayesvb.estimators import DensityRegression
 from bayesvb.interactive.answers import Picture, picture
+from bayesvb.interactive.history import Record
 from bayesvb.interactive.reading import sample_of
+from bayesvb.interactive.remedies import Remedy, remedies
 from bayesvb.interactive.request import Request
+from bayesvb.reports.panels import panels
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.table import checks, fit_checks, worst
+from bayesvb.results.criteria import loo
 
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
@@ -72,12 +76,32 @@ class Shown:
 
 @dataclass(frozen=True, kw_only=True)
 class Judged:
-    """The checks of a fit, its worst grade, and the sentences that the checks allow."""
+    """The checks of a fit.
+
+    Attributes
+    ----------
+    verdict : str
+        Their worst grade.
+    checks : tuple of Check
+    remedies : mapping
+        Changes that are proposed, by the name of the check.
+    sentences : tuple of str
+        First sentences of the report, with the wording that the checks allow.
+    panels : tuple of mapping
+        Panels of the report: the largest effects.
+    seconds : float
+        From the start of the task.
+    record : Record or None
+        What is kept of a full fit.
+    """
 
     verdict: str
     checks: tuple[Check, ...]
+    remedies: dict[str, list[Remedy]]
     sentences: tuple[str, ...]
+    panels: tuple[dict[str, Any], ...]
     seconds: float
+    record: Record | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -156,15 +180,32 @@ class FitTask:
     def _judged(self, fit: Fit, began: float) -> Judged:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            if self.path is not None:
-                fit.save(self.path)
             made = tuple(checks(fit) if self.is_full else fit_checks(fit))
-            sentences = picture(fit, self.along, made).sentences
-        return Judged(
-            verdict=worst(made),
-            checks=made,
-            sentences=sentences,
-            seconds=time.perf_counter() - began,
+            return Judged(
+                verdict=worst(made),
+                checks=made,
+                remedies=remedies(made, self.request, fit.model.design.given),
+                sentences=picture(fit, self.along, made).sentences,
+                panels=tuple(panels(fit)),
+                record=self._record(fit, worst(made)),
+                seconds=time.perf_counter() - began,
+            )
+
+    def _record(self, fit: Fit, verdict: str) -> Record | None:
+        """Save a full fit, and return what is kept of it."""
+        if self.path is None:
+            return None
+        fit.save(self.path)
+        formula = fit.model.formula
+        told = fit.model.size > 1 or formula.gating_given
+        options = replace(self.request, formula=formula.canonical(gate=told))
+        return Record(
+            request=self.request,
+            key=options.to_json(),
+            response=" + ".join(fit.model.observed()),
+            elpd=loo(fit),
+            verdict=verdict,
+            path=self.path,
         )
 
 

@@ -83,8 +83,14 @@ def _proposed(sentence: str, request: Request) -> Iterator[Remedy]:
         elif family := re.fullmatch(r'family="([\w-]+)"', code):
             label = f'Use family "{family[1]}"'
             yield Remedy(label=label, request=replace(request, family=family[1]))
-        elif re.match(r"[(\w]", code) and "..." not in code:
+        elif re.match(r"[(\w]", code) and "..." not in code and not _is_known(code, request):
             yield Remedy(label=f"Write {code}", request=_with_code(request, code))
+
+
+def _is_known(code: str, request: Request) -> bool:
+    """Whether code only names a column that the formula has."""
+    known = re.findall(r"[\w.]+", request.formula)
+    return code in known
 
 
 def _with_code(request: Request, code: str) -> Request:

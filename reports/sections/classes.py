@@ -50,11 +50,11 @@ QUARTILES = (0.25, 0.5, 0.75)
 """Quantiles of the covariate in the table, between the ends of its contrast."""
 
 
-def short(fit: AbstractFit) -> Summary | None:
-    """Curves with bands along the covariate that moves the probabilities most."""
+def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
+    """Curves with bands along a covariate, or the one that moves the probabilities most."""
     if not fit.model.response.level_names:
         return None
-    along = main_covariate(fit, probabilities_moved)
+    along = along or main_covariate(fit, probabilities_moved)
     curves = None if along is None else _curves(fit, profile(fit, along))
     return {"along": along, "curves": curves}
 

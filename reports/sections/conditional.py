@@ -55,11 +55,18 @@ MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
 
-def short(fit: AbstractFit) -> Summary | None:
-    """Picture of each response; None where there is no numeric response."""
+def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
+    """Picture of each response; None where there is no numeric response.
+
+    Parameters
+    ----------
+    fit : Fit
+    along : str, optional
+        Covariate of the pictures; the one that changes each response most if left out.
+    """
     if not regresses(fit) or fit.model.response.level_names:
         return None
-    return {"responses": [_picture(fit, name) for name in fit.model.design.response_names]}
+    return {"responses": [_picture(fit, name, along) for name in fit.model.design.response_names]}
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -76,9 +83,9 @@ def _observed(fit: AbstractFit, name: str) -> Float[np.ndarray, " rows"]:
     return np.asarray(design.response, dtype=float)[:, design.response_names.index(name)]
 
 
-def _picture(fit: AbstractFit, name: str) -> Summary:
+def _picture(fit: AbstractFit, name: str, along: str | None) -> Summary:
     """Bands along the covariate that changes a response most, or its histogram if none does."""
-    along, values = main_covariate(fit, quantiles_moved, name), _observed(fit, name)
+    along, values = along or main_covariate(fit, quantiles_moved, name), _observed(fit, name)
     is_probability = fit.model.response.is_probability
     if along is None:
         bands = None if is_probability else fitted_histogram(fit, name, values)
