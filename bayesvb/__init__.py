@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bayesvb.estimators.sites.rounds import fit_from_sites as fit_from_sites
     from bayesvb.estimators.sites.rounds import merge_site_statistics as merge_site_statistics
     from bayesvb.estimators.sites.rounds import site_statistics as site_statistics
+    from bayesvb.interactive.server import workbench as workbench
     from bayesvb.model_selection.pruning import prune as prune
     from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
@@ -67,6 +68,7 @@ _HOMES = {
     "sbc": "bayesvb.studies.sbc",
     "select": "bayesvb.model_selection.selection",
     "site_statistics": "bayesvb.estimators.sites.rounds",
+    "workbench": "bayesvb.interactive.server",
 }
 
 # Not among them: it needs scikit-learn, and is imported only when it is asked for by name.

@@ -5,6 +5,7 @@ import gc
 import importlib.util
 import inspect
 import os
+import shutil
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -105,7 +106,8 @@ def check_that_some_are_quick(items: list[pytest.Item]) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """More examples of a claim are heavy.
 
-    Tests of engines that differentiate by JAX are skipped where the extra is not installed.
+    Tests of engines that differentiate by JAX, and of the page of the workbench, are skipped where
+    the extra is not installed.
     """
     if os.environ.get("CI"):  # whole files are collected there
         check_that_some_are_quick(items)
@@ -116,6 +118,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         for item in items:
             if item.get_closest_marker("mcmc"):
                 item.add_marker(pytest.mark.skip('needs pip install "bayesvb[mcmc]"'))
+    packages = all(map(importlib.util.find_spec, ("shiny", "playwright", "axe_core_python")))
+    if not (packages and shutil.which("chromium")):
+        reason = 'needs chromium, and pip install "bayesvb[workbench]" playwright axe-core-python'
+        for item in items:
+            if item.get_closest_marker("browser"):
+                item.add_marker(pytest.mark.skip(reason))
 
 
 @pytest.fixture(autouse=True)

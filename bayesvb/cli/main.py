@@ -27,6 +27,7 @@ from bayesvb.cli.options import (
     whole_numbers,
 )
 from bayesvb.cli.tables import check_outputs, read_table, with_units, write_csv
+from bayesvb.cli.workbench_command import workbench
 from bayesvb.data.csv_files import CsvFormat
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
@@ -346,3 +347,4 @@ def list_datasets(name: str | None) -> None:
 
 
 main.add_command(effects)
+main.add_command(workbench)

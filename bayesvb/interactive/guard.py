@@ -9,8 +9,11 @@ cookies do not know ports, so that the name of this one has it.
 from __future__ import annotations
 
 import hmac
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, MutableMapping
 from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
 from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
@@ -25,7 +28,7 @@ Send = Callable[[Message], Awaitable[None]]
 Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 POLICY = (
-    "default-src 'self'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
+    "default-src 'self'; script-src 'self'{scripts}; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; "
     "connect-src 'self' ws://127.0.0.1:{port} ws://localhost:{port}; "
     "frame-ancestors 'none'; form-action 'none'; base-uri 'none'; object-src 'none'"
@@ -51,12 +54,15 @@ class Guard:
     port : int
     largest : int
         Bytes of a request.
+    scripts : tuple of str
+        Scripts in the page itself, the only ones that are run: Shiny writes one.
     """
 
     app: Application
     token: str
     port: int
     largest: int = LARGEST_UPLOAD
+    scripts: tuple[str, ...] = ()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or hand it on."""
@@ -141,11 +147,17 @@ class Guard:
     @property
     def _headers(self) -> list[tuple[bytes, bytes]]:
         return [
-            (b"content-security-policy", POLICY.format(port=self.port).encode()),
+            (b"content-security-policy", self._policy),
             (b"x-content-type-options", b"nosniff"),
             (b"referrer-policy", b"no-referrer"),
             (b"cache-control", b"no-store"),
         ]
+
+    @cached_property
+    def _policy(self) -> bytes:
+        hashes = [b64encode(sha256(script.encode()).digest()) for script in self.scripts]
+        scripts = "".join(f" 'sha256-{code.decode()}'" for code in hashes)
+        return POLICY.format(port=self.port, scripts=scripts).encode()
 
     async def _refuse(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":

@@ -1,0 +1,362 @@
+"""The page in Shiny: controls, outputs, and what each input does."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from htmltools import HTMLDependency, Tag, head_content, tags
+from shiny import App, Inputs, Outputs, Session, reactive, render, ui
+
+from bayesvb.datasets import names
+from bayesvb.errors import BayesVBError
+from bayesvb.experts import EXPERTS
+from bayesvb.gates import GATES
+from bayesvb.interactive.fitting import QUICK_ROWS, FitTask, Shown
+from bayesvb.interactive.guard import LARGEST_UPLOAD
+from bayesvb.interactive.jobs import Desk, Start
+from bayesvb.interactive.panes import PANES, Pane
+from bayesvb.interactive.reading import ROWS, completions, read, sample_of, vocabulary, word_before
+from bayesvb.interactive.request import MOST_COMPONENTS, Request
+from bayesvb.interactive.state import State
+from bayesvb.interactive.tables import Table, file_table, shipped_table
+
+MOST_PAGES = 4
+"""Pages of one server that fit at the same time."""
+
+OLDER = "The picture is of the last formula that could be read."
+
+ASSETS = [
+    HTMLDependency(
+        "bayesvb-report",
+        "1",
+        source={"subdir": str(resources.files("bayesvb.reports") / "static")},
+        stylesheet={"href": "report.css"},
+    ),
+    HTMLDependency(
+        "bayesvb-workbench",
+        "1",
+        source={"subdir": str(Path(__file__).parent / "static")},
+        stylesheet={"href": "workbench.css"},
+        script={"src": "workbench.js", "defer": ""},
+    ),
+]
+
+
+def make_app(table: Table, start: Start, folder: Path) -> App:
+    """Make the application of a page.
+
+    Parameters
+    ----------
+    table : Table
+        The data that are open first.
+    start : callable
+        Starts the process of a task.
+    folder : Path
+        Where full fits are saved.
+    """
+    pages: set[Session] = set()
+    numbers = itertools.count()
+
+    def server(input: Inputs, output: Outputs, session: Session) -> None:
+        if len(pages) >= MOST_PAGES:
+            message = (
+                f"The workbench is open in {MOST_PAGES} pages: close one, and load this again."
+            )
+            _register("status", lambda: tags.span(message, class_="failed"))
+            return
+        pages.add(session)
+        session.on_ended(lambda: pages.discard(session))
+        page = Page(table, start, folder, session, numbers)
+        session.on_ended(page.desk.end)
+        for pane in PANES:
+            page.show(pane)
+        _listen(page, input)
+
+    return App(_document(), server)
+
+
+def _listen(page: Page, input: Inputs) -> None:
+    """Let inputs change the page."""
+
+    async def complete(caret: Any) -> None:
+        await page.complete(**caret)
+
+    async def act(event: Any) -> None:
+        await page.act(event["name"], event["value"])
+
+    async def upload(files: Any) -> None:
+        (file,) = files
+        await page.open(lambda: file_table(Path(file["datapath"]), file["name"]))
+
+    _on(input.request, page.edit)
+    _on(input.caret, complete)
+    _on(input.event, act)
+    _on(input.upload, upload)
+
+
+def _on(event: Callable[[], Any], change: Callable[[Any], Awaitable[None]]) -> None:
+    """Call a function with each new value of an input."""
+
+    async def changed() -> None:
+        await change(event())
+
+    reactive.effect(reactive.event(event)(changed))
+
+
+class Page:
+    """One open page: its state, and the fit that is being made for it."""
+
+    def __init__(
+        self,
+        table: Table,
+        start: Start,
+        folder: Path,
+        session: Session,
+        numbers: itertools.count[int],
+    ) -> None:
+        self.session, self.folder, self.numbers = session, folder, numbers
+        self.desk = Desk(start, self._hear)
+        self.state = State(table=table)
+        self.asked: tuple[Request, str] | None = None
+        self._drawn: dict[str, reactive.Value[State]] = {}
+        self._take(table)
+
+    def show(self, pane: Pane) -> None:
+        """Draw a pane again whenever what it reads has changed."""
+        value = self._drawn[pane.name] = reactive.Value(self.state)
+        _register(pane.name, lambda: pane.draw(value()))
+
+    def _set(self, state: State) -> None:
+        before, self.state = self.state, state
+        for pane in PANES:
+            if any(getattr(before, part) is not getattr(state, part) for part in pane.reads):
+                self._drawn[pane.name].set(state)
+
+    def _take(self, table: Table) -> None:
+        self.words = vocabulary(table.frame)
+        self.sample = sample_of(table.frame, ROWS)
+        self.quick_rows = sample_of(table.frame, QUICK_ROWS)
+
+    async def _hear(self, task: Any, message: object) -> None:
+        """Take a message of a process, unless another task has begun meanwhile."""
+        async with reactive.lock():
+            is_current = task is self.desk.task
+            if not is_current:
+                return
+            with reactive.isolate():
+                self._set(self.state.heard(task, message))
+                if isinstance(message, Shown):
+                    await self._send("along", list(message.picture.covariates))
+            await reactive.flush()
+
+    async def _send(self, kind: str, message: object) -> None:
+        await self.session.send_custom_message(kind, message)
+
+    async def edit(self, values: Any) -> None:
+        """Read what stands in the controls, and fit it."""
+        along = str(values.pop("along", ""))
+        try:
+            request = Request.from_values(values)
+        except BayesVBError as error:
+            self._set(self.state.saying(error.why, "failed"))
+            return
+        reading = read(request, self.sample)
+        self._set(replace(self.state, typed=request, reading=reading))
+        if not reading.readable:
+            self.desk.end()
+            self.asked = None
+            self._set(self.state.saying(OLDER if self.state.shown else ""))
+        elif self.asked != (request, along):
+            self.asked = request, along
+            self._begin(FitTask(request=request, frame=self.quick_rows, along=along))
+
+    def _begin(self, task: FitTask) -> None:
+        self.desk.submit(task)
+        self._set(self.state.begun(task))
+
+    async def complete(self, text: str, at: int) -> None:
+        """Offer the words that can follow."""
+        begun = len(word_before(text, at))
+        await self._send("words", {"words": completions(text, at, self.words), "begun": begun})
+
+    async def act(self, name: str, value: str) -> None:
+        """Do what a button says."""
+        if name == "ready":
+            await self._send("set", _values(Request(formula=self.state.table.formula)))
+        elif name == "stop":
+            self.asked = None
+            self.desk.stop()
+            self._set(self.state.saying("stopping ..." if self.desk.task else "stopped"))
+        elif name == "full":
+            self._fit_fully()
+        elif name == "remove":
+            self._set(replace(self.state, history=self.state.history.without(value)))
+        elif name == "paste":
+            await self._paste(value)
+        elif name == "open" and value in names():
+            await self.open(lambda: shipped_table(value))
+        elif name == "large":
+            self._set(
+                self.state.saying(f"{value} is larger than 64 MB: start with its path", "failed")
+            )
+
+    def _fit_fully(self) -> None:
+        state = self.state
+        if state.typed is None or state.reading is None or not state.reading.readable:
+            self._set(
+                state.saying("The formula must be readable before all rows are fitted.", "failed")
+            )
+            return
+        along = self.asked[1] if self.asked else ""
+        path = self.folder / f"fit-{next(self.numbers)}.nc"
+        self.asked = state.typed, along
+        self._begin(FitTask(request=state.typed, frame=state.table.frame, along=along, path=path))
+
+    async def _paste(self, line: str) -> None:
+        try:
+            request = Request.from_line(line)
+        except BayesVBError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            self._set(self.state.saying(f"{error.why}{hint}", "failed"))
+        else:
+            await self._send("set", _values(request))
+
+    async def open(self, make: Any) -> None:
+        """Open other data; what was fitted to those before goes."""
+        try:
+            table = make()
+        except BayesVBError as error:
+            hint = f" ({error.hint})" if error.hint else ""
+            self._set(self.state.saying(f"{error.why}{hint}", "failed"))
+            return
+        self.desk.end()
+        self.asked = None
+        self._take(table)
+        self._set(State(table=table, status=f"{table.name} is open"))
+        await self._send("set", _values(Request(formula=table.formula)))
+
+
+def _register(name: str, draw: Callable[[], Tag]) -> None:
+    """Make a function the content of an output, which Shiny names after it."""
+    draw.__name__ = name
+    render.ui(draw)
+
+
+def _values(request: Request) -> dict[str, object]:
+    return {"formula": request.formula, "seed": request.seed, **request.options}
+
+
+def _document() -> Tag:
+    """The page without what its outputs show."""
+    head = head_content(
+        tags.title("bayesvb workbench"),
+        tags.meta(name="viewport", content="width=device-width, initial-scale=1"),
+        tags.meta(name="color-scheme", content="light dark"),
+        tags.link(rel="icon", href="data:,"),
+    )
+    header = tags.header(
+        tags.h1("bayesvb workbench"),
+        ui.output_ui("data"),
+        tags.details(tags.summary("Open data"), _opening(), id="opening"),
+    )
+    main = tags.main(
+        _formula(),
+        _controls(),
+        tags.section(tags.h2("Columns"), ui.output_ui("variables"), class_="variables"),
+        tags.section(
+            tags.h2("Picture", class_="hidden"),
+            tags.div(ui.output_ui("status"), role="status", class_="status"),
+            ui.output_ui("picture"),
+            id="seen",
+            tabindex="-1",
+        ),
+        tags.section(tags.h2("Checks"), ui.output_ui("checks"), id="verdict"),
+        tags.section(tags.h2("Effects"), ui.output_ui("effects")),
+        tags.section(tags.h2("Compare"), ui.output_ui("compare")),
+        tags.section(tags.h2("Code"), ui.output_ui("code"), _pasting(), class_="code"),
+    )
+    skip = tags.a("Skip to the picture", href="#seen", class_="skip")
+    return tags.html(tags.body(head, *ASSETS, skip, header, main), lang="en")
+
+
+def _opening() -> Tag:
+    return tags.div(
+        tags.label("Shipped data set", for_="shipped"),
+        tags.select(
+            tags.option("choose ...", value=""),
+            *[tags.option(name, value=name) for name in names()],
+            id="shipped",
+        ),
+        ui.input_file("upload", "CSV or Parquet file", accept=[".csv", ".gz", ".parquet"]),
+        data_largest=str(LARGEST_UPLOAD),
+        class_="opening",
+    )
+
+
+def _formula() -> Tag:
+    return tags.section(
+        tags.label("Formula", for_="formula"),
+        tags.div(
+            tags.textarea(
+                id="formula",
+                rows="1",
+                spellcheck="false",
+                autocomplete="off",
+                autocapitalize="off",
+                aria_describedby="reading",
+                aria_autocomplete="list",
+                aria_controls="choices",
+                aria_haspopup="listbox",
+            ),
+            tags.ul(id="choices", role="listbox", aria_label="Completions", hidden=""),
+            class_="editor",
+        ),
+        tags.div(ui.output_ui("reading"), aria_live="polite", class_="reading"),
+        class_="formula",
+        aria_label="Formula",
+    )
+
+
+def _controls() -> Tag:
+    return tags.section(
+        tags.div(
+            tags.label("Components ", tags.output("1", id="size"), for_="n_components"),
+            tags.input(
+                type="range", id="n_components", min="1", max=str(MOST_COMPONENTS), value="1"
+            ),
+        ),
+        tags.div(tags.label("Weights of components", for_="gate"), _choice("gate", GATES)),
+        tags.div(tags.label("Family", for_="family"), _choice("family", EXPERTS)),
+        tags.div(
+            tags.label("Picture along", for_="along"),
+            tags.select(tags.option("chosen automatically", value=""), id="along"),
+        ),
+        tags.div(
+            tags.button("Stop", type="button", data_event="stop", data_value="", title="Escape"),
+            tags.button(
+                "Fit all rows", type="button", class_="main", data_event="full", data_value="",
+                title="Ctrl+Enter",
+            ),
+            class_="buttons",
+        ),
+        class_="controls",
+        aria_label="Model",
+    )  # fmt: skip
+
+
+def _choice(name: str, table: Any) -> Tag:
+    return tags.select(*[tags.option(key, value=key) for key in table], id=name)
+
+
+def _pasting() -> Tag:
+    return tags.div(
+        tags.label("Paste a line of Python or of a shell to restore its state", for_="pasted"),
+        tags.textarea(id="pasted", rows="2", spellcheck="false"),
+        tags.button("Restore", type="button", class_="act", id="restore"),
+        class_="pasting",
+    )

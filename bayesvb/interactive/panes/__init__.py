@@ -1,0 +1,52 @@
+"""The panes of the page: each shows one part of its state, and computes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from htmltools import Tag
+
+from bayesvb.interactive.state import State
+
+from .checks import checks
+from .code import code
+from .compare import compare
+from .effects import effects
+from .picture import picture
+from .reading import reading, status
+from .variables import data, variables
+
+__all__ = ["PANES", "Pane"]
+
+
+@dataclass(frozen=True)
+class Pane:
+    """A pane of the page.
+
+    Attributes
+    ----------
+    name : str
+        Of its output.
+    draw : callable
+        State -> tag.
+    reads : tuple of str
+        Parts of the state that it shows: it is drawn again when one of them has changed.
+    """
+
+    name: str
+    draw: Callable[[State], Tag]
+    reads: tuple[str, ...]
+
+
+PANES = (
+    Pane("data", data, ("table",)),
+    Pane("reading", reading, ("reading", "typed")),
+    Pane("variables", variables, ("table",)),
+    Pane("status", status, ("status",)),
+    Pane("picture", picture, ("shown", "judged")),
+    Pane("checks", checks, ("judged", "task")),
+    Pane("effects", effects, ("judged",)),
+    Pane("compare", compare, ("history", "task")),
+    Pane("code", code, ("task", "table", "typed")),
+)

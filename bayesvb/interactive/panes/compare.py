@@ -1,0 +1,54 @@
+"""Full fits beside one another, each with the way back to it."""
+
+from __future__ import annotations
+
+from htmltools import Tag, tags
+
+from bayesvb.interactive.history import Row
+from bayesvb.interactive.panes.buttons import event_button, request_button
+from bayesvb.interactive.state import State
+
+CAPTION = (
+    "Expected log predictive density of rows left out, less that of the best fit, in nats "
+    "(standard error)."
+)
+
+
+def compare(state: State) -> Tag:
+    """Return the table of full fits, best first."""
+    rows = state.history.rows()
+    if not rows:
+        return tags.p("Fits of all rows are kept here and compared.", class_="note")
+    heads = [tags.th(title, scope="col") for title in ("Fit", "Difference", "Checks")]
+    return tags.table(
+        tags.caption(CAPTION),
+        tags.thead(tags.tr(*heads)),
+        tags.tbody(*[_row(row, state) for row in rows]),
+        id="compared",
+        data_rows=str(len(rows)),
+    )
+
+
+def _row(row: Row, state: State) -> Tag:
+    record = row.record
+    request = record.request
+    kind = "" if request.family == "gaussian" else f", {request.family}"
+    size = f"{request.n_components} component{'s' * (request.n_components > 1)}{kind}"
+    name = request.formula
+    back, remove = request_button("Back", request), event_button("Remove", "remove", record.key)
+    back.attrs["aria-label"], remove.attrs["aria-label"] = f"Back to {name}", f"Remove {name}"
+    buttons = tags.div(back, remove, class_="buttons")
+    return tags.tr(
+        tags.th(tags.code(name), tags.small(size), buttons, scope="row"),
+        tags.td(_difference(row)),
+        tags.td(record.verdict, class_=f"is-{record.verdict}"),
+        class_="current" if request == state.request else None,
+    )
+
+
+def _difference(row: Row) -> str:
+    if row.difference is None or row.error is None:
+        return "other rows or response"
+    if row.difference == row.error == 0.0:
+        return "best"
+    return f"{row.difference:.1f} ({row.error:.1f})".replace("-", "−")

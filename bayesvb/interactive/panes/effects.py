@@ -1,0 +1,16 @@
+"""The largest average effects, as the first screen of a report has them."""
+
+from __future__ import annotations
+
+from htmltools import HTML, Tag, tags
+
+from bayesvb.interactive.state import State
+from bayesvb.reports.fragments import panel_html
+
+
+def effects(state: State) -> Tag:
+    """Return the panels of the fit whose checks are seen."""
+    if state.judged is None or not state.judged.panels:
+        return tags.p("No covariate has an average effect yet.", class_="note")
+    panels = [tags.div(HTML(panel_html(panel)), class_="effects") for panel in state.judged.panels]
+    return tags.div(*panels, id="panels")

@@ -1,0 +1,28 @@
+"""What is said of the formula, and of the work that is being done."""
+
+from __future__ import annotations
+
+from htmltools import Tag, tags
+
+from bayesvb.interactive.state import State
+
+
+def reading(state: State) -> Tag:
+    """Return carets below the formula, and the message."""
+    result, typed = state.reading, state.typed
+    if result is None or typed is None:
+        return tags.div()
+    kind = "wrong" if not result.readable else "warned" if result.message else "fine"
+    return tags.div(
+        tags.pre(result.carets, aria_hidden="true") if result.carets else None,
+        tags.p(result.message or "The formula can be read."),
+        tags.p("Try: ", result.hint, class_="hint") if result.hint else None,
+        id="message",
+        class_=kind,
+        data_formula=typed.formula,
+    )
+
+
+def status(state: State) -> Tag:
+    """Return what is being done."""
+    return tags.span(state.status, class_=state.tone, id="doing", data_tone=state.tone)

@@ -1,0 +1,118 @@
+// What the browser does: send the controls, offer words in the formula, copy code.
+(() => {
+  const byId = id => document.getElementById(id);
+  const formula = byId("formula"), box = byId("choices"), size = byId("n_components");
+  const send = (name, value) => Shiny.setInputValue(name, value, { priority: "event" });
+  const act = (name, value = "") => send("event", { name, value, at: Date.now() });
+  let seed = 1, begun = 0, chosen = -1, timer;
+
+  // The controls are one request.
+  const values = () => ({
+    formula: formula.value.replace(/\s*\n\s*/g, " "), n_components: +size.value,
+    gate: byId("gate").value, family: byId("family").value, seed, along: byId("along").value,
+  });
+  const changed = (pause = 0) => {
+    formula.style.height = "auto";
+    formula.style.height = formula.scrollHeight + 2 + "px";
+    byId("size").textContent = size.value;
+    clearTimeout(timer);
+    timer = setTimeout(() => Shiny.setInputValue("request", values()), pause);
+  };
+  const type = text => {  // as if typed, so that Ctrl+Z undoes it
+    const before = document.activeElement;
+    formula.focus();
+    formula.select();
+    document.execCommand("insertText", false, text);
+    if (formula.value !== text) formula.value = text;
+    close();
+    if (before !== document.body) before.focus();
+  };
+  const set = request => {
+    if (+size.max < request.n_components) size.max = request.n_components;
+    size.value = request.n_components;
+    for (const name of ["gate", "family"]) byId(name).value = request[name];
+    seed = request.seed;
+    if (formula.value !== request.formula) type(request.formula);
+    changed();
+  };
+
+  // Words that the formula may go on with.
+  const close = () => { box.hidden = true; chosen = -1; formula.removeAttribute("aria-activedescendant"); };
+  const offer = message => {
+    begun = message.begun;
+    if (!message.words.length || document.activeElement !== formula) return close();
+    box.replaceChildren(...message.words.map((word, i) => Object.assign(
+      document.createElement("li"), { id: "choice-" + i, role: "option", textContent: word })));
+    const pen = document.createElement("canvas").getContext("2d");
+    pen.font = getComputedStyle(formula).font;
+    const left = pen.measureText(formula.value.slice(0, formula.selectionStart - begun)).width;
+    box.style.left = Math.min(left, Math.max(formula.clientWidth - 200, 0)) + "px";
+    box.hidden = false;
+    chosen = -1;
+  };
+  const mark = place => {
+    chosen = (place + box.children.length) % box.children.length;
+    [...box.children].forEach((item, i) => item.setAttribute("aria-selected", i === chosen));
+    formula.setAttribute("aria-activedescendant", "choice-" + chosen);
+  };
+  const insert = (text, over) => {
+    formula.focus();
+    formula.setSelectionRange(formula.selectionStart - over, formula.selectionEnd);
+    document.execCommand("insertText", false, text);
+    close();
+    changed();
+  };
+  formula.addEventListener("input", event => {
+    changed(30);
+    if (event.inputType !== "insertFromPaste") send("caret", { text: formula.value, at: formula.selectionStart });
+  });
+  formula.addEventListener("blur", close);
+  formula.addEventListener("keydown", event => {
+    const open = !box.hidden, key = event.key;
+    if (key === "Enter" && (event.ctrlKey || event.metaKey)) act("full");
+    else if (open && (key === "ArrowDown" || key === "ArrowUp")) mark(chosen + (key === "ArrowDown" ? 1 : -1));
+    else if (open && (key === "Enter" || key === "Tab") && chosen >= 0) insert(box.children[chosen].textContent, begun);
+    else if (open && key === "Escape") { close(); event.stopPropagation(); }
+    else if (key !== "Enter") return;
+    event.preventDefault();
+  });
+  box.addEventListener("mousedown", event => {
+    event.preventDefault();
+    if (event.target.role === "option") insert(event.target.textContent, begun);
+  });
+
+  // Other controls and buttons.
+  for (const name of ["n_components", "gate", "family", "along"]) byId(name).addEventListener("input", () => changed(30));
+  byId("shipped").addEventListener("input", event => { if (event.target.value) act("open", event.target.value); });
+  byId("restore").addEventListener("click", () => act("paste", byId("pasted").value));
+  document.addEventListener("keydown", event => { if (event.key === "Escape") act("stop"); });
+  document.addEventListener("click", event => {
+    const data = event.target.closest("button")?.dataset;
+    if (!data) return;
+    if (data.event) act(data.event, data.value);
+    if (data.insert) insert(data.insert, 0);
+    if (data.request) set(JSON.parse(data.request));
+    if (data.copy) navigator.clipboard.writeText(byId(data.copy).textContent);
+  });
+  document.addEventListener("change", event => {  // before the upload begins
+    const [file] = event.target.id === "upload" ? event.target.files : [];
+    if (!file || file.size <= +event.target.closest("[data-largest]").dataset.largest) return;
+    event.stopImmediatePropagation();
+    event.target.value = "";
+    act("large", file.name);
+  }, true);
+
+  const ready = () => {
+    Shiny.addCustomMessageHandler("set", request => { byId("along").value = ""; set(request); });
+    Shiny.addCustomMessageHandler("words", offer);
+    Shiny.addCustomMessageHandler("along", names => {
+      const select = byId("along"), value = select.value;
+      const options = ["", ...names].map(name => new Option(name || "chosen automatically", name));
+      select.replaceChildren(...options);
+      select.value = names.includes(value) ? value : "";
+    });
+    if (formula.value) changed();  // typed, or restored by the browser, before the server was there
+    else act("ready");
+  };
+  $(document).one("shiny:sessioninitialized", ready);
+})();

@@ -1,0 +1,207 @@
+"""The page in Chromium. What is seen stands in attributes: they are waited for, never a time."""
+
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = [pytest.mark.heavy, pytest.mark.browser]
+
+WAIT = 60_000
+"""Milliseconds that a fit may take on a machine which others use too."""
+
+PROGRAM = "from bayesvb.interactive.server import workbench; workbench('mcycle', browser=False)"
+
+
+def children(pid: int) -> set[int]:
+    """Processes that descend from one."""
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            number, rest = stat.read_text().split(" ", 1)
+        except OSError:
+            continue
+        if int(rest.rpartition(")")[2].split()[1]) == pid:
+            found |= {int(number), *children(int(number))}
+    return found
+
+
+@pytest.fixture(scope="module")
+def server():
+    """Process of a server, and its address with the token."""
+    command = [sys.executable, "-c", PROGRAM]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    yield process, re.search(r"http\S+", process.stdout.readline())[0]
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+@pytest.fixture(scope="module")
+def browser():
+    from playwright.sync_api import sync_playwright
+
+    path = shutil.which("chromium")
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(server, browser):
+    """A page with the first picture; it must say nothing to the console, and ask nobody else."""
+    told, asked = [], set()
+    context = browser.new_context(bypass_csp=False, viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.on("console", lambda message: told.append(f"{message.text} {message.location}"))
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: asked.add(request.url.split("/")[2]))
+    page.set_default_timeout(WAIT)
+    page.goto(server[1])
+    has(page, "#shown", formula="accel ~ s(times)")
+    yield page
+    context.close()
+    assert told == []
+    assert {host for host in asked if not host.startswith(",")} == {server[1].split("/")[2]}
+
+
+def has(page, selector, **data):
+    """Wait until an element has this data."""
+    from playwright.sync_api import expect
+
+    for name, value in data.items():
+        expect(page.locator(selector)).to_have_attribute(f"data-{name}", value, timeout=WAIT)
+
+
+def write(page, formula):
+    page.locator("#formula").focus()
+    page.keyboard.press("Control+a")
+    page.keyboard.type(formula, delay=15)
+
+
+def choose(page, size):
+    page.locator("#n_components").fill(str(size))
+
+
+def test_a_formula_is_typed_completed_by_keyboard_and_its_picture_follows(page):
+    write(page, "accel ~ poly(ti")
+    page.locator("#choices [role=option]", has_text="times").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    page.keyboard.type(", 2)")
+    has(page, "#message", formula="accel ~ poly(times, 2)")
+    has(page, "#shown", formula="accel ~ poly(times, 2)", full="false", along="times")
+    assert "accel ~ poly(times, 2)" in page.locator("#python").inner_text()
+    page.keyboard.type("sq")
+    page.locator("#choices [role=option]").first.wait_for()
+    page.keyboard.press("Escape")
+    assert page.locator("#choices").is_hidden()
+
+
+def test_carets_stand_below_an_unknown_name_and_the_picture_stays(page):
+    write(page, "accel ~ s(tmes)")
+    has(page, "#message", formula="accel ~ s(tmes)")
+    assert page.locator("#message pre").text_content() == " " * 10 + "^^^^"
+    assert "times" in page.locator("#message .hint").inner_text()
+    has(page, "#shown", formula="accel ~ s(times)")
+    write(page, "accel ~ <img src=x onerror=alert(1)>")
+    has(page, "#message", formula="accel ~ <img src=x onerror=alert(1)>")
+    assert page.locator("main img").count() == 0
+
+
+def test_a_remedy_is_a_button_and_fits_are_compared(page):
+    has(page, "#judged", formula="accel ~ s(times)")
+    page.locator(".checks .act", has_text="sigma(times)").click()
+    better = "accel ~ s(times) | sigma(times)"
+    has(page, "#shown", formula=better)
+    for formula in (better, "accel ~ times"):
+        write(page, formula)
+        has(page, "#shown", formula=formula)
+        page.keyboard.press("Control+Enter")
+        has(page, "#judged", formula=formula, full="true")
+    has(page, "#compared", rows="2")
+    rows = page.locator("#compared tbody tr")
+    assert better in rows.nth(0).inner_text() and "best" in rows.nth(0).inner_text()
+    page.get_by_label(f"Back to {better}").click()
+    has(page, "#shown", formula=better)
+    page.get_by_label("Remove accel ~ times", exact=True).click()
+    has(page, "#compared", rows="1")
+
+
+def test_a_pasted_line_restores_its_state(page):
+    line = "bayesvb fit 'accel ~ times' mcycle --components 2 --gate dirichlet --seed 3"
+    page.locator("#pasted").fill(line)
+    page.locator("#restore").click()
+    has(page, "#shown", formula="accel ~ times", components="2")
+    assert page.locator("#gate").input_value() == "dirichlet"
+    assert line.removesuffix(" --seed 3") in page.locator("#shell").inner_text()
+    page.locator("#pasted").fill("rm -rf /")
+    page.locator("#restore").click()
+    has(page, "#doing", tone="failed")
+
+
+def test_files_are_opened_and_what_is_no_table_is_said(page, tmp_path):
+    hostile = tmp_path / "<b>rows.csv"
+    rows = "".join(f"{i * 7919 % 97},{'abc'[i % 3]}\n" for i in range(60))
+    hostile.write_text("dose,site\n" + rows)
+    page.locator("#opening summary").click()
+    page.locator("#upload").set_input_files(hostile)
+    has(page, "#table", name="<b>rows.csv")
+    has(page, "#shown", formula="dose ~ site")
+    (tmp_path / "bad.csv").write_text("a,b\n1,2,3\n")
+    page.locator("#upload").set_input_files(tmp_path / "bad.csv")
+    has(page, "#doing", tone="failed")
+    assert "more values" in page.locator("#doing").inner_text()
+    has(page, "#table", name="<b>rows.csv")
+
+
+def test_a_long_fit_is_stopped_and_closing_a_page_leaves_no_process(page, server, tmp_path):
+    rows = "".join(f"{i * 7919 % 997},{i * 104729 % 991}\n" for i in range(60_000))
+    (tmp_path / "long.csv").write_text("y,x\n" + rows)
+    page.locator("#opening summary").click()
+    page.locator("#upload").set_input_files(tmp_path / "long.csv")
+    has(page, "#shown", formula="y ~ x")
+    choose(page, 8)
+    has(page, "#shown", components="8")
+    for stop in (True, False):
+        page.locator("button.main").click()
+        page.locator("#doing", has_text="iteration").wait_for()
+        if stop:
+            page.keyboard.press("Escape")
+            page.keyboard.press("Escape")
+            has(page, "#doing", tone="idle")
+    page.close()
+    for _ in range(500):
+        if len(children(server[0].pid)) == 1:  # the zygote
+            return
+        signal.sigtimedwait([], 0.01)
+    pytest.fail(f"still there: {children(server[0].pid)}")
+
+
+def test_two_pages_do_not_disturb_each_other(page, server):
+    other = page.context.new_page()
+    other.goto(server[1])
+    has(other, "#shown", formula="accel ~ s(times)")
+    write(other, "accel ~ 1")
+    has(other, "#shown", formula="accel ~ 1")
+    has(page, "#shown", formula="accel ~ s(times)")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_is_for_everybody(server, browser, scheme):
+    from axe_core_python.sync_playwright import Axe
+
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # axe evaluates text
+    page = context.new_page()
+    page.goto(server[1])
+    has(page, "#judged", formula="accel ~ s(times)")
+    violations = Axe().run(page)["violations"]
+    assert [(v["id"], [node["html"][:90] for node in v["nodes"]]) for v in violations] == []
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    context.close()

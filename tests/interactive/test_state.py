@@ -1,0 +1,47 @@
+"""What a page says of the messages of its fits."""
+
+import pandas as pd
+import pytest
+
+from bayesvb.interactive.answers import Picture
+from bayesvb.interactive.fitting import Failed, FitTask, Judged, Progress, Shown
+from bayesvb.interactive.request import Request
+from bayesvb.interactive.state import State
+from bayesvb.interactive.tables import open_table
+
+STATE = State(table=open_table(pd.DataFrame({"y": [1.0] * 3000, "x": [2.0] * 3000})))
+QUICK = FitTask(request=Request(formula="y ~ x", n_components=2), frame=STATE.table.frame)
+FULL = FitTask(request=QUICK.request, frame=QUICK.frame, path="fit.nc")
+PICTURE = Picture(figure=None, sentences=(), along="", covariates=())
+SHOWN = Shown(picture=PICTURE, n_rows=2000, seconds=0.4, notes=())
+JUDGED = Judged(verdict="ok", checks=(), remedies={}, sentences=(), panels=(), seconds=1.0,
+                record=None)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("task", "messages", "status", "tone"),
+    [
+        (QUICK, [], "quick fit ...", "busy"),
+        (QUICK, [SHOWN], "quick fit of 2,000 of 3,000 rows in 0.40 s; checking ...", "busy"),
+        (QUICK, [SHOWN, JUDGED, None],
+         "quick fit of 2,000 of 3,000 rows in 0.40 s, checked in 1.0 s", "idle"),
+        (FULL, [Progress(restart=3, iteration=1400)],
+         "fitting all rows: initialisation 3 of 8, iteration 1,400", "busy"),
+        (FULL, [Failed(message="stopped", stopped=True), None], "stopped", "idle"),
+        (FULL, [Failed(message="no rows", hint="give some"), None], "no rows (give some)",
+         "failed"),
+        (FULL, [None], "stopped", "idle"),
+    ],
+)  # fmt: skip
+def test_the_status_says_what_is_done(task, messages, status, tone):
+    state = STATE.begun(task)
+    for message in messages:
+        state = state.heard(task, message)
+    assert (state.status, state.tone) == (status, tone)
+
+
+def test_checks_of_an_older_picture_are_called_stale():
+    state = STATE.begun(QUICK).heard(QUICK, SHOWN).heard(QUICK, JUDGED)
+    assert not state.is_stale and state.request == QUICK.request
+    state = state.heard(FULL, SHOWN)
+    assert state.is_stale and state.judged_task is QUICK
