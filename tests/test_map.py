@@ -17,13 +17,18 @@ SECTIONS = "reports/test_report_sections.py"
 PARTS = "reports/test_report_parts.py"
 CLASSES = "reports/test_report_classes.py"
 
+PANES = "buttons checks code compare effects picture reading variables".split()
+
 TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/argument_checks.py": ("estimators/test_bad_input.py",),
     "bayesvb/cli/main.py": ("cli/test_commands.py", "cli/test_reports.py"),
     "bayesvb/cli/messages.py": ("cli/test_commands.py",),
+    "bayesvb/cli/workbench_command.py": ("interactive/test_server.py",),
+    "reports/fragments.py": ("interactive/test_page.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
     "bayesvb/interactive/zygote.py": ("interactive/test_jobs.py",),
+    **{f"bayesvb/interactive/panes/{pane}.py": ("interactive/test_page.py",) for pane in PANES},
     "bayesvb/data/former_columns.py": ("test_former_names.py",),
     "bayesvb/data/dask_rows.py": ("data/test_dask_frames.py",),
     "bayesvb/data/ordered_levels.py": ("experts/test_ordinal.py",),

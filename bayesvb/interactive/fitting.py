@@ -25,7 +25,7 @@ from bayesvb.interactive.remedies import Remedy, remedies
 from bayesvb.interactive.request import Request
 from bayesvb.reports.panels import panels
 from bayesvb.results.checks.base import Check
-from bayesvb.results.checks.table import checks, fit_checks, worst
+from bayesvb.results.checks.table import checks, worst
 from bayesvb.results.criteria import loo
 
 if TYPE_CHECKING:
@@ -180,11 +180,11 @@ class FitTask:
     def _judged(self, fit: Fit, began: float) -> Judged:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = tuple(checks(fit) if self.is_full else fit_checks(fit))
+            made = tuple(checks(fit) if self.is_full else checks(fit, only=("fit",)))
             return Judged(
                 verdict=worst(made),
                 checks=made,
-                remedies=remedies(made, self.request, fit.model.design.given),
+                remedies=remedies(made, self.request, fit.model, self.frame),
                 sentences=picture(fit, self.along, made).sentences,
                 panels=tuple(panels(fit)),
                 record=self._record(fit, worst(made)),

@@ -181,8 +181,8 @@ class Page:
 
     async def complete(self, text: str, at: int) -> None:
         """Offer the words that can follow."""
-        begun = len(word_before(text, at))
-        await self._send("words", {"words": completions(text, at, self.words), "begun": begun})
+        words, begun = completions(text, at, self.words), len(word_before(text, at))
+        await self._send("words", {"text": text, "words": words, "begun": begun})
 
     async def act(self, name: str, value: str) -> None:
         """Do what a button says."""

@@ -26,7 +26,7 @@ def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
     assert shown.picture.along == "x"
     assert shown.picture.covariates == ("x", "z")
     assert "y" in shown.picture.sentences[0] and shown.picture.figure["drawing"]
-    assert {check.group for check in judged.checks} <= {"fit", "accuracy"}
+    assert {check.group for check in judged.checks} == {"fit"}
 
 
 def test_a_quick_fit_is_of_a_sample_of_the_rows():

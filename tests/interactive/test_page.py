@@ -89,8 +89,10 @@ def choose(page, size):
 
 
 def test_a_formula_is_typed_completed_by_keyboard_and_its_picture_follows(page):
+    from playwright.sync_api import expect
+
     write(page, "accel ~ poly(ti")
-    page.locator("#choices [role=option]", has_text="times").wait_for()
+    expect(page.locator("#choices [role=option]")).to_have_text(["times"])
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.type(", 2)")

@@ -7,32 +7,33 @@ from bayesvb.interactive.reading import read
 from bayesvb.interactive.remedies import remedies
 from bayesvb.interactive.request import Request
 from bayesvb.results.checks.base import Check
+from bayesvb.results.checks.edits import Edit, Remedy
 
 MCYCLE = bvb.datasets.load("mcycle")
 
-SENTENCES = {
-    # remedy, formula -> labels and formulas that are offered
-    "Add the part `sigma(times)`.": ("accel ~ times", ["accel ~ times | sigma(times)"]),
-    "Bend: `s(times)` for `times`, or fit `n_components=3` and `gating(times)`.": (
-        "accel ~ times",
-        ["accel ~ s(times)", "accel ~ times", "accel ~ times | gating(times)"],
+EDITS = [
+    # what a check proposes -> formulas and numbers of components that are offered
+    (Edit(part="sigma", terms=("times",)), [("accel ~ times | sigma(times)", 1)]),
+    (Edit(part="mean", terms=("s(times)",), replaced=("times",)), [("accel ~ s(times)", 1)]),
+    (
+        Edit(part="gating", terms=("times",), options={"n_components": 3}),
+        [("accel ~ times | gating(times)", 3)],
     ),
-    "The basis is too small: fit `s(times, k=20)`.": (
-        "accel ~ s(times, k=5) | gating(times)",
-        ["accel ~ s(times, k=20) | gating(times)"],
-    ),
-    "The noise has heavy tails: fit `family=\"student\"`.": ("accel ~ times", ["accel ~ times"]),
-    "Fit `log(accel)`.": ("accel ~ times", []),  # of negative numbers
-    "Add `` `a b` `` to `gating(...)`.": ("accel ~ times", []),
-}  # fmt: skip
+    (Edit(options={"family": "student"}), [("accel ~ times", 1)]),
+    (Edit(options={"family": "poisson"}), []),  # of negative numbers
+    (Edit(part="mean", terms=("s(nothing)",)), []),
+    (Edit(options={"n_components": 1}), []),  # as it is
+    (Edit(options={"weight_type": "sampling"}), []),
+    (Edit(arguments={"restarts": 20}), []),
+]
 
 
-@pytest.mark.parametrize("sentence", SENTENCES)
-def test_a_remedy_changes_the_request(sentence):
-    formula, offered = SENTENCES[sentence]
-    request = Request(formula=formula)
-    check = Check("One", "fit", "problem", 1.0, "", 0.0, "", sentence, "")
-    made = remedies([check], request, MCYCLE).get("One", [])
-    assert [remedy.request.formula for remedy in made] == offered
+@pytest.mark.parametrize(("edit", "offered"), EDITS)
+def test_a_remedy_changes_the_request(edit, offered):
+    request = Request(formula="accel ~ times")
+    model = bvb.DensityRegression(request.formula, MCYCLE, n_components=1)
+    check = Check("One", "fit", "problem", 1.0, "", 0.0, "", Remedy.of("Fit ", edit, "."), "")
+    made = remedies([check], request, model, MCYCLE).get("One", [])
+    assert [(r.request.formula, r.request.n_components) for r in made] == offered
     assert all(remedy.request != request for remedy in made)
     assert all(read(remedy.request, MCYCLE).readable for remedy in made)

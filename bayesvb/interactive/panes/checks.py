@@ -8,7 +8,6 @@ from htmltools import Tag, TagList, tags
 
 from bayesvb.interactive.fitting import FitTask, Judged
 from bayesvb.interactive.panes.buttons import request_button
-from bayesvb.interactive.remedies import CODE
 from bayesvb.interactive.state import State
 from bayesvb.results.checks.base import Check
 
@@ -17,6 +16,9 @@ VERDICTS = {
     "note": "No clear misfit; see the notes.",
     "problem": "The model does not fit the data.",
 }
+
+CODE = re.compile(r"(`+) ?(.+?) ?\1(?!`)")
+"""Code in a sentence, as in Markdown."""
 
 MARKS = {"note": "!", "problem": "✕"}
 

@@ -39,6 +39,7 @@
   // Words that the formula may go on with.
   const close = () => { box.hidden = true; chosen = -1; formula.removeAttribute("aria-activedescendant"); };
   const offer = message => {
+    if (message.text !== formula.value) return;  // it is of an earlier key
     begun = message.begun;
     if (!message.words.length || document.activeElement !== formula) return close();
     box.replaceChildren(...message.words.map((word, i) => Object.assign(
