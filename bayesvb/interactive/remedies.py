@@ -60,7 +60,7 @@ def remedies(
             if changed not in readable:
                 readable[changed] = read(changed, sample).readable
             if readable[changed]:
-                remedy = Remedy(label=", ".join(edit.pieces), request=changed)
+                remedy = Remedy(label=f"Use {', '.join(edit.pieces)}", request=changed)
                 offered.setdefault(check.name, []).append(remedy)
     return offered
 

@@ -106,7 +106,7 @@ def serve(table: Table, zygote: Zygote, *, browser: bool, port: int) -> None:
 def _listening(port: int) -> socket.socket:
     """Return a socket on the loopback interface."""
     if not 0 <= port < 1 << 16:
-        raise DataError(f"port={port} is not a port", hint="leave it out, or give one of 0 to 65535")
+        raise DataError(f"port={port} is not a port", hint="give one of 0 to 65535")
     try:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
