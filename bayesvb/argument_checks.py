@@ -158,6 +158,12 @@ def check_fit(name: str, value: object) -> None:
         )
 
 
+def check_start(name: str, value: object) -> None:
+    """Raise unless ``value`` is a fit, or the name of a start."""
+    if not isinstance(value, str):
+        check_fit(name, value)
+
+
 def check_flag_or_text(name: str, value: object) -> None:
     """Raise unless ``value`` is True, False or text."""
     if not isinstance(value, bool | np.bool_ | str):
@@ -251,9 +257,11 @@ CHECKS: Mapping[str, Check] = {
     "robust": check_flag,
     "scale": check_flag,
     "score": check_text,
+    "seconds": check_positive,
     "seed": check_seed,
     "selection": check_selection,
     "source": check_text,
+    "start": check_start,
     "supported": check_flag,
     "table": check_table,
     "target": check_text,

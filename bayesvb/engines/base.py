@@ -29,17 +29,18 @@ Engine = TypeVar("Engine", bound="AbstractEngine")
 
 EVERY_FIT = (
     "restarts", "combine", "draws", "seed", "tol", "max_iter", "covariance", "n_jobs", "checkpoint",
+    "seconds", "start",
 )  # fmt: skip
 """Arguments of every fit, which may have been meant where an option is not known."""
 
 FEWEST_ROWS = 300.0
 """Rows for which a tolerance per row is at least: of fewer, densities are known less well."""
 
-RunProgress = Callable[[int, float], None]
-"""Called with the passes so far and the bound."""
+RunProgress = Callable[[int, float], object]
+"""Called with the passes so far and the bound; raises KeyboardInterrupt to end the run."""
 
-ProgressCallback = Callable[[int, int, float], None]
-"""Called with the number of the run, the passes so far and the bound."""
+ProgressCallback = Callable[[int, int, float], object]
+"""Called with the number of the run, the passes so far and the bound; True ends the fit."""
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,17 @@ class EngineResult(Generic[ReachedT]):
         if self.interrupted:
             raise KeyboardInterrupt
         return self
+
+
+def is_ended_by(progress: RunProgress | None, n_iter: int, bound: float) -> bool:
+    """Report progress, and return whether the fit is to end there."""
+    if progress is None:
+        return False
+    try:
+        progress(n_iter, bound)
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 class AbstractEngine(abc.ABC):

@@ -16,6 +16,7 @@ from bayesvb.engines.base import (
     EngineResult,
     RunProgress,
     StatsT,
+    is_ended_by,
     one_pass,
 )
 from bayesvb.engines.compiled import potential_of
@@ -124,9 +125,8 @@ class Bbvi(AbstractEngine):
     ) -> EngineResult[StatsT]:
         """The start, and its bound."""
         here = one_pass(model, source, start)
-        if budget.progress is not None:
-            budget.progress(1, here.bound)
-        return EngineResult(start, np.array([here.bound]), 1, converged=True)
+        ended = is_ended_by(budget.progress, 1, here.bound)
+        return EngineResult(start, np.array([here.bound]), 1, not ended, ended)
 
     def completed(
         self,

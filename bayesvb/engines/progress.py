@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from bayesvb.engines.base import ProgressCallback
@@ -67,6 +68,45 @@ def progress_told(
             yield line
     else:
         yield line_per_restart(restarts, stream)
+
+
+@dataclass
+class StoppingProgress:
+    """Progress of a fit that is ended as by Ctrl-C, once, when it is reported.
+
+    Attributes
+    ----------
+    progress : callable or None
+        Ends the fit by returning True; other values, such as the count of a ``write``, do not.
+    seconds : float, optional
+        Time after which the fit ends.
+    clock : callable
+        Seconds.
+    """
+
+    progress: ProgressCallback | None
+    seconds: float | None = None
+    clock: Callable[[], float] = time.monotonic
+    began: float = field(init=False)
+    has_ended: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self.began = self.clock()
+
+    def __call__(self, run: int, passes: int, bound: float) -> None:
+        """Report progress.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            The first time that the fit is to end. What still runs then must come to its end.
+        """
+        if self.has_ended:
+            return
+        stops = self.progress is not None and self.progress(run, passes, bound) is True
+        if stops or (self.seconds is not None and self.clock() - self.began >= self.seconds):
+            self.has_ended = True
+            raise KeyboardInterrupt
 
 
 @contextmanager

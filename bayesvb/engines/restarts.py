@@ -54,6 +54,9 @@ FURTHER_PASSES = 200
 RIVAL = 2.0
 """Nats below the best ELBO from which a run need not converge: no rival of the best."""
 
+PREVIOUS_FIT = "previous fit"
+"""Name of the start from the statistics of another fit."""
+
 FEW_OF = 8
 """Of so many runs the last start from few components with rows, of models that ask for it."""
 
@@ -209,6 +212,7 @@ def search(
     streams: Streams,
     rough: bool = False,
     known: KnownStart | None = None,
+    stats: SufficientStats | None = None,
     progress: ProgressCallback | None = None,
 ) -> RestartSearch:
     """Best of several runs of an engine.
@@ -237,6 +241,8 @@ def search(
         Leave it to the caller which runs count and are to be ``settled``.
     known : KnownStart, optional
         A further start. Without a larger score of the first runs there are no others.
+    stats : SufficientStats, optional
+        Statistics from which the first run sets out.
     progress : callable, optional
     """
     sources, rng = [source], streams.screening()
@@ -246,6 +252,8 @@ def search(
     # Each start divides rows by others of the larger sample: by the same ones all would be alike.
     screened, origin = sources[0], sources[:2][-1]
     initialisations = _initialisations(model, restarts, known)
+    if stats is not None:
+        initialisations[0] = _Initialisation(PREVIOUS_FIT, model, one_part_start, stats=stats)
     is_ranked = len(initialisations) > 1 or screened is not source
     coarse = rough or (engine.maximises_bound and is_ranked)
     first = _rough(budget, screened.total_weight) if coarse else budget
@@ -340,10 +348,12 @@ class _Initialisation:
     model: AnyModel
     divide: Starter
     prior: str = ""
+    stats: SufficientStats | None = None
 
     def partition(self, source: AbstractSource, streams: Streams, number: int) -> AbstractPartition:
         """Division of the rows, learned of a sample; a known one, behind the others, is not."""
-        if self.model.n_components == 1:  # k-means takes a tenth of the fit of a mixed model
+        # k-means takes a tenth of the fit of a mixed model
+        if self.model.n_components == 1 or self.stats is not None:
             return OnePart()
         rng = streams.start(min(number, streams.restarts - 1))
         sample = source.sample(SAMPLE_ROWS, rng)
@@ -427,11 +437,12 @@ def _runs(
 def _stages(
     initialisations: Sequence[_Initialisation], known: KnownStart | None
 ) -> list[list[int]]:
-    """Numbers of the runs by stage; first the run from two components, if that is among them.
+    """Numbers of the runs by stage; first that from a fit, or from two components, if there is one.
 
     It often ends high and soon. The next one, alone, shows if starts of other kinds end higher.
     """
-    few = [at for at, one in enumerate(initialisations) if one.start == TWO_COMPONENTS][:1]
+    high = (PREVIOUS_FIT, TWO_COMPONENTS)
+    few = [at for at, one in enumerate(initialisations) if one.start in high][:1]
     others = [number for number in range(len(initialisations)) if number not in few]
     if known is None:
         order = [*few, *others]
@@ -499,7 +510,10 @@ class _Task:
             parted: SufficientStats = model.partition_stats(block, start.responsibilities(block))
             return parted
 
-        stats = model.first_stats(self.source.map_reduce(divide))
+        if initialisation.stats is None:
+            stats = model.first_stats(self.source.map_reduce(divide))
+        else:
+            stats = enlarged(model, self.source, initialisation.stats)
         ascent = self.climb(model, stats, self.spent)
         return Restart(
             start=initialisation.start,

@@ -17,6 +17,7 @@ from bayesvb.engines.base import (
     EngineResult,
     RunProgress,
     StatsT,
+    is_ended_by,
     one_pass,
 )
 from bayesvb.engines.run_log import AbstractRunPage, Arrays
@@ -161,7 +162,7 @@ class Svi(AbstractEngine):
         """Average of the last iterates, and its bound, for which there is one pass more.
 
         It has converged if it made the passes that were asked for; as many as it can, within the
-        budget, if none were. Ctrl-C before the bound goes through.
+        budget, if none were. Ctrl-C before the first step goes through.
         """
         page = None if budget.log is None else budget.log.run(streams.path)
         done = None if page is None else result_of(start, page.known)
@@ -172,12 +173,12 @@ class Svi(AbstractEngine):
         enough = passes == wanted or (self.passes is None and passes > 0)
         keep_freed_memory()
         with single_threaded_blas(), np.errstate(all="ignore"):
-            stats = self._averaged(model, source, start, passes, streams, page, budget.progress)
+            at, ended = self._averaged(model, source, start, passes, streams, page, budget.progress)
+            stats, n_iter = at.mean, (at.turn + 1 if ended else passes) + 1
             bound = one_pass(model, source, stats).bound
-        if budget.progress is not None:
-            budget.progress(passes + 1, bound)
-        found = EngineResult(stats, np.array([bound]), passes + 1, converged=enough)
-        if page is not None:
+        ended = ended or is_ended_by(budget.progress, n_iter, bound)
+        found = EngineResult(stats, np.array([bound]), n_iter, enough and not ended, ended)
+        if page is not None and not ended:
             page.keep(of_result(found))
             page.write()
         return found
@@ -201,8 +202,8 @@ class Svi(AbstractEngine):
         streams: EngineStreams,
         page: AbstractRunPage | None,
         progress: RunProgress | None,
-    ) -> StatsT:
-        """Mean of the iterates of the last passes, or of the last part of a single one.
+    ) -> tuple[_Steps[StatsT], bool]:
+        """Last step with the mean of the iterates of the last passes; whether Ctrl-C ended it.
 
         Each pass is told, with an estimate of the bound. A run that was killed goes through the
         minibatches again that it had seen of its pass, and makes the steps behind them.
@@ -227,8 +228,10 @@ class Svi(AbstractEngine):
         except KeyboardInterrupt:
             if page is not None:
                 page.write()
-            raise
-        return at.mean
+            if not at.number:
+                raise
+            return at, True
+        return at, False
 
     def _stepped(
         self,

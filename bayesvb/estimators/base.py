@@ -22,22 +22,25 @@ from bayesvb.argument_checks import (
     fresh_seed,
 )
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.partitions import KnownStart
-from bayesvb.engines.progress import progress_told
+from bayesvb.engines.progress import StoppingProgress, progress_told
 from bayesvb.engines.restarts import sample_sizes, search
 from bayesvb.errors import DataError, warn_renamed, without_controls
 from bayesvb.estimators.checkpoint import checkpoint_read, described, opened, seed_in
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.fitting import fitted
+from bayesvb.estimators.previous_fit import start_of
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.estimators.weighing import passes_to_weigh
+from bayesvb.numerics.forking import forks_in_children
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
-from bayesvb.results.base import AbstractPublicModel, with_fields
+from bayesvb.results.base import AbstractFit, AbstractPublicModel, with_fields
 from bayesvb.results.exact_draws import check_exact
 from bayesvb.results.other_names import meant_of_model
 from bayesvb.variational.model import AnyModel
@@ -133,6 +136,8 @@ class AbstractEstimator(AbstractPublicModel):
         progress: bool | ProgressCallback | None = None,
         checkpoint: str | Path | None = None,
         checkpoint_every: float = 30.0,
+        seconds: float | None = None,
+        start: AbstractFit | str | None = None,
         **options: object,
     ) -> Fit:
         """Fit by variational inference: coordinate ascent unless another ``method`` is chosen.
@@ -172,23 +177,34 @@ class AbstractEstimator(AbstractPublicModel):
         n_jobs : int, optional
             Processes for restarts, and over which rows in memory are shared (on Linux; else
             threads, as for rows that are read anew); all processors if left out. It changes
-            nothing else.
+            nothing else. In a child process of ``multiprocessing`` a fit uses further processes
+            only if ``n_jobs`` is given.
         progress : bool or callable, optional
             True for a line on a terminal or below a notebook's cell with the restarts that are
             done, the passes of the one under way, and about how long it all will take; a function
-            is called with the number of the restart, the passes so far and the bound.
+            is called with the number of the restart, the passes so far and the bound, and ends
+            the fit as Ctrl-C does by returning True: the best result so far is kept, with
+            ``is_interrupted=True``.
         checkpoint : path, optional
             A file in which ascents are written down: the same call goes on where one that was
             killed has been, and ends at the same bits. Of ``"cavi"``, ``"em"`` and ``"svi"``.
         checkpoint_every : float
             Seconds between two times that the file is written; zero for after every sweep.
+        seconds : float, optional
+            Time after which the restarts end as by Ctrl-C, at the end of an iteration.
+        start : Fit, optional
+            Fit of this model, to these or to similar rows, from which the first of the restarts
+            continues: with ``restarts=1`` there is no other. So a fit that was cut short is
+            finished, and a fit of some of the rows extended to all. Text is the option of that
+            name of the engine, which ``"nuts"`` has.
         **options
             Options of the engine that ``method`` names, its fields; ``"cavi"`` has none.
 
         Raises
         ------
         DataError
-            For an argument out of range, or an option that the engine does not have.
+            For an argument out of range, an option that the engine does not have, or a ``start``
+            whose parameters have other shapes.
 
         Warns
         -----
@@ -197,18 +213,13 @@ class AbstractEstimator(AbstractPublicModel):
         LongFitWarning
             After the first passes, if the fit may take more than ten seconds: how long, about.
         """
-        combine = combine or self.default_combination
-        check_choice("method", method, tuple(ENGINES))
-        check_choice("combine", combine, self.combinations)
-        check_choice("covariance", covariance, (*INTERVALS, "exact", "auto"))
-        workers = processors() if n_jobs is None else n_jobs
-        for name, value in {"restarts": restarts, "max_iter": max_iter, "n_jobs": workers}.items():
-            check_count(name, value)
+        combine, limits = combine or self.default_combination, (restarts, max_iter, n_jobs, draws)
+        self._check_choices(method, combine, covariance, limits)
         restarts = 1 if self.single_start else restarts
-        check_count("draws", draws, least=25)
         check_positive("tol", tol)
         seed = seed_in(checkpoint) if seed is None and checkpoint is not None else seed
         seed, budget = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
+        options |= {"start": start} if isinstance(start, str) else {}
         if checkpoint is not None:
             settings = {
                 "method": method, "options": repr(sorted(options.items())), "seed": seed,
@@ -216,9 +227,46 @@ class AbstractEstimator(AbstractPublicModel):
             }  # fmt: skip
             budget = self._written_down(budget, checkpoint, checkpoint_every, settings)
         request = FitRequest(combine=combine, n_draws=draws, covariance=covariance, budget=budget,
-            seed=seed, began=time.perf_counter(), method=method, options=options)  # fmt: skip
-        with progress_told(progress, restarts) as told, checkpoint_read(checkpoint):
-            return self._fitted(replace(request, progress=told), Streams(seed, restarts), workers)
+            seed=seed, began=time.perf_counter(), method=method, options=options,
+            start=self._statistics(start, checkpoint))  # fmt: skip
+        allowed = forks_in_children(allowed=n_jobs is not None)
+        with progress_told(progress, restarts) as told, checkpoint_read(checkpoint), allowed:
+            watch = None if told is None and seconds is None else StoppingProgress(told, seconds)
+            workers = processors() if n_jobs is None else n_jobs
+            return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
+
+    def _check_choices(
+        self,
+        method: str,
+        combine: str,
+        covariance: str,
+        limits: tuple[int, int, int | None, int],
+    ) -> None:
+        """Raise for a choice that there is not, or a number below its least."""
+        check_choice("method", method, tuple(ENGINES))
+        check_choice("combine", combine, self.combinations)
+        check_choice("covariance", covariance, (*INTERVALS, "exact", "auto"))
+        restarts, max_iter, n_jobs, draws = limits
+        counts = {"restarts": restarts, "max_iter": max_iter, "n_jobs": n_jobs}
+        for name, value in counts.items():
+            if value is not None:
+                check_count(name, value)
+        check_count("draws", draws, least=25)
+
+    def _statistics(
+        self, start: AbstractFit | str | None, checkpoint: object
+    ) -> SufficientStats | None:
+        """Statistics from which the first run sets out; None if that begins as the others do."""
+        if not isinstance(start, AbstractFit):
+            return None
+        if checkpoint is not None:
+            raise DataError(
+                f"checkpoint={str(checkpoint)!r} with start=: the file does not hold the fit from "
+                "which the first run continues",
+                hint="leave one of them out",
+            )
+        blank = self.core.first_stats(empty_stats(self.core, self.source))
+        return start_of(self, start, blank)
 
     def _written_down(
         self, budget: Budget, path: str | Path, every: float, settings: Mapping[str, Any]
@@ -263,6 +311,7 @@ class AbstractEstimator(AbstractPublicModel):
             streams=streams,
             rough=request.rough,
             known=self.known_start,
+            stats=request.start,
             progress=FirstPasses(streams.restarts, share, told, later=later),
         )
         return fitted(self.starting_near(None), found, source, request, streams)

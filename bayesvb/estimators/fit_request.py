@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.variational.model import AnyModel
@@ -33,6 +34,8 @@ class FitRequest:
         Key of the engine in ``ENGINES``.
     options : Mapping of str to value
         Options of the engine.
+    start : SufficientStats, optional
+        Statistics of a fit from which the first run continues.
     """
 
     combine: str
@@ -44,6 +47,7 @@ class FitRequest:
     progress: ProgressCallback | None = None
     method: str = DEFAULT_METHOD
     options: Mapping[str, Any] = field(default_factory=dict)
+    start: SufficientStats | None = None
 
     @property
     def engine(self) -> AbstractEngine:

@@ -25,15 +25,19 @@ from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
 from bayesvb.results.stacking import stacked
-from bayesvb.sensitivity.covariance import NOT_ASKED, LinearResponse, linear_response, withheld
+from bayesvb.sensitivity.covariance import (
+    INTERRUPTED,
+    NOT_ASKED,
+    LinearResponse,
+    linear_response,
+    withheld,
+)
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
-
-INTERRUPTED = "the fit was interrupted"
 
 
 def fitted(

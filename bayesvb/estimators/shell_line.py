@@ -53,7 +53,7 @@ def shell_line(fit: AbstractFit, data: str, weights: str | None) -> str:
     if call.priors:
         raise _no_option(f"priors={call.priors}")
     if call.steps:
-        raise _no_option(call.steps[0])
+        raise _no_option(call.steps[0].removeprefix("# "))
     if fit.model.weights is not None and weights is None:
         raise DataError(
             "weights=None, and the rows of the fit have case weights",

@@ -14,7 +14,6 @@ from bayesvb.argument_checks import check_choice, check_count, checked, fresh_se
 from bayesvb.drawing.marks import new_axes
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
-from bayesvb.estimators.fitting import INTERRUPTED
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
@@ -24,6 +23,7 @@ from bayesvb.results.comparison import doubtful_nats, ranked
 from bayesvb.results.criteria import own_method
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import text_html
+from bayesvb.sensitivity.covariance import INTERRUPTED
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,6 +33,22 @@ _inside: list[bool] = []
 """Not empty in a process that was forked here: it forks none itself."""
 
 
+_allowed: ContextVar[bool] = ContextVar("allowed in children", default=False)
+
+
+@contextmanager
+def forks_in_children(*, allowed: bool) -> Iterator[None]:
+    """Within it processes may be forked in a child of ``multiprocessing`` too.
+
+    Its parent has other children at work as a rule, so that it forks none unless told to.
+    """
+    token = _allowed.set(allowed)
+    try:
+        yield
+    finally:
+        _allowed.reset(token)
+
+
 def can_fork() -> bool:
     """Whether a forked process of this one can work: no thread holds what it would wait for."""
     here = threading.current_thread()
@@ -40,7 +57,7 @@ def can_fork() -> bool:
         and not forked()
         and here is threading.main_thread()
         and all(one.daemon for one in threading.enumerate() if one is not here)
-        and multiprocessing.parent_process() is None
+        and (multiprocessing.parent_process() is None or _allowed.get())
         and not any(name in sys.modules for name in THREADED)
         and signal.getsignal(signal.SIGINT) in (signal.default_int_handler, signal.SIG_IGN)
     )

@@ -30,7 +30,7 @@ from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import HasDraws, NamedDraws, PosteriorDraws, count
 from bayesvb.results.simulation_calibration import SimulationCalibration
-from bayesvb.sensitivity.covariance import LinearResponse
+from bayesvb.sensitivity.covariance import INTERRUPTED, LinearResponse
 from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
@@ -404,6 +404,11 @@ class AbstractFit(abc.ABC):
         return thinned(
             self.variational_draws, min(count(self.variational_draws), LIMITS.predictive_draws)
         )
+
+    @property
+    def is_interrupted(self) -> bool:
+        """Whether Ctrl-C, ``progress`` or ``seconds`` ended the fit before it converged."""
+        return any(part.fit.response.failure == INTERRUPTED for part in self.parts)
 
     @property
     def is_point_estimate(self) -> bool:

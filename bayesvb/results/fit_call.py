@@ -13,6 +13,7 @@ from bayesvb.argument_checks import shown
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.engines import DEFAULT_METHOD
 from bayesvb.engines.base import Budget
+from bayesvb.engines.restarts import PREVIOUS_FIT
 from bayesvb.engines.traces import number_before
 from bayesvb.errors import DataError
 from bayesvb.results.exact_draws import has_automatic_draws
@@ -22,8 +23,14 @@ from bayesvb.sensitivity.covariance import NOT_ASKED
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
+START = "start"
+"""Argument with the fit that another one continues, a variable of this name."""
+
 LATER = "# rows came or went afterwards: fit.update(...), fit.downdate(...)"
 """Comment on a fit that a call alone does not make."""
+
+CUT = "# the fit was interrupted: this one runs to its end"
+"""Likewise on one that was ended by Ctrl-C, or by time."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +95,9 @@ def python_code(fit: AbstractFit, data: str | None, weights: str | None) -> str:
         options["weights"] = repr(weights) if weights else "weights"
     lines = [repr(call.formula), "data", *(f"{name}={value}" for name, value in options.items())]
     arguments = ", ".join(f"{name}={literal(value)}" for name, value in call.arguments.items())
+    if START in call.arguments:
+        comments.append("start: the fit that the first restart continued")
+        arguments = arguments.replace(f"{START}={START!r}", f"{START}={START}")
     return (
         "import bayesvb as bvb\n\n"
         + (f"data = {_expression(data)}\n" if data else "")
@@ -131,6 +141,8 @@ def _arguments(fit: AbstractFit) -> dict[str, object]:
         found["tol"] = fit.tol
     if fit.max_iter not in (None, Budget.max_iter):
         found["max_iter"] = fit.max_iter
+    if PREVIOUS_FIT in fit.restarts["initialisation"].to_numpy():
+        found["start"] = START
     return {**found, **fit.method_options, "seed": fit.seed}
 
 
@@ -161,6 +173,8 @@ def _steps(fit: AbstractFit) -> list[str]:
         steps.append(f'fit = fit.with_covariance("{fit.covariance}")')
     if isinstance(fit.model.source, PartlyKept):
         steps.append(LATER)
+    if fit.is_interrupted:
+        steps.append(CUT)
     return steps
 
 

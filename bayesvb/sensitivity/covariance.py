@@ -29,6 +29,9 @@ number of rows, as central differences leave the fourth derivative of the bound.
 NOT_ASKED = "linear response was not asked for"
 """Why there is none where the variational posterior itself is wanted."""
 
+INTERRUPTED = "the fit was interrupted"
+"""Why there is none where the fit was ended before."""
+
 NO_MAXIMUM = "the fit is not at a maximum of its bound"
 """Why there is none at a saddle point."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fit import Fit
-from bayesvb.estimators.fitting import INTERRUPTED
+from bayesvb.sensitivity.covariance import INTERRUPTED
 
 
 def quiet_fit(model: AbstractEstimator, options: Mapping[str, Any]) -> Fit:
