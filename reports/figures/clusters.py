@@ -6,13 +6,14 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary
+from ..rows.cluster_profiles import ClusterProfile
 from ..rows.sampling import POINTS_SHOWN, choice_note
 from .ellipses import DEVIATIONS, ellipse
 from .histogram import histogram
@@ -36,7 +37,7 @@ def clusters(fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStude
         return _histogram(fit.model.design.label(names[0]), x[0], joint)
     draws = fit.named_draws.values
     centres, covariances = draws["mean"].mean(axis=0), draws["covariance"].mean(axis=0)
-    across, up = np.sort(by_separation(joint.weights, centres, covariances)[:2])
+    across, up = np.sort(ClusterProfile.from_fit(fit, names).order[:2])
     chosen = sample(fit, POINTS_SHOWN)
     canvas = Canvas(spread_axis(x[across]), spread_axis(x[up]))
     canvas.dots("pts", x[across, chosen.at], x[up, chosen.at])
@@ -63,25 +64,6 @@ def clusters(fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStude
 def occupied(joint: AbstractJointStudent) -> list[int]:
     """Components that are drawn."""
     return [k for k, weight in enumerate(joint.weights) if weight >= OCCUPIED]
-
-
-def by_separation(
-    weights: Float[np.ndarray, " experts"],
-    centres: Float[np.ndarray, "experts dims"],
-    covariances: Float[np.ndarray, "experts dims dims"],
-) -> Int[np.ndarray, " dims"]:
-    """Variables by the variance of the means of the components over the variance within them.
-
-    Examples
-    --------
-    >>> centres, covariances = np.array([[0.0, 0.0], [1.0, 3.0]]), np.tile(np.eye(2), (2, 1, 1))
-    >>> by_separation(np.array([0.5, 0.5]), centres, covariances).tolist()
-    [1, 0]
-    """
-    shares = weights / weights.sum()
-    between = shares @ (centres - shares @ centres) ** 2
-    within = shares @ np.diagonal(covariances, axis1=1, axis2=2)
-    return np.argsort(-between / within, kind="stable")
 
 
 def _histogram(
