@@ -14,12 +14,14 @@ from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, Has
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.table import worst
 
+from .cells.names import called
 from .cells.numerals import counted, enumerated, numeral
 from .cells.plain import Summary
 from .panels import panels
 from .rows.sampling import gated
 
 if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 MOST_ASKED, LONGEST = 5, 90
@@ -71,15 +73,20 @@ def question_of(fit: AbstractFit) -> str:
     """
     model, design = fit.model, fit.model.design
     if isinstance(model, HasJointDensity):
-        return f"Which clusters are there in {listed(model.variables)}?"
+        return f"Which clusters are there in {listed(_called(design, model.variables))}?"
     if isinstance(model, HasScores):
-        return f"How many components carry the variation of {listed(model.variables)}?"
-    names = listed(design.response_names)
+        variables = listed(_called(design, model.variables))
+        return f"How many components carry the variation of {variables}?"
+    names = listed(_called(design, design.response_names))
     if not design.covariates:
         exact = isinstance(model, HasExactPosterior)
         return f"What is the mean of {names}?" if exact else f"How is {names} distributed?"
     verb = "does" if len(design.response_names) == 1 else "do"
-    return f"How {verb} {names} depend on {listed(design.covariates)}?"
+    return f"How {verb} {names} depend on {listed(_called(design, design.covariates))}?"
+
+
+def _called(design: Design, names: Sequence[str]) -> list[str]:
+    return [called(design, name) for name in names]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -10,7 +10,7 @@ from functools import cache, partial
 from importlib import resources
 from importlib.metadata import version
 from itertools import count
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -26,8 +26,10 @@ from bayesvb.storage.arviz_objects import import_arviz
 
 from .answer import answer, listed
 from .cells.markup import code
+from .cells.names import called, cut
 from .cells.numerals import counted, numeral, percent, signed
 from .cells.plain import Summary, numbers_only, plain
+from .choices import UNCHOSEN, Choices, along_of, check_along, labelled_fits
 from .figures.shared_styles import rules, shared_styles, with_classes
 from .figures.svg import prefixed
 from .rows.contrasts import contrasts
@@ -70,6 +72,9 @@ LONGEST = (
 )
 """Parts that may take longest, begun first: no process then waits for one of them."""
 
+ABOUT_ONE = ("conditional", "classes", "calibration")
+"""Sections about the covariate of the finding."""
+
 SHORT = ("effects", "limits")
 """Sections of the short edition, which the full one does not repeat."""
 
@@ -84,34 +89,9 @@ FORMAT = 2
 """Raised when a reader of the JSON twin has to change."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Choices:
-    """What the author of a page chooses.
-
-    Attributes
-    ----------
-    edition : {"short", "full"} or None
-        What follows after two printed pages: nothing, or the full edition, open; None for closed.
-    question : str or None
-        In place of the one made from the names of the columns.
-    source : str or None
-        Where the data come from, for the line on the data.
-    notes : sequence of str
-        Remarks, among what the page does not say.
-    date : str or None
-        Shown as it is.
-    """
-
-    edition: str | None = None
-    question: str | None = None
-    source: str | None = None
-    notes: Sequence[str] = ()
-    date: str | None = None
-
-
 def page_summary(
     fits: Mapping[str, AbstractFit],
-    choices: Choices = Choices(),
+    choices: Choices = UNCHOSEN,
     selection: HasCandidates | None = None,
 ) -> Summary:
     """Everything that the page says, as JSON-able values; figures also as SVG.
@@ -124,7 +104,8 @@ def page_summary(
     selection : Selection, optional
         What the fits were chosen from.
     """
-    several = len(fits) > 1
+    check_along(list(fits.values()), choices.along)
+    fits, several = labelled_fits(fits, choices.labels), len(fits) > 1
     reports = []
     for number, (name, fit) in enumerate(fits.items(), start=1):
         prefix = f"fit{number}-" if several else ""
@@ -152,7 +133,8 @@ def page_summary(
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str, choices: Choices) -> Summary:
-    kept, clauses, verdicts = _parts(fit, _makers(short=choices.edition == "short"))
+    makers = _makers(along_of(fit, choices.along), short=choices.edition == "short")
+    kept, clauses, verdicts = _parts(fit, makers)
     found, sections = finding(fit, kept, clauses, verdicts)
     if choices.edition == "short":
         sections = {key: one for key, one in sections.items() if key in READ}
@@ -185,16 +167,34 @@ class _Part:
     clauses: Sentences = ()
 
 
-Maker: TypeAlias = Callable[["AbstractFit"], Any]
-"""Fit -> a section, or checks."""
+@dataclass(frozen=True)
+class Maker:
+    """What makes a section, or checks, of a fit.
+
+    Attributes
+    ----------
+    make : callable
+    along : str or None
+        The covariate that the author chose, where the section is about one.
+    """
+
+    make: Callable[..., Any]
+    along: str | None = None
+
+    def __call__(self, fit: AbstractFit) -> Any:
+        """Return the part of this fit."""
+        return self.make(fit) if self.along is None else self.make(fit, self.along)
 
 
-def _makers(*, short: bool) -> dict[str, Maker]:
+def _makers(along: str | None = None, *, short: bool) -> dict[str, Maker]:
     """What makes each part of an edition."""
-    sections: dict[str, Maker] = {name: section.summary for name, section in SECTIONS.items()}
-    if short:
-        sections = {name: one.short for name, one in SECTIONS.items() if one.short is not None}
-    return {**sections, FIT: fit_checks, COMPUTATION: computation_checks}
+    made = {name: one.short if short else one.summary for name, one in SECTIONS.items()}
+    sections = {
+        name: Maker(make, along if name in ABOUT_ONE else None)
+        for name, make in made.items()
+        if make is not None
+    }
+    return {**sections, FIT: Maker(fit_checks), COMPUTATION: Maker(computation_checks)}
 
 
 def _parts(
@@ -274,7 +274,9 @@ def _question(fits: Mapping[str, AbstractFit], reports: Sequence[Summary], choic
 
 def _observed(fits: Mapping[str, AbstractFit]) -> list[str]:
     """Names of what the models observe, each once."""
-    return list(dict.fromkeys(name for fit in fits.values() for name in fit.model.observed()))
+    models = [fit.model for fit in fits.values()]
+    names = (called(model.design, name) for model in models for name in model.observed())
+    return list(dict.fromkeys(names))
 
 
 def _identified(value: Any, key: str, numbers: Iterator[int]) -> Any:
@@ -364,5 +366,6 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "numeral": numeral, "percent": percent, "code": code, "signed": signed, "counted": counted,
+        "cut": cut,
     }  # fmt: skip
     return environment

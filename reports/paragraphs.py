@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING
 
@@ -15,6 +15,7 @@ from bayesvb.results.printing import formula_text, interval_line
 from bayesvb.results.subsampling import left_out_at, unit_sample
 
 from .cells.numerals import counted, numeral, percent
+from .choices import check_along, labelled_fits
 from .prior_clauses import prior_sentence
 from .rows.contrasts import averaged_words, contrasts
 from .rows.sampling import ROWS_LEFT_OUT, choice_words, gated
@@ -25,9 +26,13 @@ if TYPE_CHECKING:
     from bayesvb.results.checks.base import Check
 
 
-def paragraphs(fit: AbstractFit) -> str:
+def paragraphs(
+    fit: AbstractFit, along: str | None = None, labels: Mapping[str, str] | None = None
+) -> str:
     """Two paragraphs: how the fit was made, and what it says; a blank line between them."""
-    return "\n\n".join(" ".join(part) for part in (_methods(fit), _results(fit)))
+    check_along([fit], along)
+    named = labelled_fits({"": fit}, labels)[""]
+    return "\n\n".join(" ".join(part) for part in (_methods(fit), _results(named, along)))
 
 
 def _methods(fit: AbstractFit) -> list[str]:
@@ -47,9 +52,9 @@ def _methods(fit: AbstractFit) -> list[str]:
     ]
 
 
-def _results(fit: AbstractFit) -> list[str]:
+def _results(fit: AbstractFit, along: str | None) -> list[str]:
     checks = all_checks(fit)
-    return [*sentences(fit, checks), *_averaged(fit), *_accuracy(fit), _checked(checks)]
+    return [*sentences(fit, checks, along), *_averaged(fit), *_accuracy(fit), _checked(checks)]
 
 
 def _averaged(fit: AbstractFit) -> list[str]:

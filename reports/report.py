@@ -12,8 +12,9 @@ from bayesvb.errors import DataError
 from bayesvb.storage.whole_files import check_writable, write_whole
 
 from .cells.plain import Summary
+from .choices import Choices
 from .markdown import markdown
-from .page import Choices, html, indented, page_summary
+from .page import html, indented, page_summary
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -47,6 +48,8 @@ def report(
     format: str | None = None,
     edition: str | None = None,
     question: str | None = None,
+    along: str | None = None,
+    labels: Mapping[str, str] | None = None,
     source: str | None = None,
     notes: Sequence[str] = (),
     date: str | None = None,
@@ -73,6 +76,13 @@ def report(
         default the full edition follows, closed; with ``"full"`` it is open, also in print.
     question : str, optional
         Heading of the page, in place of the question made from the names of the columns.
+    along : str, optional
+        Covariate of the finding and the picture, in place of the one that changes the response
+        most. Of several fits, those that have it.
+    labels : mapping of str to str, optional
+        Labels by column, in place of names: ``{"educ": "Years of education"}``. A transformed
+        response has a name of its own: ``{"log(wage)": "Log hourly wage"}``. Formula, code and
+        checks have the names.
     source : str, optional
         Where the data come from, for the line on the data: ``"Munich rent survey 1999"``.
     notes : sequence of str, optional
@@ -89,7 +99,8 @@ def report(
     Raises
     ------
     DataError
-        If nothing can be written there, there is no fit, or the calibration is of another model.
+        If nothing can be written there, there is no fit, no covariate ``along``, no column for a
+        label, or the calibration is of another model.
 
     References
     ----------
@@ -112,7 +123,10 @@ def report(
     named = {str(name): one for name, one in fits.items()}
     if edition is not None:
         check_choice("edition", edition, EDITIONS)
-    choices = Choices(edition=edition, question=question, source=source, notes=notes, date=date)
+    choices = Choices(
+        edition=edition, question=question, along=along, labels=labels, source=source, notes=notes,
+        date=date,
+    )  # fmt: skip
     written = FORMATS[form](page_summary(named, choices, selection))
     return write_whole(written.encode(), target)
 

@@ -13,6 +13,7 @@ import click
 from bayesvb.cli.effects_command import effects
 from bayesvb.cli.messages import Commands, end_if, interrupts_noted
 from bayesvb.cli.options import (
+    LABELS,
     METHOD,
     REPORT_FORMATS,
     SETTINGS,
@@ -295,6 +296,8 @@ def _tell_unusable(missing: MissingValues, unusable: int) -> None:
 @click.option("--edition", type=click.Choice(("short", "full")),
               help="Two printed pages, or all, open.  [default: all, the rest closed]")  # fmt: skip
 @click.option("--question", help="Heading of the page.")
+@click.option("--along", help="Covariate of the finding and the picture.")
+@LABELS
 @click.option("--source", help="Where the data come from.")
 @click.option("--note", "notes", multiple=True, help="Remark of the author; once for each.")
 def report(saved: str, output: str, *, form: str | None, **choices: Any) -> None:

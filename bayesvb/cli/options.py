@@ -110,15 +110,26 @@ def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -
     return found
 
 
-def units(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:
-    """Units by column."""
+def _by_column(value: Sequence[str], what: str, example: str) -> dict[str, str]:
+    """Texts by column."""
     found: dict[str, str] = {}
     for given in value:
-        column, equals, unit = given.rpartition("=")
-        if not (equals and column and unit):
-            raise click.BadParameter(f"{given!r} is not of the form column=unit, such as times=ms")
-        found[column] = unit
+        column, equals, text = given.rpartition("=")
+        if not (equals and column and text):
+            form = f"column={what}, such as {example}"
+            raise click.BadParameter(f"{given!r} is not of the form {form}")
+        found[column] = text
     return found
+
+
+def units(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:
+    """Units by column."""
+    return _by_column(value, "unit", "times=ms")
+
+
+def labels(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:
+    """Labels by column."""
+    return _by_column(value, "label", "educ=Education")
 
 
 UNITS = click.option(
@@ -130,6 +141,16 @@ UNITS = click.option(
     help="Unit of a column, such as times=ms, for report and effects; once for each.",
 )
 """Units of the columns of the data."""
+
+LABELS = click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    callback=labels,
+    metavar="COLUMN=LABEL",
+    help="What a reader calls a column; once for each.",
+)
+"""Labels of the columns in a report."""
 
 SETTINGS = click.option(
     "--set",

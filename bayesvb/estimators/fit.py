@@ -1085,6 +1085,8 @@ class Fit(AbstractFit):
         format: str | None = None,
         edition: str | None = None,
         question: str | None = None,
+        along: str | None = None,
+        labels: Mapping[str, str] | None = None,
         source: str | None = None,
         notes: Sequence[str] = (),
         calibration: SimulationCalibration | None = None,
@@ -1093,8 +1095,9 @@ class Fit(AbstractFit):
 
         ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by the ending of the path if left
         out (``.md``, ``.json``). ``edition="short"`` ends after two printed pages, and ``"full"``
-        opens what follows them. ``question`` is the heading, ``source`` says where the data come
-        from, ``notes`` are remarks of the author. With ``calibration``, what ``bayesvb.sbc``
+        opens what follows them. ``question`` is the heading, ``along`` the covariate of the finding
+        and the picture, ``labels`` has labels by column. ``source`` says where the data come from,
+        ``notes`` are remarks of the author. With ``calibration``, what ``bayesvb.sbc``
         found, a section on it; see ``with_sbc``.
         """
         from bayesvb.reports import report
@@ -1105,6 +1108,8 @@ class Fit(AbstractFit):
             format=format,
             edition=edition,
             question=question,
+            along=along,
+            labels=labels,
             source=source,
             notes=notes,
             calibration=calibration,
@@ -1184,12 +1189,27 @@ class Fit(AbstractFit):
 
         return shell_line(self, data, weights)
 
-    def report_text(self) -> str:
+    @checked
+    def report_text(
+        self, *, along: str | None = None, labels: Mapping[str, str] | None = None
+    ) -> str:
         r"""Methods and results in two paragraphs of plain text, for a paper.
 
         The second says what a report says first: how the response changes with the covariate that
         moves it most, with intervals; then the density of rows left out, and the checks that are
         not in order.
+
+        Parameters
+        ----------
+        along : str, optional
+            Covariate of the first sentence, in place of the one that changes the response most.
+        labels : mapping of str to str, optional
+            Labels by column, in place of names.
+
+        Raises
+        ------
+        DataError
+            If there is no such covariate, or no column for a label.
 
         Examples
         --------
@@ -1201,7 +1221,7 @@ class Fit(AbstractFit):
         """
         from bayesvb.reports.paragraphs import paragraphs
 
-        return without_controls(str(paragraphs(self)))
+        return without_controls(str(paragraphs(self, along, labels)))
 
     @checked
     def table(self, format: str = "markdown", *, prob: float = PROB) -> str:

@@ -134,6 +134,8 @@ class Design:
         The rows of which those here are a sample; None where they are all.
     units : mapping of str to str
         Units of columns, as ``attrs["units"]`` of the data had them.
+    labels : mapping of str to str
+        What a reader calls columns, where it is not their name.
     weights : array, shape (rows,), or None
         Case weights of the rows used, for means, quantiles and frequencies of their columns.
     missing : mapping of str to int
@@ -157,6 +159,7 @@ class Design:
     units: Mapping[str, str] = field(default_factory=dict)
     weights: Float[np.ndarray, " rows"] | None = None
     missing: Mapping[str, int] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -241,9 +244,13 @@ class Design:
         """Unit of each column where it is known."""
         return {**self.units, **self.dates}
 
+    def called(self, name: str) -> str:
+        """A column's label, or its name where it has none."""
+        return self.labels.get(name, name)
+
     def label(self, name: str) -> str:
-        """A column's name with its unit, where that is known."""
-        return labelled(name, self.known_units)
+        """A column's label or name with its unit, where that is known."""
+        return labelled(name, self.known_units).replace(name, self.called(name), 1)
 
     @property
     def index(self) -> pd.Index:

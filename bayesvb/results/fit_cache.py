@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any, Literal, TypeVar
 
 ValueT = TypeVar("ValueT")
@@ -23,6 +23,7 @@ Cached = Literal[
     "complete draws",
     "average contrasts",
     "known rows",
+    "labelled fits",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""
 
@@ -48,6 +49,10 @@ class FitCache:
 
     def __setitem__(self, name: Cached, value: object) -> None:
         self._values[name] = value
+
+    def take(self, other: FitCache, *, but: Collection[Cached] = ()) -> None:
+        """Take the results of a fit that differs in words only, except those of these names."""
+        self._values |= {name: value for name, value in other._values.items() if name not in but}
 
     def get(self, name: Cached) -> Any:
         """Return the result, or None if it has not been computed."""

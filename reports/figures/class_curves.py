@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.subsampling import sample
 
+from ..cells.names import called
 from ..cells.numerals import percent
 from ..cells.plain import Summary
 from ..rows.bins import Bin, bins
@@ -63,6 +64,7 @@ def class_curves(fit: AbstractFit, rows: Profile, curves: Sequence[ClassCurve]) 
     curves : sequence of ClassCurve
     """
     design, one = fit.model.design, rows.covariate
+    name = called(design, one.name)
     alone, chosen = unseen(fit, rows), sample(fit, POINTS_SHOWN)
     across, _ = covariate_axis(design, one)
     ticks = number_axis(0.0, 1.0).ticks
@@ -74,11 +76,11 @@ def class_curves(fit: AbstractFit, rows: Profile, curves: Sequence[ClassCurve]) 
     if fit.model.response.is_categorical:
         noun = "class"
     shape = "dots and bars" if one.discrete else "lines and bands"
-    where = f"{'levels' if one.discrete else 'ranges'} of {one.name}"
+    where = f"{'levels' if one.discrete else 'ranges'} of {name}"
     left = len(levels) - len(curves)
     hidden = f" {left} that move less are not drawn." if left and len(curves) > 1 else ""
     caption = (
-        f"Predicted {noun} probabilities as {one.name} changes ({shape}: posterior mean and "
+        f"Predicted {noun} probabilities as {name} changes ({shape}: posterior mean and "
         f"{percent(PROB)} intervals). Strokes: observed shares of the rows in {where}."
         f"{f' Other covariates {rows.fixed}.' if rows.fixed else ''}"
         f"{unseen_words(alone, rows, 'Pale')}{hidden}{choice_note('Shares:', chosen)}"
@@ -88,7 +90,7 @@ def class_curves(fit: AbstractFit, rows: Profile, curves: Sequence[ClassCurve]) 
         canvas,
         x=design.label(one.name),
         y=f"probability of {shortened(curves[0].name)}" if only else "probability",
-        alt=_alt(one.name, curves),
+        alt=_alt(name, curves),
         caption=caption,
         legend=[] if only else [(curve.name, series(curve.number)) for curve in curves],
     )

@@ -55,7 +55,7 @@ def clusters(fit: AbstractFit, model: HasJointDensity, joint: AbstractJointStude
     )
     label = fit.model.design.label
     alt = (
-        f"Scatter plot of {names[up]} against {names[across]} with ellipses of "
+        f"Scatter plot of {label(names[up])} against {label(names[across])} with ellipses of "
         f"{len(shown)} components."
     )
     return plotted(canvas, x=label(names[across]), y=label(names[up]), alt=alt, caption=caption)

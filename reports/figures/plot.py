@@ -64,7 +64,7 @@ class Axis:
 
 def series(number: int) -> str:
     """Style of a class or a component, counted from 0."""
-    return f"series{number % N_SERIES + 1}"
+    return f"k{number % N_SERIES + 1}"
 
 
 def spread_axis(values: Float[np.ndarray, " rows"]) -> Axis:

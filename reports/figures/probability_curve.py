@@ -12,6 +12,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.marginal_effects import predictions
 from bayesvb.results.subsampling import sample
 
+from ..cells.names import called
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
 from ..rows.profiles import Profile
@@ -33,7 +34,7 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     shares = TRIALS in design.matrices
     if shares:
         values = values / np.maximum(design.matrices[TRIALS][:, 0], 1.0)
-    what = str(fit.model.response.label("mean")).format(y=name)
+    what = str(fit.model.response.label("mean")).format(y=called(design, name))
     first = what[:1].upper() + what[1:]
     each = predictions(fit, data=curve.frame).draws.to_numpy()
     found = summarised(curve.averaged(each.reshape(len(each), -1)), PROB)
@@ -50,12 +51,12 @@ def probability_curve(fit: AbstractFit, curve: Profile, name: str) -> Summary:
     fixed = f" Other covariates {curve.fixed}." if curve.fixed else ""
     band = "bar" if one.discrete else "band"
     caption = (
-        f"{first} given {one.name} with {percent(PROB)} {band}; the points are "
+        f"{first} given {called(design, one.name)} with {percent(PROB)} {band}; the points are "
         f"{'shares of successes in ' if shares else ''}all rows.{fixed}"
         f"{choice_note('Points:', chosen)}"
     )
     alt = (
-        f"{first} against {one.name}; from its first to its last value it goes "
+        f"{first} against {called(design, one.name)}; from its first to its last value it goes "
         f"from {numeral(float(found.centre[0]), 2)} to {numeral(float(found.centre[-1]), 2)}."
     )
     return plotted(canvas, x=design.label(one.name), y=what, alt=alt, caption=caption)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.estimands import target_words
 
+from ..cells.names import called, cut
 from ..cells.numerals import counted, percent, significant
 from ..cells.plain import Summary
 from ..rows.average_effects import Change, rows_averaged, rows_words
@@ -81,8 +82,9 @@ def _of_one_class(
 def _quantity(fit: AbstractFit, change: Change) -> str:
     name = fit.model.design.response_names[0]
     if change.level:
-        return f"probability of {name} = {change.level}"
-    return target_words(change.target, fit.model.response).format(y=fit.model.design.label(name))
+        return f"probability of {called(fit.model.design, name)} = {change.level}"
+    label = cut(fit.model.design.label(name))
+    return target_words(change.target, fit.model.response).format(y=label)
 
 
 def _has_zero(change: Change) -> bool:

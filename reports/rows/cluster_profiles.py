@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
 
+from ..cells.names import called
 from ..cells.numerals import counted, enumerated, numeral, percent, significant
 
 if TYPE_CHECKING:
@@ -97,7 +98,8 @@ def cluster_sentence(fit: AbstractFit, profile: ClusterProfile) -> str:
     of = "" if n_held == n_all else f" (of {counted(n_all, 'component')} of the model)"
     lead = f"{numeral(n_held)} clusters{of} hold {sizes[0]}{interval} and {rest} of the rows"
     best = int(profile.order[0])
-    name, separation = profile.names[best], float(profile.separation[best])
+    separation = float(profile.separation[best])
+    name = called(fit.model.design, profile.names[best])
     if separation < SEPARATED:
         return (
             f"{lead}; no single variable separates them: {name} does most, with "

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.results.capabilities import HasScores
 
+from ..cells.names import called
 from ..cells.numerals import counted, enumerated, numeral, percent
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def scale_words(fit: AbstractFit, model: HasScores) -> str:
     share, most = variance / variance.sum(), int(variance.argmax())
     if share[most] < DOMINANT:
         return "Variables are not standardised in the model."
-    name = list(fit.model.observed())[most]
+    name = called(fit.model.design, list(fit.model.observed())[most])
     return (
         f"Variables are not standardised: {name} has {_share(float(share[most]))} of the variance "
         "in the units of the data."
@@ -83,7 +84,7 @@ def _of_all(number: int, total: int) -> str:
 def _poles(fit: AbstractFit) -> str:
     """Variables with large loadings on the first component, by sign."""
     mean = loadings(fit).mean(axis=0)
-    names = list(fit.model.observed())
+    names = [called(fit.model.design, name) for name in fit.model.observed()]
     large = [j for j in np.argsort(-np.abs(mean)) if abs(mean[j]) >= LARGE * np.abs(mean).max()]
     ends = [[names[j] for j in large if sign * mean[j] > 0.0][:MOST_NAMED] for sign in (1.0, -1.0)]
     if all(ends):

@@ -18,6 +18,7 @@ from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.groups import predictive_of_any_group
 
+from ..cells.names import called
 from ..cells.numerals import counted, numeral, significant
 from .sampling import choice_words, component_weights
 
@@ -123,7 +124,7 @@ def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> 
     values = one.grid(GRID) if values is None else values
     held = {other: held_value(design, other, centre="median") for other in names if other != name}
     rows = crossed(design.frame, {name: values}, held)[list(names)]
-    return Profile(one, values, rows, _fixed(held))
+    return Profile(one, values, rows, _fixed(design, held))
 
 
 def _averages(
@@ -144,10 +145,11 @@ def _averages(
     )
 
 
-def _fixed(held: Mapping[str, object]) -> str:
+def _fixed(design: Design, held: Mapping[str, object]) -> str:
     if not held:
         return ""
-    named = [f"{name} = {_value(value)}" for name, value in list(held.items())[:NAMED]]
+    shown = list(held.items())[:NAMED]
+    named = [f"{called(design, name)} = {_value(value)}" for name, value in shown]
     more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
     any_group = "; a new group varies as groups do" if UNSEEN in held.values() else ""
     return f"at {', '.join(named)}{more} (medians, or the most frequent value{any_group})"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
-def short(fit: AbstractFit) -> Summary | None:
+def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
     """Coverage of the intervals of each response; of events whether rows are left out."""
     if not regresses(fit):
         return None
@@ -52,14 +52,14 @@ def short(fit: AbstractFit) -> Summary | None:
             {
                 "name": name,
                 "coverage": _coverage(coverage(pit)),
-                "coverage_by": _coverage_by(fit, _groups(fit, chosen.at, name), pit),
+                "coverage_by": _coverage_by(fit, _groups(fit, chosen.at, name, along), pit),
             }
             for name, pit in pits
         ],
     }
 
 
-def summary(fit: AbstractFit) -> Summary | None:
+def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
     """PIT, coverage and CRPS of each response."""
     if not regresses(fit):
         return None
@@ -83,7 +83,7 @@ def summary(fit: AbstractFit) -> Summary | None:
             {
                 "name": name,
                 **_of(one, given[name]),
-                **_by_covariate(fit, chosen.at, name, one.pit),
+                **_coverage_and_bins(fit, _groups(fit, chosen.at, name, along), one.pit),
             }
             for name, one in found.items()
         ],
@@ -197,11 +197,10 @@ def _coverage(cover: Coverage) -> Summary:
                  decimals={**dict.fromkeys(columns, 1), "expected": 0})  # fmt: skip
 
 
-def _by_covariate(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str, pit: Float[np.ndarray, " rows"]
+def _coverage_and_bins(
+    fit: AbstractFit, groups: _Groups | None, pit: Float[np.ndarray, " rows"]
 ) -> Summary:
-    """PIT values and coverage by bins of the covariate that moves the response most."""
-    groups = _groups(fit, at, name)
+    """PIT values and coverage by bins of a covariate."""
     return {
         "bins": None if groups is None else _bins(fit, groups, pit),
         "coverage_by": _coverage_by(fit, groups, pit),
@@ -267,9 +266,11 @@ class _Groups:
     rows: Mapping[str, Int[np.ndarray, " some"]]
 
 
-def _groups(fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str) -> _Groups | None:
-    """Bins of the covariate that moves a response most; None of fewer than two."""
-    along = main_covariate(fit, quantiles_moved, name)
+def _groups(
+    fit: AbstractFit, at: Int[np.ndarray, " rows"], name: str, along: str | None
+) -> _Groups | None:
+    """Bins of a covariate, or of that which moves a response most; None of fewer than two."""
+    along = along or main_covariate(fit, quantiles_moved, name)
     found = [] if along is None else bins(fit.model.design, along, at)
     if along is None or len(found) < 2:
         return None

@@ -59,9 +59,9 @@ def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
     return {"along": along, "curves": curves}
 
 
-def summary(fit: AbstractFit) -> Summary | None:
+def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
     """Curves with bands, a table and, of two numbers, the regions of the classes."""
-    first = short(fit)
+    first = short(fit, along)
     if first is None:
         return None
     along = first["along"]

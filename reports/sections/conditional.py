@@ -14,6 +14,7 @@ from bayesvb.effects.covariates import quantiles
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
 
+from ..cells.names import called
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -69,9 +70,9 @@ def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
     return {"responses": [_picture(fit, name, along) for name in fit.model.design.response_names]}
 
 
-def summary(fit: AbstractFit) -> Summary | None:
+def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
     """Bands, densities and a table for each response."""
-    first = short(fit)
+    first = short(fit, along)
     if first is None:
         return None
     each = [{**one, **_details(fit, one["name"], one["along"])} for one in first["responses"]]
@@ -108,7 +109,7 @@ def _details(fit: AbstractFit, name: str, along: str | None) -> Summary:
     few = profile(fit, along, _places(design, covariate(design, along)))
     at_few = few.predictive(fit, name)
     index = pd.Index(labels(few.values), name=design.label(along))
-    words = [f"{along} = {one}" for one in index]
+    words = [f"{called(design, along)} = {one}" for one in index]
     return {
         "densities": None
         if fit.model.response.is_discrete
@@ -161,10 +162,11 @@ def _bands(
         if n_outside
         else ""
     )
-    caption = f"{shapes} of {name} given {one.name}, over the data.{cut}{rows}{fixed}{note}{far}"
+    y, x = called(design, name), called(design, one.name)
+    caption = f"{shapes} of {y} given {x}, over the data.{cut}{rows}{fixed}{note}{far}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (
-        f"Predictive quantiles of {name} against {one.name}; from its first to its last value the "
+        f"Predictive quantiles of {y} against {x}; from its first to its last value the "
         f"median goes from {medians}."
     )
     return plotted(canvas, x=design.label(one.name), y=design.label(name), alt=alt, caption=caption)

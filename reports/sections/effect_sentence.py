@@ -14,6 +14,7 @@ from bayesvb.effects.covariates import value_text
 from bayesvb.effects.estimands import target_words
 
 from ..cells.clauses import Clause
+from ..cells.names import called
 from ..cells.numerals import numeral, percent
 from ..rows.average_effects import Change, clear_signs, rows_averaged, shares_by_sign
 from ..rows.contrasts import Contrast, contrasts
@@ -83,11 +84,11 @@ def _lead(fit: AbstractFit, contrast: Contrast) -> str:
     """From which value to which the covariate goes."""
     design, (first, last) = fit.model.design, contrast.words
     units = {} if contrast.covariate in design.dates else design.known_units
-    last = measured(last, contrast.covariate, units)
+    last, name = measured(last, contrast.covariate, units), called(design, contrast.covariate)
     if contrast.discrete:
         most = " (the level that differs most from it)" if contrast.n_values > 2 else ""
-        return f"At {contrast.covariate} = {last} compared with {first}{most},"
-    return f"From {contrast.covariate} = {first} to {last}"
+        return f"At {name} = {last} compared with {first}{most},"
+    return f"From {name} = {first} to {last}"
 
 
 def _main(fit: AbstractFit, contrast: Contrast, change: Change, *, doubted: bool = False) -> str:
@@ -106,9 +107,10 @@ def _change(
 ) -> str:
     """A change with its interval; it has a direction where that is clear and not doubted."""
     name = fit.model.design.response_names[contrast.response]
-    what = f"probability of {name} = {change.level}"
+    response = called(fit.model.design, name)
+    what = f"probability of {response} = {change.level}"
     if not change.level:
-        what = target_words(change.target, fit.model.response).format(y=name)
+        what = target_words(change.target, fit.model.response).format(y=response)
     unit = measured("", name, {} if change.level else fit.model.design.known_units)
     sign = 0 if doubted or fit.is_point_estimate else int(clear_signs(change.draws, contrast.error))
     numbers = (change.estimate, change.lower, change.upper)

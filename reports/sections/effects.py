@@ -66,7 +66,7 @@ def _lines(fit: AbstractFit) -> Iterator[dict[str, object]]:
     for one in by_size(fit):
         if one.discrete and one.n_values > MOST_LEVELS:
             continue
-        whose = f" of {design.response_names[one.response]}" if several else ""
+        whose = f" of {design.called(design.response_names[one.response])}" if several else ""
         for change in one.changes:
             yield {"covariate": design.label(one.covariate), "from": one.words[0],
                    "to": one.words[1], **_numbers(change, whose)}  # fmt: skip

@@ -13,6 +13,7 @@ from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, Has
 from bayesvb.results.checks.table import checks as all_checks
 
 from ..cells.clauses import Clause, written
+from ..cells.names import called
 from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
@@ -85,9 +86,11 @@ def clauses_of(fit: AbstractFit, name: str, section: Summary | None) -> Sentence
     return [sentence for one in each for sentence in clauses(fit, one)]
 
 
-def sentences(fit: AbstractFit, checks: Sequence[Check] | None = None) -> list[str]:
+def sentences(
+    fit: AbstractFit, checks: Sequence[Check] | None = None, along: str | None = None
+) -> list[str]:
     """First sentences of the report, without its pictures; of several responses for each."""
-    return _written(fit, _clauses(fit), checks)
+    return _written(fit, _clauses(fit, along), checks)
 
 
 def _written(fit: AbstractFit, stated: Sentences, checks: Sequence[Check] | None) -> list[str]:
@@ -95,13 +98,13 @@ def _written(fit: AbstractFit, stated: Sentences, checks: Sequence[Check] | None
     return written(stated, known, fit.model.design.response_names)
 
 
-def _clauses(fit: AbstractFit) -> Sentences:
+def _clauses(fit: AbstractFit, along: str | None) -> Sentences:
     model = fit.model
     if model.response.level_names:
-        return _of_classes(fit, {"along": main_covariate(fit, probabilities_moved)})
+        return _of_classes(fit, {"along": along or main_covariate(fit, probabilities_moved)})
     if regresses(fit):
         names = model.design.response_names
-        sections = [{"name": name, "along": main_covariate(fit, quantiles_moved, name)}
+        sections = [{"name": name, "along": along or main_covariate(fit, quantiles_moved, name)}
                     for name in names]  # fmt: skip
         return [one for section in sections for one in _of_numbers(fit, section)]
     if isinstance(model, HasJointDensity):
@@ -114,6 +117,7 @@ def _clauses(fit: AbstractFit) -> Sentences:
 def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     """Effect of the covariate that changes a response most."""
     y, along = section["name"], section["along"]
+    called_y = called(fit.model.design, y)
     differ = [
         (Clause(text, covariate=grouping, response=y),)
         for grouping, text in group_sentences(fit).items()
@@ -127,7 +131,7 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
     if described.is_probability:
         probability = fit.predict(fit.model.design.data_at(np.arange(1)), "probability")
         share = float(np.asarray(probability)[0])
-        what = str(described.label("mean")).format(y=y)
+        what = str(described.label("mean")).format(y=called_y)
         return _alone(f"{_no_covariate(fit)}the {what} is {percent(share)}", y)
     predictive = fit.predictive(fit.model.design.data_at(np.arange(1)), response=y)
     kind = int if described.is_discrete else float
@@ -135,8 +139,8 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
         numeral(kind(one)) for one in predictive.quantile(np.array(WIDE))[:, 0].tolist()
     )
     return _alone(
-        f"{_no_covariate(fit)}the median of {y} is {middle}, and its middle {percent(0.9)} goes "
-        f"from {low} to {measured(high, y, units)}",
+        f"{_no_covariate(fit)}the median of {called_y} is {middle}, and its middle {percent(0.9)} "
+        f"goes from {low} to {measured(high, y, units)}",
         y,
     )
 
@@ -151,7 +155,9 @@ def _of_classes(fit: AbstractFit, section: Summary) -> Sentences:
     level, share = fit.model.response.level_names[most], float(probability.to_numpy()[0, most])
     what = "class" if fit.model.response.is_categorical else "level"
     return _alone(
-        f"{_no_covariate(fit)}{y} = {level} is the most probable {what}, with {percent(share)}", y
+        f"{_no_covariate(fit)}{called(fit.model.design, y)} = {level} is the most probable {what}, "
+        f"with {percent(share)}",
+        y,
     )
 
 
@@ -194,7 +200,8 @@ def _of_a_sample(fit: AbstractFit, section: Summary) -> Sentences:
         mean, low, high = (numeral(float(one), significant(np.diff(each[1:]), 2)) for one in each)
         mean = measured(mean, name, fit.model.design.known_units)
         moments.append(f"{mean} ({lead}{low} to {high})")
-    return _alone(f"The mean of {name} is {moments[0]}, its standard deviation {moments[1]}", name)
+    what = f"The mean of {called(fit.model.design, name)} is {moments[0]}"
+    return _alone(f"{what}, its standard deviation {moments[1]}", name)
 
 
 KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], Sentences], str | None]] = {

@@ -13,6 +13,7 @@ from bayesvb.models.pca.scores import LatentPosterior
 from bayesvb.results.capabilities import HasScores
 from bayesvb.results.subsampling import sample
 
+from ..cells.names import cut
 from ..cells.numerals import counted, numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
@@ -205,7 +206,7 @@ def _arrows(fit: AbstractFit) -> dict[str, Float[np.ndarray, " 2"]]:
     """Loadings of the first two components by variable, in its standard deviations: the longest."""
     loadings = (fit.named_draws.values["loadings"].mean(axis=0) / standard_deviations(fit))[:2].T
     order = np.argsort(-np.linalg.norm(loadings, axis=1), kind="stable")[:MOST_ARROWS]
-    names = list(fit.model.observed())
+    names = [fit.model.design.called(name) for name in fit.model.observed()]
     return {names[i]: loadings[i] for i in order}
 
 
@@ -225,7 +226,7 @@ def _draw_arrows(canvas: Canvas, arrows: dict[str, Float[np.ndarray, " 2"]]) -> 
         canvas.dots("tip", end[:1], end[1:])
         side = "before" if canvas.x.share(float(end[0])) > 0.5 else "after"
         side += " below" if end[1] < 0.0 else ""  # away from the arrow
-        canvas.text(float(end[0]), float(height), shortened(name, LONGEST_NAME), side)
+        canvas.text(float(end[0]), float(height), cut(name, LONGEST_NAME), side)
 
 
 def explained_by(observed: Float[np.ndarray, " rows"], given: Float[np.ndarray, " rows"]) -> float:

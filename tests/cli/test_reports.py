@@ -43,8 +43,9 @@ def test_the_demonstration_prints_the_fit_and_where_the_report_is(run):
 
 
 def test_the_report_of_a_saved_fit(run, saved):
-    assert run("report", saved[0], "-o", "a.html") == "a.html\n"
-    assert is_page("a.html", "waiting")
+    words = ["--label", "eruptions=Length of it", "--along", "eruptions", "--edition", "short"]
+    assert run("report", saved[0], "-o", "a.html", *words) == "a.html\n"
+    assert is_page("a.html", "waiting", "From Length of it = ")
 
 
 def test_fit_writes_the_report_and_the_fit_that_are_asked_for(run):

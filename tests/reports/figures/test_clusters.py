@@ -37,7 +37,7 @@ def test_one_variable_has_a_histogram_whose_parts_add_up(data):
         for kind, path in re.findall(r'<path class="([\w ]+)" d="([^"]*)"', picture["drawing"])
         if kind not in ("grid", "axis", "b2")
     }
-    parts = heights["curve series1"] + heights["curve series2"]
+    parts = heights["curve k1"] + heights["curve k2"]
     np.testing.assert_allclose(parts, heights["med"], atol=2.0)
     assert len(picture["legend"]) == 2
 
