@@ -142,7 +142,7 @@ def _by_sign(fit: AbstractFit, contrast: Contrast, change: Change) -> str:
     if shares is None:
         return ""
     more, less = LEVELS if contrast.discrete else NUMERIC
-    by = f", depending on {shares.by}" if shares.by else ""
+    by = f", depending on {called(fit.model.design, shares.by)}" if shares.by else ""
     return (
         f"it {more} for {percent(shares.rising)} of the rows and {less.removeprefix('is ')} for "
         f"{percent(shares.falling)}{by}"
