@@ -35,9 +35,10 @@ QUICK_ROWS = 2000
 """Rows of a quick fit: of 2,000 the picture takes 0.5 s, of 10,000 two seconds."""
 
 QUICK: dict[str, Any] = {
-    "restarts": 1, "draws": 100, "covariance": "mean-field", "max_iter": 200, "n_jobs": 1,
+    "restarts": 1, "draws": 100, "covariance": "mean-field", "max_iter": 200, "seconds": 1.0,
+    "n_jobs": 1,
 }  # fmt: skip
-"""Arguments of a quick fit."""
+"""Arguments of a quick fit: of slow families it ends by the clock."""
 
 BETWEEN = 0.2
 """Seconds between two messages about progress: more often cannot be read."""
