@@ -42,6 +42,9 @@ NEGLIGIBLE_SHARE = 1e-10
 MOST = 0.5
 """Share of rows and components of some weight from which none is left out."""
 
+CERTAIN = 40.0
+"""Logit whose probability differs from one by 4e-18."""
+
 SMALLEST_PROBABILITY = 1e-100
 """Probability below which a row is gone over again with logarithms."""
 
@@ -273,13 +276,10 @@ def _mean_products(
         stops = signs[sticks, None] > 0.0
         rates = _one_and(np.exp(-signs[sticks, None] * centre[:, sticks][..., alike]))
         points = _one_and(np.where(stops, away[:, sticks], 1.0 / away[:, sticks]))
-        for k, weight in enumerate(weights[:, alike]):
-            kept = np.flatnonzero(weight)
-            for part in _parts(len(kept), n_points):
-                rows = kept[part]
-                found = _mean_product(rates[k][..., rows], points[k])
-                found *= weight[rows]
-                result[alike[rows]] += found
+        for experts, rows in _together(weights[:, alike] > 0.0, n_points):
+            found = _mean_product(rates[experts][..., rows], points[experts])
+            found *= weights[experts][:, alike[rows]]
+            result[alike[rows]] += found.sum(axis=0)
     return result
 
 
@@ -289,12 +289,14 @@ def _one_and(values: Float[np.ndarray, "*batch values"]) -> Float[np.ndarray, "*
 
 
 def _mean_product(
-    rates: Float[np.ndarray, "sticks 2 rows"], points: Float[np.ndarray, "sticks 2 points"]
-) -> Float[np.ndarray, " rows"]:
+    rates: Float[np.ndarray, "experts sticks 2 rows"],
+    points: Float[np.ndarray, "experts sticks 2 points"],
+) -> Float[np.ndarray, "experts rows"]:
     """``mean_s prod_l 1 / (1 + rate_l point_ls)`` from ``_one_and`` of both."""
-    inverse = rates[0].T @ points[0]
-    for rate, point in zip(rates[1:], points[1:], strict=True):
-        inverse *= rate.T @ point
+    first, *others = rates.transpose(1, 0, 3, 2)
+    inverse = first @ points[:, 0]
+    for number, rate in enumerate(others, 1):
+        inverse *= rate @ points[:, number]
     np.divide(1.0, inverse, out=inverse)
     return np.asarray(inverse @ np.full(points.shape[-1], 1.0 / points.shape[-1]))
 
@@ -341,7 +343,7 @@ def drawn_probabilities(
     result = np.zeros((len(coefficients), n_sticks + 1, latents.log_weights.shape[2]))
     for s, stick in enumerate(coefficients):
         centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
-        moderate = _moderate(centre) and _moderate(spread)
+        centre, moderate = _moderate(centre, spread)
         means = _stick_products if moderate else _stick_sums
         kept = latents.log_weights[s] > LEAST_LOG_WEIGHT
         weights = np.where(kept, np.exp(latents.log_weights[s]), 0.0)
@@ -368,9 +370,18 @@ def _together(
             yield slice(k, k + 1), rows[part]
 
 
-def _moderate(logits: Float[np.ndarray, "experts sticks _"]) -> bool:
-    """Whether all products of their exponentials along the sticks stay in the range of numbers."""
-    return bool(np.abs(logits).sum(axis=1).max(initial=0.0) <= LARGEST_EXPONENT)
+def _moderate(
+    centre: Float[np.ndarray, "experts sticks rows"],
+    spread: Float[np.ndarray, "experts sticks points"],
+) -> tuple[Float[np.ndarray, "experts sticks rows"], bool]:
+    """Logits of the rows up to where all points are certain, and whether products stay in range.
+
+    A logit of ``CERTAIN`` is a probability of one to the last bit: logits of rows beyond it by more
+    than any point moves them back may as well be there.
+    """
+    reach = np.abs(spread).max(axis=2, keepdims=True)
+    largest = float((CERTAIN + 2.0 * reach).sum(axis=1).max())
+    return np.clip(centre, -CERTAIN - reach, CERTAIN + reach), largest <= LARGEST_EXPONENT
 
 
 def _stick_products(
