@@ -247,13 +247,16 @@ def label_log_terms(
 
 
 def _logits(
-    stick: Float[np.ndarray, "sticks terms"],
+    stick: Float[np.ndarray, "*experts sticks terms"],
     location: Float[np.ndarray, "experts latents rows"],
     variance: Float[np.ndarray, "experts latents"],
     points: Float[np.ndarray, "points latents"],
 ) -> tuple[Float[np.ndarray, "experts sticks rows"], Float[np.ndarray, "experts sticks points"]]:
-    """Parts of the logits of one draw: of the rows, and of the points of the latent noise."""
-    slope, intercept = stick[:, :-1], stick[:, -1:]
+    """Parts of the logits: of the rows, and of the points of the latent noise.
+
+    The output layer is that of one draw, or of each expert's draw.
+    """
+    slope, intercept = stick[..., :-1], stick[..., -1:]
     random_start = (namespace(variance).sqrt(variance)[:, None] * points).swapaxes(-1, -2)
     return slope @ location + intercept, slope @ random_start
 
@@ -340,17 +343,26 @@ def drawn_probabilities(
     """
     n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
-    result = np.zeros((len(coefficients), n_sticks + 1, latents.log_weights.shape[2]))
-    for s, stick in enumerate(coefficients):
-        centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
+    n_experts, n_rows = latents.log_weights.shape[1:]
+    result = np.zeros((len(coefficients), n_sticks + 1, n_rows))
+    # Several draws of few rows at once, as components of one draw are.
+    for at in _parts(len(coefficients), max(n_experts * n_rows, 1) * len(points)):
+        location, variance = latents.location[at], latents.variance[at]
+        own = np.repeat(coefficients[at], n_experts, axis=0)
+        centre, spread = _logits(
+            own, location.reshape(-1, *location.shape[2:]), variance.reshape(-1, n_latents), points
+        )
         centre, moderate = _moderate(centre, spread)
         means = _stick_products if moderate else _stick_sums
-        kept = latents.log_weights[s] > LEAST_LOG_WEIGHT
-        weights = np.where(kept, np.exp(latents.log_weights[s]), 0.0)
-        for experts, rows in _together(kept, len(points)):
-            found = means(centre[experts][..., rows], spread[experts])
-            found *= weights[experts, None][..., rows]
-            result[s][:, rows] += found.sum(axis=0)
+        log_weights = latents.log_weights[at].reshape(-1, n_rows)
+        kept = log_weights > LEAST_LOG_WEIGHT
+        weights = np.where(kept, np.exp(log_weights), 0.0)
+        for pairs, rows in _together(kept, len(points)):
+            found = means(centre[pairs][..., rows], spread[pairs])
+            found *= weights[pairs, None][..., rows]
+            n_draws, first = max(len(found) // n_experts, 1), (pairs.start or 0) // n_experts
+            each = found.reshape(n_draws, -1, *found.shape[1:]).sum(axis=1)
+            result[at][first : first + n_draws, :, rows] += each
     result /= result.sum(axis=1, keepdims=True)
     return result
 
@@ -358,7 +370,7 @@ def drawn_probabilities(
 def _together(
     kept: Bool[np.ndarray, "experts rows"], n_points: int
 ) -> Iterator[tuple[slice, slice | Int[np.ndarray, " _"]]]:
-    """Experts and rows that are gone over at once: all experts where most have a say."""
+    """Experts and rows that are evaluated at once: all experts where most have some weight."""
     n_experts, n_rows = kept.shape
     if kept.sum() > MOST * kept.size:
         for part in _parts(n_rows, n_experts * n_points):
