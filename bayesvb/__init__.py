@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from bayesvb.model_selection.pruning import prune as prune
     from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
+    from bayesvb.reports.fragments import report_section as report_section
     from bayesvb.results.comparison import compare as compare
     from bayesvb.studies.benchmark import benchmark as benchmark
     from bayesvb.studies.cross_validation import cross_validate as cross_validate
@@ -65,6 +66,7 @@ _HOMES = {
     "plots": "bayesvb.plots",
     "prune": "bayesvb.model_selection.pruning",
     "report": "bayesvb.reports",
+    "report_section": "bayesvb.reports.fragments",
     "sbc": "bayesvb.studies.sbc",
     "select": "bayesvb.model_selection.selection",
     "site_statistics": "bayesvb.estimators.sites.rounds",
