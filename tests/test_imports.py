@@ -14,7 +14,7 @@ import bayesvb
 SECONDS = 0.6
 LATE = {"arviz", "arviz_plots", "arviz_stats", "dask", "formulaic", "jinja2", "matplotlib"}
 AFTER_A_FIT = {"arviz", "jinja2", "matplotlib", "scipy.optimize", "scipy.stats", "xarray"}
-MODELLING = sorted(set(bayesvb._HOMES) - {"datasets", "report"})
+MODELLING = sorted(set(bayesvb._HOMES) - {"datasets", "report", "report_section"})
 
 
 def run(program: str) -> str:

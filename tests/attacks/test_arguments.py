@@ -73,6 +73,7 @@ def given_first(fits, folder):
         "load": {"path": folder / "absent.nc"},
         "prune": {"fit": fits["normal"]},
         "report": {**fit, "path": folder / "absent" / "a.html"},
+        "report_section": {**fit, "name": "data"},
         "select": {"model": density.model, "n_components": [1], **FEW},
         "datasets.describe": {"name": "mcycle"},
         "datasets.load": {"name": "dpmix1", "n": 20, "seed": 1},
