@@ -175,6 +175,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "reports/panels/effects.py": ("reports/test_answer.py",),
     "reports/panels/clusters.py": ("reports/rows/test_cluster_profiles.py",),
     "reports/panels/exact.py": ("reports/test_panels.py",),
+    "reports/panels/subjects.py": ("reports/test_panels.py",),
     "reports/panels/loadings.py": ("reports/rows/test_loadings.py",),
     "reports/panels/groups.py": ("reports/rows/test_group_effects.py",),
     "reports/sections/survival.py": ("experts/test_intervals.py",),

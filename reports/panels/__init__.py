@@ -11,6 +11,7 @@ from .effects import effects_panel
 from .exact import exact_panel
 from .groups import groups_panel
 from .loadings import loadings_panel
+from .subjects import subjects_panel
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["PANELS", "panels"]
 
 PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (
+    subjects_panel,
     effects_panel,
     groups_panel,
     clusters_panel,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.estimands import target_words
+from bayesvb.results.groups import grouping_of
 
 from ..cells.names import called, cut
 from ..cells.numerals import counted, percent, significant
@@ -29,8 +30,11 @@ MOST_LEVELS = 8
 def effects_panel(fit: AbstractFit) -> Summary | None:
     """The largest average differences, each as a dot on a bar with its interval.
 
-    Of several responses those of the first; of classes those of the class that changes most.
+    Of several responses those of the first; of classes those of the class that changes most. None
+    where groups follow courses of their own, as an average over these describes none of them.
     """
+    if grouping_of(fit.model) is not None and fit.model.size > 1:
+        return None
     if not gated(fit) or not fit.model.design.covariates:
         return None
     pairs = [

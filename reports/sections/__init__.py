@@ -64,7 +64,7 @@ SECTIONS = {
     "pairs": Section("Joint density", pairs.summary, pairs.short),
     "scores": Section("Principal components", scores.summary, scores.short),
     "exact": Section("Exact posterior", exact.summary, exact.short),
-    "trajectories": Section("Trajectories", trajectories.summary),
+    "trajectories": Section("Trajectories", trajectories.summary, trajectories.summary),
     "effects": Section("Average effects", effects.summary, effects.summary),
     "components": Section("Components", components.summary, components.short),
     "posterior": Section("Posterior", posterior.summary),

@@ -11,6 +11,7 @@ from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.checks.table import checks as all_checks
+from bayesvb.results.groups import grouping_of
 
 from ..cells.clauses import Clause, written
 from ..cells.names import called
@@ -24,6 +25,7 @@ from ..rows.profiles import compared, quantiles_moved
 from ..rows.sampling import regresses
 from .classes import probabilities_moved
 from .effect_sentence import effect_clauses
+from .trajectories import course_sentence, varying
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -58,7 +60,7 @@ def finding(
         Checks of the fit; computed here if left out.
     """
     for name, (_, picture) in KINDS.items():
-        if name not in sections:
+        if name not in sections or not _leads(name, sections[name]):
             continue
         section = sections[name]
         several = "responses" in section
@@ -79,11 +81,16 @@ def finding(
 
 def clauses_of(fit: AbstractFit, name: str, section: Summary | None) -> Sentences:
     """Clauses of a page that begins with this section; none for other sections."""
-    if section is None or name not in KINDS:
+    if section is None or name not in KINDS or not _leads(name, section):
         return []
     clauses, _ = KINDS[name]
     each = section["responses"][:MOST_RESPONSES] if "responses" in section else [section]
     return [sentence for one in each for sentence in clauses(fit, one)]
+
+
+def _leads(name: str, section: Summary) -> bool:
+    """Whether a page begins with a section: with courses only if classes differ in them."""
+    return name != "trajectories" or section["lines"] is not None
 
 
 def sentences(
@@ -102,6 +109,9 @@ def _clauses(fit: AbstractFit, along: str | None) -> Sentences:
     model = fit.model
     if model.response.level_names:
         return _of_classes(fit, {"along": along or main_covariate(fit, probabilities_moved)})
+    grouping = grouping_of(model)
+    if grouping is not None and model.size > 1 and (time := varying(fit, grouping)):
+        return _of_courses(fit, {"along": time})
     if regresses(fit):
         names = model.design.response_names
         sections = [{"name": name, "along": along or main_covariate(fit, quantiles_moved, name)}
@@ -173,6 +183,11 @@ def _alone(text: str, response: str = "") -> Sentences:
     return [(Clause(text, text, response=response),)]
 
 
+def _of_courses(fit: AbstractFit, section: Summary) -> Sentences:
+    """Courses of the classes of groups, and how many groups follow each."""
+    return _alone(course_sentence(fit, section["along"]), fit.model.design.response_names[0])
+
+
 def _of_clusters(fit: AbstractFit, section: Summary) -> Sentences:
     """Sizes of the clusters, and the variable that separates them best."""
     assert isinstance(fit.model, HasJointDensity)  # as their section is there
@@ -205,6 +220,7 @@ def _of_a_sample(fit: AbstractFit, section: Summary) -> Sentences:
 
 
 KINDS: dict[str, tuple[Callable[[AbstractFit, Summary], Sentences], str | None]] = {
+    "trajectories": (_of_courses, "lines"),
     "conditional": (_of_numbers, "bands"),
     "classes": (_of_classes, "curves"),
     "pairs": (_of_clusters, "clusters"),

@@ -119,11 +119,12 @@ def main():
     for kind, total in (("null", 300), ("wrong", 300), ("crossing", 100)):
         parser.add_argument(f"--{kind}", type=int, default=total)
     parser.add_argument("--first", type=int, default=10_000, help="first seed")
+    parser.add_argument("--components", type=int, nargs="+", default=[1, 2])
     arguments = parser.parse_args()
     lines, began = [], time.process_time()
     for kind, designs in KINDS.items():
         total = getattr(arguments, kind)
-        cells = [(design, k) for design in designs for k in (1, 2)]
+        cells = [(design, k) for design in designs for k in arguments.components]
         for number, (design, k) in enumerate(cells):
             repeats = total // len(cells) + (number < total % len(cells))
             if not repeats:
@@ -135,7 +136,7 @@ def main():
             lines.append({"kind": kind, "design": design.__name__, "components": k,
                           "fits": repeats, **found.sum().astype(int).to_dict()})  # fmt: skip
             print(lines[-1], f"{time.process_time() - began:.0f} s", flush=True)
-    keep(pd.DataFrame(lines), "first_sentence", by="kind")
+    keep(pd.DataFrame(lines), "first_sentence", by="design")
 
 
 if __name__ == "__main__":

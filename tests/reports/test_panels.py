@@ -1,5 +1,8 @@
 """Panels beside the picture: dots, bars and the numbers beside them."""
 
+import re
+
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -43,3 +46,34 @@ def test_the_exact_posterior_is_shown_beside_the_approximate_one_and_is_the_sent
     assert sentences(fit, [])[0].startswith(
         f"The mean of y is {shown[0]} (89% interval {shown[1]} to {shown[2]}), its standard "
     )
+
+
+@pytest.fixture(scope="module")
+def courses():
+    rng = np.random.default_rng(1)
+    falls = np.arange(30) < 20
+    data = pd.DataFrame({"id": np.repeat(np.arange(30), 4), "t": np.tile(np.arange(4.0), 30)})
+    data["w"] = np.repeat(falls + rng.normal(size=30), 4)
+    slope = np.repeat(np.where(falls, -1.0, 1.0), 4)
+    data["y"] = 3.0 + slope * data["t"] + 0.3 * rng.normal(size=120)
+    return data
+
+
+def test_classes_of_subjects_have_their_courses_and_sizes(courses):
+    model = bvb.DensityRegression("y ~ t | gating(1)", courses, n_components=2, group="id")
+    fit = model.fit(seed=1, restarts=1, draws=80)
+    text = sentences(fit, [])[0]
+    first, second = fit.components()["share"]
+    assert re.match(r"From t = 0 to 3 y falls from 3\.\d+ to 0\.\d+ in 6\d% \(89%", text)
+    assert re.search(
+        r" and rises from [23]\.\d+ to [56]\.\d+ in 3\d% of the 30 groups of id\.", text
+    )
+    (panel,) = panels(fit)
+    assert [row["estimate"] for row in panel["rows"]] == pytest.approx([first, second])
+
+
+def test_covariates_of_the_weights_change_the_probability_of_a_class(courses):
+    model = bvb.DensityRegression("y ~ t | gating(w)", courses, n_components=2, group="id")
+    (panel,) = panels(model.fit(seed=1, restarts=1, draws=80))
+    (row,) = panel["rows"]
+    assert row["label"] == "w" and 0.1 < row["estimate"] < 0.9
