@@ -72,7 +72,8 @@ def written(
     ]
     found = [f"{'; '.join(each)}." for each in texts if each]
     stated = [clause for clauses in sentences for clause in clauses if not clause.of_spread]
-    if found and any(_is_beside(check, stated, responses) for check in problems):
+    doubted = any(_contradicts(check, clause, responses) for check in problems for clause in stated)
+    if found and not doubted and any(_is_beside(check, stated, responses) for check in problems):
         found[0] = f"Provisional: {found[0]}"
     return found
 

@@ -113,7 +113,7 @@ def _draw(
     discrete = rows.covariate.discrete
     ends = np.array([[one.low, one.high] for one in found]).reshape(-1, 2)
     for place, curve in enumerate(curves):
-        shift, kind = 0.0, series(curve.number)
+        shift, kind = 0.0, series(curve.number if len(curves) > 1 else 0)
         if discrete:
             shift = DODGED * ((place + 0.5) / len(curves) - 0.5)
             half = 0.45 * DODGED / len(curves)

@@ -21,6 +21,7 @@ def check(name, group="fit", grade="problem"):
         ([], PLAIN),
         ([check("Mean by x", grade="note"), check("Ascent ended", "computation", "note")], PLAIN),
         ([check("Mean by x")], f"{DOUBTED.format('Mean by x')[:-1]}; its sd rises by 1."),
+        ([check("Mean by x"), check("Tails")], DOUBTED.format("Mean by x")),
         ([check("Spread by x")], SHORT),
         ([check("Spread by x"), check("Tails")], f"Provisional: {SHORT}"),
         ([check("Mean by z")], f"Provisional: {PLAIN}"),
