@@ -1,7 +1,9 @@
-"""Coverage of intervals of an effect, and time, of families of discrete responses.
+"""Coverage of intervals of an effect, and time, of families that are not Gaussian.
 
 One component, `y ~ x + z`, effects of x of 1, 2 and 3 standard errors, 100 and 400 rows; then two
-components with constant weights, 400 rows, both slopes of x. Coverage of 90% intervals by linear
+components with constant weights, 100 and 400 rows, both slopes of x, in all sets and in those whose
+ELBO is more than 2 nats above that of one component (``preferred``). Gamma and Weibull responses
+have two components here, one in `bench_positive.py`. Coverage of 90% intervals by linear
 response and of 90% Wald intervals by maximum likelihood; then CPU time of a fit of 10,000 and
 100,000 rows and of statsmodels' GLM (of its `NegativeBinomial`, which learns the dispersion).
 
@@ -28,12 +30,17 @@ INTERCEPT = 0.3
 TRIALS, DISPERSION = 10, 2.0
 OUT = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "responses.csv"
 
+PREFERRED = 2.0
+
 TWO = {
     ("binomial", "apart"): ([[1.0, 0.4], [-1.5, -0.6]], None),
+    ("poisson", "apart"): ([[1.8, 0.4], [0.0, -0.6]], None),
+    ("gamma", "apart"): ([[1.5, 0.4], [-0.5, -0.6]], 3.0),
+    ("weibull", "apart"): ([[1.5, 0.4], [-0.5, -0.6]], 1.5),
     ("negbinomial", "overlapping"): ([[1.5, 0.4], [0.0, -0.6]], 2.0),
     ("negbinomial", "apart"): ([[2.5, 0.4], [0.3, -0.6]], 5.0),
 }
-"""Intercept and slope of two components on the scale of the predictor, and their dispersion."""
+"""Intercept and slope of two components on the scale of the predictor; dispersion or shape."""
 
 
 def log_odds(u, rng):
@@ -52,6 +59,14 @@ def overdispersed(u, rng, dispersion=DISPERSION):
     return log_means(u + np.log(rng.gamma(dispersion, 1.0 / dispersion, len(u))), rng)
 
 
+def positive(u, rng, shape):
+    return np.exp(u) * rng.gamma(shape, 1.0 / shape, len(u))
+
+
+def durations(u, rng, shape):
+    return np.exp(u) * rng.weibull(shape, len(u))
+
+
 SPREAD, RATE = expit(INTERCEPT) * expit(-INTERCEPT), np.exp(INTERCEPT)
 
 FAMILIES = {
@@ -61,6 +76,9 @@ FAMILIES = {
     "negbinomial": (overdispersed, None, RATE / (1.0 + RATE / DISPERSION)),
 }
 """Family -> responses given the predictor, that of statsmodels, information per row."""
+
+DRAWS_OF_TWO = {name: one[0] for name, one in FAMILIES.items()}
+DRAWS_OF_TWO |= {"gamma": positive, "weibull": durations}
 
 LEFT = {"binomial": f"y | trials({TRIALS})"}
 
@@ -110,22 +128,24 @@ def summary(covered, number):
     return {"sets": number, "coverage": covered, "se": error}
 
 
-def coverage_of_two(family, case, seeds, n=400):
+def coverage_of_two(family, case, seeds, n):
     """Both slopes, the components in the order of their slopes."""
-    lines, dispersion = TWO[family, case]
-    lines = np.array(lines)
-    rows = []
+    lines, further = TWO[family, case]
+    lines, rows, gains = np.array(lines), [], []
     for seed in seeds:
         rng = np.random.default_rng([seed, n])
         x, kind = rng.normal(size=n), (rng.random(n) < 0.4).astype(int)
         u = lines[kind, 0] + lines[kind, 1] * x
-        y = successes(u, rng) if dispersion is None else overdispersed(u, rng, dispersion)
+        y = DRAWS_OF_TWO[family](u, rng, *([] if further is None else [further]))
         data = pd.DataFrame({"y": y, "x": x})
         fit = fit_of(family, data, "x | 1", n_components=2)
         found = fit.summary(PROB).loc["mean"].xs("x", level="term").sort_values("mean")
         truth = np.sort(lines[:, 1])
         rows.append((found["lower"] < truth) & (truth < found["upper"]))
-    return summary(float(np.mean(rows)), len(rows))
+        gains.append(fit.elbo - fit_of(family, data, "x").elbo)
+    preferred = np.array(gains) > PREFERRED
+    some = {"preferred": int(preferred.sum()), "of preferred": np.mean(np.array(rows)[preferred])}
+    return {**summary(float(np.mean(rows)), len(rows)), **some}
 
 
 def seconds(family, n):
@@ -141,14 +161,18 @@ def seconds(family, n):
 
 
 def cases(family, seeds):
+    yield from (cases_of_one(family, seeds) if family in FAMILIES else ())
+    for name, case in TWO:
+        for n in (100, 400) if name == family else ():
+            two = {"family": family, "components": 2, "case": case, "rows": n}
+            yield {**two, **coverage_of_two(family, case, seeds, n)}
+
+
+def cases_of_one(family, seeds):
     for n in (100, 400):
         for effect in (1.0, 2.0, 3.0):
             case = {"family": family, "components": 1, "rows": n, "effect in se": effect}
             yield {**case, **coverage(family, n, effect, seeds)}
-    for name, case in TWO:
-        if name == family:
-            two = {"family": family, "components": 2, "case": case, "rows": 400}
-            yield {**two, **coverage_of_two(family, case, seeds)}
     for n in (10_000, 100_000):
         yield {"family": family, "components": 1, "rows": n, **seconds(family, n)}
 
@@ -157,7 +181,7 @@ def main():
     sets, first = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
     warnings.simplefilter("ignore")
     known = pd.read_csv(OUT) if OUT.exists() else pd.DataFrame({"family": []})
-    for family in sys.argv[3:] or FAMILIES:
+    for family in sys.argv[3:] or DRAWS_OF_TWO:
         rows = []
         for row in cases(family, range(first, first + sets)):
             rows.append(row)

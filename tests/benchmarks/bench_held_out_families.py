@@ -1,0 +1,137 @@
+"""Held-out log density of families beside the standard model of each, on published data.
+
+    python tests/benchmarks/bench_held_out_families.py [data ...]
+
+Absences (`MASS::quine`, negative binomial), satisfaction (`MASS::housing`, ordinal), survival of
+lung cancer (`survival::lung`, Weibull, right censored) by `Rscript`; pupils above the median
+(`star98` of statsmodels, binomial). Ten folds; the standard model is the maximum of the likelihood
+of the same family: statsmodels' `NegativeBinomial`, `OrderedModel` and `GLM`, a Weibull regression.
+Writes docs/benchmarks/held_out_families.csv: nats per row, and the difference from the standard
+model with its standard error.
+"""
+
+import subprocess
+import sys
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import statsmodels.api as sm
+from scipy.optimize import minimize
+from scipy.stats import binom, nbinom
+from statsmodels.miscmodels.ordinal_model import OrderedModel
+from tables import keep
+
+import bayesvb as bvb
+
+FOLDS = 10
+LEVELS = ["Low", "Medium", "High"]
+
+
+def from_r(call):
+    """A data set of an R package."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "data.csv"
+        subprocess.run(["Rscript", "-e", f"write.csv({call}, '{path}', row.names=F)"], check=True)
+        return pd.read_csv(path)
+
+
+def columns(data, names):
+    """Indicators of words, and numbers, with a constant."""
+    coded = pd.get_dummies(data[names], drop_first=True, dtype=float)
+    return sm.add_constant(coded, has_constant="add")
+
+
+def counts(train, test):
+    names = ["Eth", "Sex", "Age", "Lrn"]
+    both = columns(pd.concat([train, test]), names)
+    fit = sm.NegativeBinomial(train["Days"], both[: len(train)]).fit(disp=0, maxiter=200)
+    mean, size = np.exp(both[len(train) :] @ fit.params[:-1]), 1.0 / fit.params.iloc[-1]
+    return nbinom.logpmf(test["Days"], size, size / (size + mean))
+
+
+def levels(train, test):
+    both = columns(pd.concat([train, test]), ["Infl", "Type", "Cont"]).drop(columns="const")
+    order = pd.Series(pd.Categorical(train["Sat"], LEVELS, ordered=True))
+    fit = OrderedModel(order, both[: len(train)].reset_index(drop=True), distr="logit").fit(disp=0)
+    shares = np.asarray(fit.model.predict(fit.params, both[len(train) :]))
+    return np.log(shares[np.arange(len(test)), test["Sat"].map(LEVELS.index)])
+
+
+def weibull_density(parameters, design, time, seen):
+    """Log density of times that are seen, log survival of the others."""
+    log_shape, beta = parameters[0], parameters[1:]
+    at = np.exp(log_shape) * (np.log(time) - design @ beta)
+    return seen * (log_shape + at - np.log(time)) - np.exp(at)
+
+
+def times(train, test):
+    design = [columns(one, ["age", "sex", "ph_ecog"]).to_numpy(float) for one in (train, test)]
+    known = [(one["time"].to_numpy(float), one["seen"].to_numpy()) for one in (train, test)]
+    start = np.r_[0.0, np.log(known[0][0].mean()), np.zeros(design[0].shape[1] - 1)]
+    found = minimize(lambda p: -weibull_density(p, design[0], *known[0]).sum(), start).x
+    return weibull_density(found, design[1], *known[1])
+
+
+def shares(train, test):
+    names = ["LOWINC", "PERASIAN", "PERBLACK", "PERHISP", "PCTYRRND"]
+    both = [sm.add_constant(one[names]) for one in (train, test)]
+    fit = sm.GLM(train[["k", "below"]], both[0], sm.families.Binomial()).fit()
+    return binom.logpmf(test["k"], test["n"], fit.predict(both[1]))
+
+
+def sets():
+    """Name -> data, formula, family, standard model."""
+    housing = from_r("MASS::housing")
+    lung = from_r("survival::lung").rename(columns={"ph.ecog": "ph_ecog"}).dropna(subset="ph_ecog")
+    star = sm.datasets.star98.load_pandas().data
+    star = star.assign(k=star["NABOVE"], below=star["NBELOW"], n=star["NABOVE"] + star["NBELOW"])
+    people = housing.loc[housing.index.repeat(housing["Freq"])].reset_index(drop=True)
+    covariates = "LOWINC + PERASIAN + PERBLACK + PERHISP + PCTYRRND"
+    return {
+        "quine": (from_r("MASS::quine"), "Days ~ Eth + Sex + Age + Lrn", "negbinomial", counts),
+        "housing": (people, "Sat ~ Infl + Type + Cont", "ordinal", levels),
+        "lung": (
+            lung.assign(seen=lung["status"] - 1),
+            "Surv(time, seen) ~ age + sex + ph_ecog",
+            "weibull",
+            times,
+        ),
+        "star98": (star, f"k | trials(n) ~ {covariates}", "binomial", shares),
+    }
+
+
+def held_out(data, formula, family, n_components, train, test):
+    options = {"levels": LEVELS} if family == "ordinal" else {}
+    model = bvb.DensityRegression(
+        formula, data.iloc[train], family=family, n_components=n_components, **options
+    )
+    return model.fit(seed=1, n_jobs=1).log_density(data.iloc[test]).to_numpy()
+
+
+def main():
+    warnings.simplefilter("ignore")
+    lines = []
+    given = sets()
+    for name in sys.argv[1:] or given:
+        table, formula, family, standard = given[name]
+        data = table.reset_index(drop=True)
+        part = np.random.default_rng(1).permutation(len(data)) % FOLDS
+        folds = [
+            (np.flatnonzero(part != fold), np.flatnonzero(part == fold)) for fold in range(FOLDS)
+        ]
+        known = np.concatenate([standard(data.iloc[a], data.iloc[b]) for a, b in folds])
+        for size in (1, 2) if family != "ordinal" else (1,):
+            own = np.concatenate([held_out(data, formula, family, size, *fold) for fold in folds])
+            gain = own - known
+            line = {"data": name, "rows": len(data), "family": family, "components": size}
+            line |= {"standard": known.mean(), "bayesvb": own.mean(), "gain": gain.mean()}
+            lines.append({**line, "se": gain.std(ddof=1) / np.sqrt(len(gain))})
+            print(lines[-1], flush=True)
+    keep(pd.DataFrame(lines), "held_out_families", by="data")
+
+
+if __name__ == "__main__":
+    main()
