@@ -268,7 +268,8 @@ def _made_with(fit: AbstractFit) -> str:
     if fit.sampler is not None and fit.covariance == "linear-response":
         return (
             f"Intervals: linear response; exact ones were not reached ({fit.sampler.words}): "
-            f"several regimes fit these {fit.model.source.n_rows} rows."
+            f"several regimes fit these {fit.model.source.n_rows} rows, and intervals of single "
+            "components may be too narrow."
         )
     if fit.covariance == "exact":
         return (
