@@ -5,10 +5,12 @@ An answer is small and plain, so that it can be sent to the page; the fit itself
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bayesvb.estimators.loading import load
 from bayesvb.reports.rows.profiles import compared
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.finding import KINDS, finding
@@ -68,3 +70,28 @@ def picture(fit: AbstractFit, along: str = "", checks: Sequence[Check] = ()) -> 
         along=stated.get("along") or "",
         covariates=tuple(compared(fit.model.design)),
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReportTask:
+    """The report of a saved fit, as the work of a process.
+
+    Attributes
+    ----------
+    path : Path
+        File of the fit.
+    source : str
+        Where the data come from.
+    """
+
+    path: Path
+    source: str
+
+    @property
+    def page(self) -> Path:
+        """Path of the report: beside the fit."""
+        return self.path.with_suffix(".html")
+
+    def messages(self, tell: Callable[[object], None]) -> Iterator[object]:
+        """Yield the path of the report when it is written."""
+        yield load(self.path).report(self.page, source=self.source)

@@ -16,7 +16,8 @@ from bayesvb.datasets import names
 from bayesvb.errors import BayesVBError
 from bayesvb.experts import EXPERTS
 from bayesvb.gates import GATES
-from bayesvb.interactive.fitting import QUICK_ROWS, FitTask, Shown
+from bayesvb.interactive.answers import ReportTask
+from bayesvb.interactive.fitting import QUICK_ROWS, Failed, FitTask, Shown
 from bayesvb.interactive.guard import LARGEST_UPLOAD
 from bayesvb.interactive.jobs import Desk, Start
 from bayesvb.interactive.panes import PANES, Pane
@@ -73,11 +74,12 @@ def make_app(table: Table, start: Start, folder: Path) -> App:
         session.on_ended(lambda: pages.discard(session))
         page = Page(table, start, folder, session, numbers)
         session.on_ended(page.desk.end)
+        session.on_ended(page.writer.end)
         for pane in PANES:
             page.show(pane)
         _listen(page, input)
 
-    return App(_document(), server)
+    return App(_document(), server, static_assets={"/files": folder})
 
 
 def _listen(page: Page, input: Inputs) -> None:
@@ -121,6 +123,7 @@ class Page:
     ) -> None:
         self.session, self.folder, self.numbers = session, folder, numbers
         self.desk = Desk(start, self._hear)
+        self.writer = Desk(start, self._written)
         self.state = State(table=table)
         self.asked: tuple[Request, str] | None = None
         self._drawn: dict[str, reactive.Value[State]] = {}
@@ -196,6 +199,8 @@ class Page:
             self._fit_fully()
         elif name == "remove":
             self._set(replace(self.state, history=self.state.history.without(value)))
+        elif name == "report":
+            self._report(value)
         elif name == "paste":
             await self._paste(value)
         elif name == "open" and value in names():
@@ -216,6 +221,27 @@ class Page:
         path = self.folder / f"fit-{next(self.numbers)}.nc"
         self.asked = state.typed, along
         self._begin(FitTask(request=state.typed, frame=state.table.frame, along=along, path=path))
+
+    def _report(self, key: str) -> None:
+        """Write the report of a fit beside it, in a process of its own."""
+        for record in self.state.history.records:
+            if record.key == key:
+                task = ReportTask(path=record.path, source=self.state.table.name)
+                self.writer.submit(task, pause=0.0)
+                self._set(self.state.saying("writing the report ...", "busy"))
+
+    async def _written(self, task: Any, message: object) -> None:
+        """Offer a report that has been written, or say why it has not."""
+        async with reactive.lock():
+            records = [r for r in self.state.history.records if r.path == task.path]
+            with reactive.isolate():
+                if isinstance(message, Failed):
+                    self._set(self.state.saying(message.message, "failed"))
+                elif message is not None and records:
+                    reports = self.state.reports | {records[0].key}
+                    state = replace(self.state, reports=reports)
+                    self._set(state.saying("the report is written: see Compare"))
+            await reactive.flush()
 
     async def _paste(self, line: str) -> None:
         try:

@@ -29,6 +29,8 @@ class State:
         What is being done.
     tone : {"idle", "busy", "failed"}
     history : History
+    reports : frozenset of str
+        Keys of the records whose reports are written.
     typed, reading : Request and Reading, or None
         What stands in the controls, and what is said of it.
     """
@@ -41,6 +43,7 @@ class State:
     status: str = ""
     tone: str = "idle"
     history: History = field(default_factory=History)
+    reports: frozenset[str] = frozenset()
     typed: Request | None = None
     reading: Reading | None = None
 

@@ -129,6 +129,12 @@ def test_a_remedy_is_a_button_and_fits_are_compared(page):
     has(page, "#compared", rows="2")
     rows = page.locator("#compared tbody tr")
     assert better in rows.nth(0).inner_text() and "best" in rows.nth(0).inner_text()
+    for name, content in (("Fit", b"\x89HDF"), ("Report", b"<!doctype html>")):
+        if name == "Report":
+            rows.nth(0).get_by_role("button", name="Report").click()
+        with page.expect_download() as download:
+            rows.nth(0).get_by_role("link", name=name).click()
+        assert Path(download.value.path()).read_bytes().startswith(content)
     page.get_by_label(f"Back to {better}").click()
     has(page, "#shown", formula=better)
     page.get_by_label("Remove accel ~ times", exact=True).click()

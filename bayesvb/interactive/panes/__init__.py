@@ -47,6 +47,6 @@ PANES = (
     Pane("picture", picture, ("shown", "judged")),
     Pane("checks", checks, ("judged", "task")),
     Pane("effects", effects, ("judged",)),
-    Pane("compare", compare, ("history", "task")),
+    Pane("compare", compare, ("history", "task", "reports")),
     Pane("code", code, ("task", "table", "typed")),
 )

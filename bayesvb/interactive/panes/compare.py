@@ -37,7 +37,12 @@ def _row(row: Row, state: State) -> Tag:
     name = request.formula
     back, remove = request_button("Back", request), event_button("Remove", "remove", record.key)
     back.attrs["aria-label"], remove.attrs["aria-label"] = f"Back to {name}", f"Remove {name}"
-    buttons = tags.div(back, remove, class_="buttons")
+    file = tags.a("Fit", href=f"files/{record.path.name}", download="fit.nc")
+    report: Tag = event_button("Report", "report", record.key)
+    if record.key in state.reports:
+        href = f"files/{record.path.with_suffix('.html').name}"
+        report = tags.a("Report (HTML)", href=href, download="report.html")
+    buttons = tags.div(back, remove, report, file, class_="buttons")
     return tags.tr(
         tags.th(tags.code(name), tags.small(size), buttons, scope="row"),
         tags.td(_difference(row)),

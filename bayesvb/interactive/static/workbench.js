@@ -3,7 +3,10 @@
   const byId = id => document.getElementById(id);
   const formula = byId("formula"), box = byId("choices"), size = byId("n_components");
   const send = (name, value) => Shiny.setInputValue(name, value, { priority: "event" });
-  const act = (name, value = "") => send("event", { name, value, at: Date.now() });
+  const act = (name, value = "") => {
+    if (name === "full") tell();  // what was typed just before is what is fitted
+    send("event", { name, value, at: Date.now() });
+  };
   let seed = 1, begun = 0, chosen = -1, timer;
 
   // The controls are one request.
@@ -11,12 +14,13 @@
     formula: formula.value.replace(/\s*\n\s*/g, " "), n_components: +size.value,
     gate: byId("gate").value, family: byId("family").value, seed, along: byId("along").value,
   });
+  const tell = () => { clearTimeout(timer); Shiny.setInputValue("request", values()); };
   const changed = (pause = 0) => {
     formula.style.height = "auto";
     formula.style.height = formula.scrollHeight + 2 + "px";
     byId("size").textContent = size.value;
     clearTimeout(timer);
-    timer = setTimeout(() => Shiny.setInputValue("request", values()), pause);
+    timer = setTimeout(tell, pause);
   };
   const type = text => {  // as if typed, so that Ctrl+Z undoes it
     const before = document.activeElement;
