@@ -19,10 +19,12 @@ from bayesvb.formula.passes import representatives
 pytestmark = [
     pytest.mark.heavy,
     pytest.mark.filterwarnings("ignore"),
+    pytest.mark.usefixtures("without_pictures"),
 ]
 
-QUICK = {"seed": 1, "restarts": 1, "draws": 25, "max_iter": 10}
-SAMPLE, ROWS = 30, 60
+QUICK = {"seed": 1, "restarts": 1, "draws": 25, "max_iter": 300, "tol": 0.5, "combine": "best"}
+BRIEF = {**QUICK, "max_iter": 5}
+SAMPLE, ROWS = 18, 36
 
 
 @functools.cache
@@ -64,7 +66,7 @@ def from_table(kind, formula, options, path):
 
 
 def from_parquet(kind, formula, options, path):
-    table().to_parquet(path / "rows.parquet", row_group_size=ROWS // 3)
+    table().to_parquet(path / "rows.parquet", row_group_size=ROWS // 2)
     return kind(formula, path / "rows.parquet", **options).fit(**QUICK)
 
 
@@ -132,14 +134,14 @@ VERBS: dict[str, Callable[[Any, Path], object]] = {
     "update": lambda fit, path: fit.update(table(3)),
     "downdate": lambda fit, path: fit.downdate(table().head(9)),
     "prune": lambda fit, path: bvb.prune(fit),
-    "select": lambda fit, path: bvb.select(fit.model, [1, 2], seed=1, restarts=1, max_iter=5),
+    "select": lambda fit, path: bvb.select(fit.model, [1, 2], **QUICK),
     "cross-validate": lambda fit, path: bvb.cross_validate(fit.model, folds=2),
     "sbc": lambda fit, path: bvb.sbc(fit, replications=2),
     "report": lambda fit, path: fit.report(path / "page.html"),
     "slopes": lambda fit, path: bvb.effects.slopes(fit, variables="x"),
     "fit again": checkpointed,
-    "svi": lambda fit, path: fit.model.fit("svi", seed=1, restarts=1, draws=25, max_iter=5),
-    "em": lambda fit, path: fit.model.fit("em", seed=1, restarts=1, draws=25, max_iter=5),
+    "svi": lambda fit, path: fit.model.fit("svi", **BRIEF),
+    "em": lambda fit, path: fit.model.fit("em", **BRIEF),
 }
 
 
