@@ -150,6 +150,19 @@ def check_named_fits(name: str, value: object) -> None:
     check_any_fits(name, value)
 
 
+def check_compared(name: str, value: object) -> None:
+    """Raise unless ``value`` is a list of fits, or a mapping from names to fits or results."""
+    if isinstance(value, list | tuple):
+        for number, one in enumerate(value):
+            check_fit(f"{name}[{number}]", one)
+        return
+    check_names(name, value)
+    assert isinstance(value, Mapping)
+    for key, one in value.items():
+        if not hasattr(one, "n_data_points"):  # of a result of ArviZ
+            check_fit(f"{name}[{shown(key)}]", one)
+
+
 def check_fit(name: str, value: object) -> None:
     """Raise unless ``value`` is what ``model.fit()`` returns."""
     if not all(hasattr(value, own) for own in ("model", "variational_draws", "traces")):

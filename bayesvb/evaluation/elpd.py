@@ -156,6 +156,14 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
     )
 
 
+def labels_of(obj: object) -> np.ndarray | None:
+    """Labels of the rows of an ArviZ ``ELPDData``; None if it has none."""
+    kind, data = _kind(obj), cast(Any, obj)
+    pointwise = data.get(f"{kind}_i") if arviz_line() == 0 else data.elpd_i
+    known = "obs_id" in getattr(pointwise, "coords", ())
+    return np.asarray(pointwise["obs_id"]) if known else None
+
+
 def compare(results: Mapping[str, object]) -> pd.DataFrame:
     """Fits ranked by expected log predictive density: ``az.compare``, alike in both lines.
 

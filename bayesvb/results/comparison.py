@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import inspect
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from html import escape
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesvb.argument_checks import checked
+from bayesvb.argument_checks import check_compared, checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError, without_controls
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
+from bayesvb.results.base import AbstractFit
+from bayesvb.results.fit_call import FitCall, argument
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
     from bayesvb.evaluation.elpd import Elpd
-    from bayesvb.results.base import AbstractFit
 
 SAME_SCALE = "jacobian=True compares densities of the response as it is in the data"
 """What to do where models explain one response on different scales."""
@@ -64,18 +66,23 @@ class ComparisonTable(pd.DataFrame):
         return f"<pre>{escape(str(self), quote=False)}</pre>"
 
 
-@checked
-def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.DataFrame:
+@partial(checked, fits=check_compared)
+def compare(
+    fits: Mapping[str, AbstractFit | object] | Sequence[AbstractFit], *, jacobian: bool = False
+) -> pd.DataFrame:
     """Table of fits to the same rows, best first.
 
     Rows are matched by the index of the data, in whatever order they are.
 
     Parameters
     ----------
-    fits : mapping of str to Fit
-        If one is a network, the rows of all are left out a fifth at a time, in ascents that go on
-        without them: draws of a network flatter it, and estimates of different kinds are nats
-        apart for the same predictions. Otherwise one at a time, as in ``fit.loo()``.
+    fits : mapping of str to Fit, or list of Fit
+        Fits in a list are called by canonical formula and options; of two fits of one model, in
+        whatever spelling, the later one counts. A mapping may hold stored results of ``fit.loo()``
+        instead of fits, whose rows must be in one order. If one is a network, the rows of all are
+        left out a fifth at a time, in ascents that go on without them: draws of a network flatter
+        it, and estimates of different kinds are nats apart for the same predictions. Otherwise one
+        at a time, as in ``fit.loo()``.
     jacobian : bool
         Compare fits of ``log(y)`` with fits of ``y``: densities are those of ``y`` as it is in the
         data, ``p(log y) / y``. Logarithms are known; other functions are refused.
@@ -90,7 +97,8 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
     Raises
     ------
     DataError
-        If there are fewer than two fits, or they are not of the same response and rows.
+        If there are fewer than two fits, they are not of the same response and rows, or stored
+        results left out different numbers of rows at a time.
 
     Examples
     --------
@@ -106,6 +114,10 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
     from bayesvb.evaluation.elpd import elpd_data
     from bayesvb.results.criteria import loo
 
+    fits = fits if isinstance(fits, Mapping) else {model_name(one): one for one in fits}
+    if any(not isinstance(one, AbstractFit) for one in fits.values()):
+        return _compare_results(fits, jacobian=jacobian)
+    fits = cast("Mapping[str, AbstractFit]", fits)
     check_comparable(fits, jacobian=jacobian)
     folds = folds_for_all(fits)
     method = "folds" if folds else None
@@ -116,6 +128,56 @@ def compare(fits: Mapping[str, AbstractFit], *, jacobian: bool = False) -> pd.Da
     found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
     table = ComparisonTable(compare_elpd({name: elpd_data(one) for name, one in found.items()}))
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
+    return table
+
+
+def model_name(fit: AbstractFit) -> str:
+    """Canonical formula of a fit, number of components, and options that are not the defaults."""
+    call = FitCall.from_fit(fit)
+    kind: Any = type(fit.model)
+    usual = inspect.signature(kind).parameters
+    options = [
+        argument(name, value)
+        for name, value in call.options.items()
+        if name == fit.model.size_name or value != usual[name].default
+    ]
+    priors = [f"priors={call.priors}"] if call.priors else []
+    return ", ".join([call.formula, *options, *priors])
+
+
+def _compare_results(results: Mapping[str, object], *, jacobian: bool) -> pd.DataFrame:
+    """Table of stored results of ``fit.loo()``, some of which may be fits still."""
+    from bayesvb.evaluation.elpd import compare as compare_elpd
+    from bayesvb.evaluation.elpd import elpd_data, labels_of, read_elpd
+    from bayesvb.results.criteria import loo
+
+    if jacobian:
+        raise DataError(
+            "jacobian=True needs the responses, which a stored result does not have",
+            hint="give the fits themselves",
+        )
+    if len(results) < 2:
+        raise DataError(f"compare needs two results or more; there are {len(results)}")
+    stored = {
+        name: elpd_data(loo(one)) if isinstance(one, AbstractFit) else one
+        for name, one in results.items()
+    }
+    folds = {name: read_elpd(one, name).method == "folds" for name, one in stored.items()}
+    if len(set(folds.values())) > 1:
+        named = ", ".join(repr(name) for name, is_fold in folds.items() if is_fold)
+        raise DataError(
+            f"rows are left out a fifth at a time in {named}, and one at a time in the others",
+            hint="compute all by fit.loo('folds')",
+        )
+    table = ComparisonTable(compare_elpd(stored))
+    (first, known), *others = ((name, labels_of(one)) for name, one in stored.items())
+    for name, labels in others:
+        if known is not None and labels is not None and not np.array_equal(known, labels):
+            raise DataError(
+                f"{name!r} and {first!r} are of rows with other labels, or in another order",
+                hint="give the fits themselves, whose rows are matched by their labels",
+            )
+    table.attrs["left out"] = "a fifth at a time" if any(folds.values()) else "one at a time"
     return table
 
 

@@ -98,3 +98,34 @@ def test_rows_in_another_order_without_their_index_are_refused(regimes, one_line
     twice = regimes.set_axis(np.arange(len(regimes)) // 2)
     with pytest.raises(DataError, match="not the same rows"):
         bvb.compare({"a": fit_of(twice), "b": fit_of(twice[::-1])})
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k")
+def test_stored_results_are_compared_as_their_fits_are(regimes, regimes_fit, one_line):
+    fits = {"one": one_line, "two": regimes_fit}
+    expected = bvb.compare(fits)
+    stored = {name: fit.loo() for name, fit in fits.items()}
+    for given in (stored, {**fits, "one": stored["one"]}):
+        pd.testing.assert_frame_equal(bvb.compare(given), expected)
+        assert bvb.compare(given).attrs == expected.attrs
+    turned = fit_of(regimes[::-1])
+    with pytest.raises(DataError, match="'other' and 'one' are of rows with other labels"):
+        bvb.compare({**stored, "other": turned.loo()})
+    with pytest.raises(DataError, match="jacobian=True needs the responses"):
+        bvb.compare(stored, jacobian=True)
+    with pytest.raises(DataError, match="two results or more; there are 1"):
+        bvb.compare({"one": stored["one"]})
+    with pytest.raises(DataError, match=r"fits\['text'\]='no fit' must be a fit"):
+        bvb.compare({**stored, "text": "no fit"})
+
+
+@pytest.mark.filterwarnings("ignore:Pareto k")
+def test_a_list_is_called_by_models_and_spellings_of_one_are_one(regimes, one_line):
+    spelled = fit_of(regimes, "y~x+z|x")
+    other = fit_of(regimes, "y ~ x", family="student")
+    table = bvb.compare([one_line, spelled, other])
+    assert set(table.index) == {
+        "y ~ x + z | gating(x), n_components=1", "y ~ x, n_components=1, family='student'"
+    }  # fmt: skip
+    with pytest.raises(DataError, match="compare needs two fits or more; there are 1"):
+        bvb.compare([one_line, spelled])
