@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import bayesvb.datasets as datasets  # noqa: F401
     import bayesvb.effects as effects  # noqa: F401
     import bayesvb.plots as plots  # noqa: F401
+    from bayesvb.data.column_kinds import column_kinds as column_kinds
     from bayesvb.estimators import BayesianPCA as BayesianPCA
     from bayesvb.estimators import ConditionalMixtureNetwork as ConditionalMixtureNetwork
     from bayesvb.estimators import DensityRegression as DensityRegression
@@ -56,6 +57,7 @@ _HOMES = {
     "PcaPriors": "bayesvb.estimators.priors",
     "Priors": "bayesvb.estimators.priors",
     "benchmark": "bayesvb.studies.benchmark",
+    "column_kinds": "bayesvb.data.column_kinds",
     "compare": "bayesvb.results.comparison",
     "cross_validate": "bayesvb.studies.cross_validation",
     "datasets": "bayesvb.datasets",

@@ -70,6 +70,7 @@ def read_csv(
     >>> frame["x"].tolist(), frame["name"].tolist(), len(notes)
     ([0.5], ['Müller'], 2)
     """
+    from bayesvb.data.column_kinds import stray_text
     from bayesvb.data.frames import writes_dates
 
     form = form or CsvFormat()
@@ -84,6 +85,10 @@ def read_csv(
         frame = frame.assign(**codes)
         listed = ", ".join(f"`{one}`" for one in codes)
         notes.append(f"{name}: {listed} read as text: leading zeros tell values apart")
+    for column in map(str, frame):
+        why = stray_text(frame[column].dropna()) if frame[column].dtype.kind not in "biuf" else ""
+        if why and column not in codes:
+            notes.append(f"{name}: `{column}` read as text: {why}")
     dates = [column for column in map(str, frame) if writes_dates(frame[column])]
     if dates:
         notes.append(f"{name}: {', '.join(f'`{one}`' for one in dates)} read as dates")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
+from bayesvb.data.column_kinds import infinite_values, stray_text
 from bayesvb.data.frames import kind_of
 from bayesvb.errors import DataError
 from bayesvb.interactive.tables import quoted
@@ -16,9 +17,6 @@ BINS = 18
 
 MOST_LEVELS = 9
 """Bars of levels, the most frequent ones."""
-
-NEARLY = 0.8
-"""Share of numbers from which on a column of text is meant to be one of numbers."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +78,7 @@ def _described(name: str, column: pd.Series) -> Variable:
 def _of_numbers(values: pd.Series) -> tuple[str, str, np.ndarray]:
     numbers = values.to_numpy(dtype=float)
     finite = numbers[np.isfinite(numbers)]
-    odd = f"{len(numbers) - len(finite):,} infinite" if len(finite) < len(numbers) else ""
+    odd = infinite_values(values)
     if not len(finite):
         return "no value", odd, np.zeros(0)
     if finite.min() == finite.max():
@@ -90,14 +88,6 @@ def _of_numbers(values: pd.Series) -> tuple[str, str, np.ndarray]:
 
 
 def _of_levels(values: pd.Series) -> tuple[str, str, np.ndarray]:
-    words = values.astype(str)
-    counts = words.value_counts()
-    numeric = pd.to_numeric(words, errors="coerce")
-    stray = words[numeric.isna()]
-    odd = ""
-    if len(words) and len(stray) <= (1.0 - NEARLY) * len(words):
-        shown = ", ".join(repr(word) for word in stray.unique()[:3])
-        verb = "is" if len(stray) == 1 else "are"
-        odd = f"{len(stray):,} of {len(words):,} values {verb} not a number: {shown}"
-        odd = odd if len(stray) else "numbers written as text"
-    return f"{len(counts):,} levels", odd, counts.to_numpy(dtype=float)[:MOST_LEVELS]
+    counts = values.astype(str).value_counts()
+    bars = counts.to_numpy(dtype=float)[:MOST_LEVELS]
+    return f"{len(counts):,} levels", stray_text(values), bars

@@ -73,6 +73,7 @@ def given_first(fits, folder):
         "load": {"path": folder / "absent.nc"},
         "prune": {"fit": fits["normal"]},
         "report": {**fit, "path": folder / "absent" / "a.html"},
+        "column_kinds": {"data": data},
         "report_section": {**fit, "name": "data"},
         "select": {"model": density.model, "n_components": [1], **FEW},
         "datasets.describe": {"name": "mcycle"},
