@@ -393,7 +393,8 @@ def _moderate(
     """
     reach = np.abs(spread).max(axis=2, keepdims=True)
     largest = float((CERTAIN + 2.0 * reach).sum(axis=1).max())
-    return np.clip(centre, -CERTAIN - reach, CERTAIN + reach), largest <= LARGEST_EXPONENT
+    # Products along the sticks stay between exp(-600) and exp(600), which are floats.
+    return np.clip(centre, -CERTAIN - reach, CERTAIN + reach), largest <= 2.0 * LARGEST_EXPONENT
 
 
 def _stick_products(
