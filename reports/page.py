@@ -35,7 +35,7 @@ from .figures.svg import prefixed
 from .rows.contrasts import contrasts
 from .rows.sampling import gated
 from .sections import SECTIONS
-from .sections.candidates import HasCandidates, candidates
+from .sections.candidates import HasCandidates, candidates, with_choice
 from .sections.comparison import comparison
 from .sections.finding import Sentences, clauses_of, finding
 from .sections.side_by_side import side_by_side as compared_fits
@@ -110,6 +110,8 @@ def page_summary(
     for number, (name, fit) in enumerate(fits.items(), start=1):
         prefix = f"fit{number}-" if several else ""
         reports.append(_fit_summary(fit, name, prefix, choices))
+    if not several:
+        reports = [with_choice(reports[0], selection)]
     whole = plain(
         {
             "format": FORMAT,

@@ -113,17 +113,13 @@ class Selection:
 
     @checked
     def report(self, path: str | Path, *, format: str | None = None) -> Path:
-        """Write a page with the table of candidates and the fit that is chosen.
+        """Write a page that begins with the choice, and reports the fit that is chosen.
 
-        Beside it stands the fit with the largest elpd, if that is another one. ``format`` as of
-        ``Fit.report``.
+        ``format`` as of ``Fit.report``.
         """
         from bayesvb.reports import report
 
-        largest = int(self.table.index[self.table["best"]][0])
-        near = {f"K={number}": self.fits[number] for number in (self.chosen, largest)}
-        shown = near if len(near) > 1 else self.best
-        written: Path = report(shown, path, format=format, selection=self)
+        written: Path = report(self.best, path, format=format, selection=self)
         return written
 
     def __str__(self) -> str:

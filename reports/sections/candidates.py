@@ -13,6 +13,7 @@ from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.svg import BAND, INK, LINE, axes_of, drawn
+from ..panels.dots import Dot, dot_panel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -86,6 +87,74 @@ def reading(frame: pd.DataFrame, chosen: int, largest: int) -> str:
         f"{whole}the fewest within two standard errors, or {LIMITS.equal_elpd:g} nats, of the "
         f"largest expected log predictive density, that of {counted(largest, 'component')} "
         f"({numeral(gap, 1)} nats more, se {numeral(error, 1)})."
+    )
+
+
+def choice_sentence(frame: pd.DataFrame, chosen: int) -> str:
+    """Number of components that is chosen, and how the next best number compares with it."""
+    components = counted(chosen, "component")
+    if len(frame) == 1:
+        return f"{components}, the only number that was tried."
+    others = frame["elpd_diff"].drop(chosen)
+    other = int(str(others.idxmax()))
+    at = chosen if float(others[other]) == 0.0 else other
+    gap = numeral(abs(float(frame["elpd_diff"][at])), 1)
+    by = f"by {gap} nats (SE {numeral(float(frame['dse'][at]), 1)})"
+    if at == chosen:
+        best = f"{numeral(other)} predict{'s' if other == 1 else ''} better {by}"
+        return f"{components}; more do not predict clearly better: {best}."
+    if chosen == frame.index.max():
+        return f"{components}, the most that were tried: {numeral(other)} predict worse {by}."
+    return f"{components} predict best: {numeral(other)} predict worse {by}."
+
+
+def with_choice(report: Summary, selection: HasCandidates | None) -> Summary:
+    """The summary of the chosen fit, beginning with the choice of its number of components.
+
+    Parameters
+    ----------
+    report : mapping
+        ``finding`` and ``answer`` of the only fit of a page.
+    selection : Selection or None
+        What it was chosen from.
+    """
+    if selection is None:
+        return report
+    finding, answer = report["finding"], report["answer"]
+    chosen = choice_sentence(selection.table, selection.chosen)
+    return {
+        **report,
+        "finding": {**finding, "sentences": [chosen, *finding["sentences"]]},
+        "answer": {
+            **answer,
+            "question": f"How many components? {answer['question']}",
+            "panels": [_panel(selection), *answer["panels"]],
+        },
+    }
+
+
+def _panel(selection: HasCandidates) -> Summary:
+    """Scores of the numbers that were tried, less the largest score."""
+    frame = selection.table
+    dots = [
+        Dot(
+            label=counted(int(str(number)), "component"),
+            estimate=difference,
+            interval=(difference - 2.0 * error, difference + 2.0 * error),
+            decimals=1,
+            series=int(number == selection.chosen),
+        )
+        for number, (difference, error) in zip(
+            frame.index, frame[["elpd_diff", "dse"]].to_numpy().tolist(), strict=True
+        )
+    ]
+    return dot_panel(
+        dots,
+        title="Score of each number of components",
+        caption=f"Held-out log predictive density ({selection.criterion.upper()}) less the "
+        "largest, in nats. Bar: two standard errors.",
+        heads=("Model", "Difference"),
+        is_difference=True,
     )
 
 

@@ -60,7 +60,14 @@ def test_the_format_may_be_named(selection, tmp_path):
 def test_the_page_of_a_selection_has_the_table_of_candidates(selection, tmp_path):
     summary = json.loads(selection.report(tmp_path / "a.json").read_text("utf-8"))
     found = summary["candidates"]
-    assert found["chosen"] == selection.chosen == 1 and len(summary["fits"]) == 2
+    assert found["chosen"] == selection.chosen == 1 and len(summary["fits"]) == 1
+    lead = summary["fits"][0]["finding"]["sentences"][0]
+    assert lead.startswith("1 component; more do not predict clearly better: 2 predict better by ")
+    panel = summary["fits"][0]["answer"]["panels"][0]
+    assert [row["estimate"] for row in panel["rows"]] == pytest.approx(
+        selection.table["elpd_diff"].to_list()
+    )
+    assert summary["question"].startswith("How many components? How is sepal_length distributed")
     assert [row["heads"] for row in found["table"]["rows"]] == [[1], [2]]
     elpd = [row["cells"][1] for row in found["table"]["rows"]]
     assert elpd == pytest.approx(selection.table["elpd"].to_list())

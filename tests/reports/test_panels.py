@@ -9,6 +9,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.reports.panels import panels
 from bayesvb.reports.panels.dots import Dot, dot_panel
+from bayesvb.reports.sections.candidates import choice_sentence
 from bayesvb.reports.sections.finding import sentences
 
 
@@ -77,3 +78,23 @@ def test_covariates_of_the_weights_change_the_probability_of_a_class(courses):
     (panel,) = panels(model.fit(seed=1, restarts=1, draws=80))
     (row,) = panel["rows"]
     assert row["label"] == "w" and 0.1 < row["estimate"] < 0.9
+
+
+@pytest.mark.parametrize(
+    ("differences", "chosen", "says"),
+    [
+        ([-90.0, -2.5, 0.0], 2,
+         "2 components; more do not predict clearly better: 3 predict better by 2.5 nats "
+         "(SE 3.0)."),
+        ([-90.0, 0.0, -4.5], 2, "2 components predict best: 3 predict worse by 4.5 nats (SE 3.0)."),
+        ([-90.0, -9.5, 0.0], 3,
+         "3 components, the most that were tried: 2 predict worse by 9.5 nats (SE 3.0)."),
+        ([0.0], 1, "1 component, the only number that was tried."),
+    ],
+)  # fmt: skip
+def test_the_choice_of_a_number_of_components_is_stated_with_the_next_best(
+    differences, chosen, says
+):
+    index = range(1, len(differences) + 1)
+    frame = pd.DataFrame({"elpd_diff": differences, "dse": 3.0}, index=index)
+    assert choice_sentence(frame, chosen) == says
