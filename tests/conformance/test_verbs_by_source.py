@@ -135,7 +135,7 @@ VERBS: dict[str, Callable[[Any, Path], object]] = {
     "downdate": lambda fit, path: fit.downdate(table().head(9)),
     "prune": lambda fit, path: bvb.prune(fit),
     "select": lambda fit, path: bvb.select(fit.model, [1, 2], **QUICK),
-    "cross-validate": lambda fit, path: bvb.cross_validate(fit.model, folds=2),
+    "cross-validate": lambda fit, path: bvb.cross_validate(fit.model, folds=2, **QUICK),
     "sbc": lambda fit, path: bvb.sbc(fit, replications=2),
     "report": lambda fit, path: fit.report(path / "page.html"),
     "slopes": lambda fit, path: bvb.effects.slopes(fit, variables="x"),
