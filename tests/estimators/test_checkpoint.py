@@ -173,7 +173,7 @@ np.save(sys.argv[2], np.concatenate([fit.stats.to_vector(), fit.elbo_trace]))
 @pytest.mark.heavy
 @pytest.mark.parametrize("method", ["cavi", "em", "svi"])
 def test_a_process_that_is_killed_again_and_again_ends_at_the_same_bits(method, tmp_path):
-    n_kills = int(os.environ.get("BAYESVB_KILLS", "4" if method == "cavi" else "1"))
+    n_kills = int(os.environ.get("BAYESVB_KILLS", "2" if method == "cavi" else "1"))
     script = tmp_path / "fit.py"
     script.write_text(SCRIPT, encoding="utf-8")
     command = [sys.executable, "-W", "ignore", str(script)]

@@ -129,7 +129,7 @@ def test_rows_left_out_are_those_of_fits_without_them(few_columns):
         options = {"n_components": 2, "gate": gate}
         fit = bvb.DensityRegression("y ~ x + (1 | g)", data, **options).fit(**FEW, tol=1e-8)
         held = pd.Series(read_elpd(fit.loo()).pointwise)
-        left = data.groupby("g").head(1).index
+        left = data.groupby("g").head(1).index[::2]
         seen, fresh = fit.log_density(data.loc[left]), []
         for row in left:
             rest = bvb.DensityRegression("y ~ x + (1 | g)", data.drop(row), **options)
@@ -155,7 +155,7 @@ def test_saved_fits_are_the_same(fit, tmp_path):
 @pytest.mark.heavy
 @pytest.mark.parametrize("gate", ["softmax", "stick-breaking"])
 def test_the_bound_rises_to_where_its_gradient_is_zero(gate, few_columns):
-    for seed in range(4):
+    for seed in range(2):
         data = simulated(seed=seed, n_groups=20)
         model = bvb.DensityRegression("y ~ x + (x | g)", data, n_components=3, gate=gate)
         fit = model.fit(**{**ASCENT, "seed": seed, "restarts": 1, "tol": 1e-12, "max_iter": 5000})
