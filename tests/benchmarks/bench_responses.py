@@ -2,7 +2,8 @@
 
 One component, `y ~ x + z`, effects of x of 1, 2 and 3 standard errors, 100 and 400 rows; then two
 components with constant weights, 100 and 400 rows, both slopes of x, in all sets and in those whose
-ELBO is more than 2 nats above that of one component (``preferred``). Gamma and Weibull responses
+ELBO is more than 2 nats above that of one component (``preferred``), and with scales that are not
+learned (``fixed scales``). Gamma and Weibull responses
 have two components here, one in `bench_positive.py`. Coverage of 90% intervals by linear
 response and of 90% Wald intervals by maximum likelihood; then CPU time of a fit of 10,000 and
 100,000 rows and of statsmodels' GLM (of its `NegativeBinomial`, which learns the dispersion).
@@ -131,7 +132,7 @@ def summary(covered, number):
 def coverage_of_two(family, case, seeds, n):
     """Both slopes, the components in the order of their slopes."""
     lines, further = TWO[family, case]
-    lines, rows, gains = np.array(lines), [], []
+    lines, rows, gains, fixed = np.array(lines), [], [], []
     for seed in seeds:
         rng = np.random.default_rng([seed, n])
         x, kind = rng.normal(size=n), (rng.random(n) < 0.4).astype(int)
@@ -139,13 +140,20 @@ def coverage_of_two(family, case, seeds, n):
         y = DRAWS_OF_TWO[family](u, rng, *([] if further is None else [further]))
         data = pd.DataFrame({"y": y, "x": x})
         fit = fit_of(family, data, "x | 1", n_components=2)
-        found = fit.summary(PROB).loc["mean"].xs("x", level="term").sort_values("mean")
-        truth = np.sort(lines[:, 1])
-        rows.append((found["lower"] < truth) & (truth < found["upper"]))
+        rows.append(both_covered(fit, lines[:, 1]))
+        apart = fit_of(family, data, "x | 1", n_components=2, priors=bvb.Priors(scales="fixed"))
+        fixed.append(both_covered(apart, lines[:, 1]))
         gains.append(fit.elbo - fit_of(family, data, "x").elbo)
     preferred = np.array(gains) > PREFERRED
     some = {"preferred": int(preferred.sum()), "of preferred": np.mean(np.array(rows)[preferred])}
+    some["fixed scales"] = np.mean(fixed)
     return {**summary(float(np.mean(rows)), len(rows)), **some}
+
+
+def both_covered(fit, slopes):
+    found = fit.summary(PROB).loc["mean"].xs("x", level="term").sort_values("mean")
+    truth = np.sort(slopes)
+    return (found["lower"] < truth) & (truth < found["upper"])
 
 
 def seconds(family, n):
