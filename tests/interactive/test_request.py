@@ -45,6 +45,7 @@ def test_every_line_and_its_json_are_read_back(request, source):
         "(" * 3000: "neither Python",
     }.items(),
 )
+@pytest.mark.usefixtures("unchecked")
 def test_other_lines_are_errors_that_say_why(line, said):
     with pytest.raises(DataError, match=said):
         Request.from_line(line)
