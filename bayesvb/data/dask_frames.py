@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar, final
+from typing import TYPE_CHECKING, TypeVar, final
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dask_rows import TOGETHER, DaskRows
@@ -14,6 +14,8 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.streamed_rows import EncodedRows, recut
 
 if TYPE_CHECKING:
+    import dask.dataframe as dd
+    import distributed
     import pandas as pd
 
 ResultT = TypeVar("ResultT")
@@ -31,11 +33,11 @@ class DaskFrames(AbstractFrames):
         The cluster in use; without one partitions are computed in this process.
     """
 
-    table: Any
-    client: Any = field(repr=False)
+    table: dd.DataFrame
+    client: distributed.Client | None = field(repr=False)
 
     @classmethod
-    def of(cls, table: Any) -> DaskFrames:
+    def of(cls, table: dd.DataFrame) -> DaskFrames:
         """Partitions of a table, on the cluster of the current client if there is one."""
         return cls(table, current_client())
 
@@ -69,7 +71,7 @@ class DaskFrames(AbstractFrames):
             return
         self.count.times += 1
         asked = partial(_asked, function, tuple(names), self.words)
-        waiting: list[Any] = []
+        waiting: list[distributed.Future] = []
         for number, table in enumerate(self._tables(names)):
             waiting.append(self.client.submit(asked, number, table, pure=False))
             if len(waiting) == TOGETHER:
@@ -91,9 +93,10 @@ class DaskFrames(AbstractFrames):
         make = partial(_blocks, encode, standardise)
         return DaskRows.of(self.client, self._tables(names), make, counted[1])
 
-    def _tables(self, names: Sequence[str]) -> list[Any]:
+    def _tables(self, names: Sequence[str]) -> list[distributed.Future]:
         """A future for each partition."""
-        found: list[object] = self.client.compute(self.table[list(names)].to_delayed())
+        assert self.client is not None
+        found: list[distributed.Future] = self.client.compute(self.table[list(names)].to_delayed())
         return found
 
 

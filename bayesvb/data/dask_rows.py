@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from itertools import accumulate
-from typing import Any, TypeVar, final
+from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
 from jaxtyping import Int
@@ -17,6 +17,10 @@ from bayesvb.data.dyadic_sums import PartialSum, joined, partial_sums, total
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.numerics.runtime import single_threaded_blas
+
+if TYPE_CHECKING:
+    import distributed
+    import pandas as pd
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 ResultT = TypeVar("ResultT")
@@ -48,17 +52,17 @@ class DaskRows(AbstractSource):
         Sum of the case weights.
     """
 
-    client: Any = field(repr=False)
-    partitions: tuple[Any, ...] = field(repr=False)
+    client: distributed.Client = field(repr=False)
+    partitions: tuple[distributed.Future, ...] = field(repr=False)
     sizes: tuple[int, ...]
     weight: float
 
     @classmethod
     def of(
         cls,
-        client: Any,
-        tables: Sequence[Any],
-        encode: Callable[[int, Any], Blocks],
+        client: distributed.Client,
+        tables: Sequence[distributed.Future],
+        encode: Callable[[int, pd.DataFrame], Blocks],
         weight: float,
     ) -> DaskRows:
         """Rows of tables that are on the cluster, or will be when they are asked for."""
@@ -130,7 +134,8 @@ class DaskRows(AbstractSource):
 
     def _results(self, function: Callable[[Block], ResultT]) -> Iterator[ResultT]:
         """Results in block order, made where the blocks are."""
-        waiting, sent = list[Any](), _whole(function)
+        sent = _whole(function)
+        waiting: list[distributed.Future] = []
         for one in self.partitions:
             waiting.append(self.client.submit(_each, sent, one, pure=False))
             if len(waiting) == TOGETHER:

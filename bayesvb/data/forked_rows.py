@@ -145,11 +145,11 @@ def _serve(blocks: Sequence[Block], first: int, asked: int, told: int) -> None:
 
 
 def _answered(
-    function: Callable[[Block], Any],
+    function: Callable[[Block], StatsT],
     blocks: Sequence[Block],
     first: int,
     error_state: dict[str, Any],
-) -> tuple[list[PartialSum[Any]], Exception | None, list[Warning | str]]:
+) -> tuple[list[PartialSum[StatsT]], Exception | None, list[Warning | str]]:
     """Sums, or the error that there was, and what was warned of."""
     with warnings.catch_warnings(record=True) as warned, np.errstate(**error_state):
         warnings.simplefilter("always")  # what is to be heard is decided where it was asked for

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 from bayesvb.data.dask_frames import DaskFrames
 from bayesvb.data.frame_streams import AbstractFrames, CalledFrames, in_pieces
@@ -12,7 +13,7 @@ from bayesvb.data.parquet_frames import ParquetFrames
 
 __all__ = ["frames_of"]
 
-QUERIES: Mapping[tuple[str, str], Callable[[object], AbstractFrames]] = {
+QUERIES: Mapping[tuple[str, str], Callable[[Any], AbstractFrames]] = {
     ("duckdb", "DuckDBPyRelation"): lambda data: DuckDBFrames(data),
     ("polars", "LazyFrame"): lambda data: PolarsFrames(data),
     ("dask", "DataFrame"): lambda data: DaskFrames.of(data),

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from bayesvb.data.frame_streams import FRAME_ROWS, AbstractFrames
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
+    import duckdb
     import pandas as pd
+    import polars as pl
 
 
 @final
@@ -23,7 +25,7 @@ class DuckDBFrames(AbstractFrames):
     relation : duckdb.DuckDBPyRelation
     """
 
-    relation: Any
+    relation: duckdb.DuckDBPyRelation
 
     @property
     def words(self) -> str:
@@ -59,7 +61,7 @@ class PolarsFrames(AbstractFrames):
     query : polars.LazyFrame
     """
 
-    query: Any
+    query: pl.LazyFrame
 
     @property
     def words(self) -> str:
@@ -84,7 +86,7 @@ class PolarsFrames(AbstractFrames):
             raise _failed(error, self.words, "polars") from error
 
     @staticmethod
-    def _pieces(query: Any) -> Iterator[Any]:
+    def _pieces(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
         """The rows in pieces; those of a query that polars cannot stream one after the other."""
         if hasattr(query, "collect_batches"):
             yield from query.collect_batches(chunk_size=FRAME_ROWS, maintain_order=True)

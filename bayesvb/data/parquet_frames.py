@@ -8,13 +8,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 from bayesvb.data.frame_streams import FRAME_ROWS, AbstractFrames
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 ENDINGS = (".parquet", ".pq", ".parq")
 
@@ -38,7 +39,7 @@ class ParquetFrames(AbstractFrames):
 
     path: str
     files: tuple[str, ...]
-    schemas: tuple[Any, ...]
+    schemas: tuple[pa.Schema, ...]
 
     @classmethod
     def of(cls, path: str | os.PathLike[str]) -> ParquetFrames:
@@ -101,7 +102,7 @@ class ParquetFrames(AbstractFrames):
                     )
 
 
-def _kind(schema: Any, name: str) -> str:
+def _kind(schema: pa.Schema, name: str) -> str:
     """What a column holds: numbers of all sizes are alike, and so are texts."""
     types = _arrow("pyarrow").types
     own = schema.field(name).type

@@ -194,7 +194,7 @@ class FittedPart(AbstractPartition):
     """
 
     model: Any
-    posterior: Any
+    posterior: object
     n_components: int
 
     def labels(self, block: Block) -> Int[np.ndarray, " rows"]:

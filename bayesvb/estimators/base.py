@@ -336,6 +336,7 @@ class AbstractEstimator(AbstractPublicModel):
         return text_html(str(self))
 
 
-def empty_stats(core: AnyModel, source: AbstractSource) -> Any:
+def empty_stats(core: AnyModel, source: AbstractSource) -> SufficientStats:
     """Statistics of no rows: zeros of the right shapes."""
-    return core.partition_stats(source.empty(), np.zeros((core.n_components, 0)))
+    empty: SufficientStats = core.partition_stats(source.empty(), np.zeros((core.n_components, 0)))
+    return empty

@@ -51,7 +51,7 @@ class FileLog(AbstractRunLog):
 
     path: Path
     every: float
-    description: Mapping[str, Any]
+    description: Mapping[str, object]
     pages: dict[str, Arrays]
     _visits: dict[str, int] = field(default_factory=dict)
     _written: float = field(default_factory=time.monotonic)

@@ -101,7 +101,7 @@ class Fit(AbstractFit):
             raise AttributeError(f"a fit has no attribute {name!r}{hint}", name=name, obj=self)
 
     @property
-    def posterior(self) -> Any:
+    def posterior(self) -> object:
         """Draws in the data's units as an xarray Dataset (chain, draw, ...)."""
         from bayesvb.results.arviz_groups import posterior_of
 

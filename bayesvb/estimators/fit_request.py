@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
@@ -46,7 +45,7 @@ class FitRequest:
     began: float
     progress: ProgressCallback | None = None
     method: str = DEFAULT_METHOD
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, object] = field(default_factory=dict)
     start: SufficientStats | None = None
 
     @property

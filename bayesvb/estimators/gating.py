@@ -57,7 +57,7 @@ def shares(core: Any, source: AbstractSource, draws: Draws) -> Float[np.ndarray,
 
 
 def expected_shares(
-    core: Any, source: AbstractSource, posterior: Any
+    core: Any, source: AbstractSource, posterior: object
 ) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
     rows = source.thinned(SHARE_ROWS)

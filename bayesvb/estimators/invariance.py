@@ -90,7 +90,7 @@ def _changes(fit: AbstractFit, rows: pd.DataFrame) -> Iterator[tuple[str, _Chang
                or (pd.api.types.is_integer_dtype(rows[name]))]  # fmt: skip
     supervised = fit.model.formula.response is not None
     if numbers:
-        shift: Callable[[Any], Any] = lambda x: x + SHIFT * np.std(x)  # noqa: E731
+        shift: Callable[[pd.Series], pd.Series] = lambda x: x + SHIFT * np.std(x)  # noqa: E731
         yield "columns shifted", _Change(frame=_with(rows, numbers, shift), order=order)
     if numbers and supervised:
         yield (
@@ -159,7 +159,9 @@ def _free_response(fit: AbstractFit, rows: pd.DataFrame) -> str | None:
     return names[0] if known and names[0] in rows else None
 
 
-def _with(rows: pd.DataFrame, names: list[str], change: Callable[[Any], Any]) -> pd.DataFrame:
+def _with(
+    rows: pd.DataFrame, names: list[str], change: Callable[[pd.Series], pd.Series]
+) -> pd.DataFrame:
     """Rows with these columns changed."""
     return rows.assign(**{name: change(rows[name]) for name in names})
 

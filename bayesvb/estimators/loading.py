@@ -321,7 +321,7 @@ def _in_order(core: object, order: Sequence[int], model: AbstractEstimator) -> A
     return model.relabelled(core, order)
 
 
-def _check_draws(core: AnyModel, posterior: Any, draws: Mapping[str, np.ndarray]) -> None:
+def _check_draws(core: AnyModel, posterior: object, draws: Mapping[str, np.ndarray]) -> None:
     """Refuse draws that are not those of such a posterior."""
     check_same_shapes(draws, core.draws(posterior, 1, np.random.default_rng(0)), "draws", skipped=1)
     if len({len(values) for values in draws.values()}) != 1 or not count(draws):

@@ -172,7 +172,7 @@ def _program(family: _Family, gated: bool) -> str:
     return text
 
 
-def _data(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, Any]:
+def _data(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, object]:
     """Standardised rows and the numbers of the prior."""
     block, prior = fit.model.source.whole(), fit.core.experts.prior
     x, mean = block.designs[MEAN], np.reshape(prior.mean, -1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -38,6 +39,8 @@ from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesvb.results.base import AbstractPublicModel
 
 
 FAR = float(np.finfo(float).eps ** -0.5)
@@ -99,7 +102,7 @@ class _More:
 class Run:
     """A run to the posterior that has seen all rows, and its linear response."""
 
-    model: Any
+    model: AbstractPublicModel
     core: AnyModel
     order: tuple[int, ...]
     ascent: EngineResult[SufficientStats]
@@ -152,7 +155,11 @@ def _scaled(share: float, block: Block) -> Block:
 
 
 def _best_run(
-    fit: AbstractFit, model: Any, rows: AbstractSource, budget: Budget, new_starts: int
+    fit: AbstractFit,
+    model: Any,
+    rows: AbstractSource,
+    budget: Budget,
+    new_starts: int,
 ) -> Run:
     """The run with the larger bound: on from the fit, or from the best of new starts."""
     whole = with_source(model, rows)
@@ -265,7 +272,7 @@ def _standing_for_all(
     rng, kept = np.random.default_rng(0), every.kept if isinstance(every, PartlyKept) else every
     earlier = kept.standing_for_all(STANDING_ROWS, rng).whole()
     scale = share * every.total_weight / kept.total_weight
-    earlier = replace(earlier, weight=scale * cast(Any, earlier.weight))
+    earlier = replace(earlier, weight=scale * earlier.weighted(np.ones((1, earlier.n_rows)))[0])
     return InMemorySource((earlier, source.standing_for_all(STANDING_ROWS, rng).whole()))
 
 
@@ -312,12 +319,12 @@ def refreshed(fit: AbstractFit, run: Run, total: float, seconds: float) -> Abstr
     return of_one_restart(plain, response.label) if integrated is None else integrated
 
 
-def new_rows(model: Any, data: object, weights: object) -> AbstractSource:
+def new_rows(model: AbstractPublicModel, data: object, weights: object) -> AbstractSource:
     """Complete new rows in the units of a model.
 
     Parameters
     ----------
-    model : AbstractEstimator
+    model : AbstractPublicModel
     data : table
         In memory, or one that is read in blocks.
     weights : str or sequence of float or None
@@ -347,7 +354,7 @@ def new_rows(model: Any, data: object, weights: object) -> AbstractSource:
     return InMemorySource.of(block)
 
 
-def _check_sizes(model: Any, block: Block, index: pd.Index) -> None:
+def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> None:
     """Raise if a value is so large that earlier rows vanish by rounding beside its square."""
     design = model.design
     terms = {part: own for part, own in design.terms.items() if part not in RESPONSE_COLUMNS}
@@ -369,7 +376,9 @@ def _none_complete() -> DataError:
     return DataError("data have no row with all values that the formula reads")
 
 
-def _read_in_blocks(model: Any, frames: AbstractFrames, weights: object) -> AbstractSource:
+def _read_in_blocks(
+    model: AbstractPublicModel, frames: AbstractFrames, weights: object
+) -> AbstractSource:
     """Rows that are read whenever they are gone over; a first pass counts them."""
     if weights is not None and not isinstance(weights, str):
         raise DataError(
@@ -387,7 +396,9 @@ def _read_in_blocks(model: Any, frames: AbstractFrames, weights: object) -> Abst
     return frames.source(encode, read, partial(_block, model), (n_rows, total))
 
 
-def _encoded(model: Any, weights: str | None, number: int, frame: pd.DataFrame) -> EncodedRows:
+def _encoded(
+    model: AbstractPublicModel, weights: str | None, number: int, frame: pd.DataFrame
+) -> EncodedRows:
     """Matrices of the complete rows of a frame."""
     own, rest = weights_and_frame(weights, frame, missing="drop")
     given = model.rows(rest, response=model.formula.response is not None)
@@ -399,13 +410,15 @@ def _encoded(model: Any, weights: str | None, number: int, frame: pd.DataFrame) 
     return EncodedRows(given.matrices, response, weight, given.offset)
 
 
-def _counted(encode: Any, number: int, frame: pd.DataFrame) -> tuple[int, float]:
+def _counted(
+    encode: Callable[[int, pd.DataFrame], EncodedRows], number: int, frame: pd.DataFrame
+) -> tuple[int, float]:
     """Complete rows of a frame, and the sum of their weights."""
     rows = encode(number, frame)
     return len(rows), float(len(rows) if rows.weight is None else rows.weight.sum())
 
 
-def _block(model: Any, rows: EncodedRows) -> Block:
+def _block(model: AbstractPublicModel, rows: EncodedRows) -> Block:
     """Rows in the units of the model."""
     import pandas as pd
 

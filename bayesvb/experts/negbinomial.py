@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -157,7 +156,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
 
 def _softplus(
     block: Block, mean: Rows, variance: Rows, value: Nodes, order: int
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "nodes experts rows"], list[Any]]:
+) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "nodes experts rows"], list[np.ndarray]]:
     """Counts, ``E v`` and the expected softplus of ``v`` with its derivatives."""
     v = mean - np.log(value)
     spread = np.broadcast_to(variance, v.shape)

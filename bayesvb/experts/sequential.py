@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -202,13 +201,13 @@ class SequentialExperts(AbstractOrderedExperts):
         whole = np.concatenate([precision, own], axis=-1)
         return replace(self, prior=self.prior.with_precision(whole))
 
-    def coefficient_squares(self, posterior: Any) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
         """``sum E[b_kj^2]``."""
-        return np.asarray(posterior.squares().sum(axis=-2)[..., : self.n_terms])
+        return np.asarray(self.coefficients(posterior).squares().sum(axis=-2)[..., : self.n_terms])
 
-    def effective_dof(self, posterior: Any) -> Float[np.ndarray, "experts terms"]:
+    def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
         """Effective degrees of freedom of each coefficient."""
-        found = effective_dof(posterior.covariance, self.prior.precision)
+        found = effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
         return np.asarray(found[..., : self.n_terms])
 
     def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> Draws:

@@ -13,7 +13,7 @@ grows, ``b`` and ``beta_k`` become one number, and independent factors of both w
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -25,7 +25,7 @@ from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
-from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.array_library import AnyArray, namespace
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     quadratic_weights,
@@ -276,7 +276,7 @@ def noise_through_common(
     return np.asarray(-linear - 0.5 * flat @ np.swapaxes(turned, -1, -2))
 
 
-def _coupling(xp: Any, ell: Any, total: Any, linear: Any) -> Any:
+def _coupling(xp: ModuleType, ell: AnyArray, total: AnyArray, linear: AnyArray) -> AnyArray:
     """Log ratio of the densities of coefficients with and without a common part."""
     return 0.5 * (linear**2 / (ell + total) - xp.log1p(total / ell))
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -29,6 +29,9 @@ from bayesvb.formula.responses import Classes, ResponseKind, class_column, class
 from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.terms import Part, read_terms
+
+if TYPE_CHECKING:
+    import formulaic
 
 __all__ = ["BoundFormula", "BoundPart", "BoundTerm", "UsableRows", "bind", "find_columns"]
 
@@ -124,7 +127,7 @@ class BoundPart:
         Terms that the formula package does not know.
     """
 
-    terms: Any
+    terms: formulaic.Formula
     factors: tuple[str, ...]
     roles: tuple[ColumnRole, ...]
     own: tuple[BoundTerm, ...] = ()

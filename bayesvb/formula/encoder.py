@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -32,6 +32,9 @@ from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.response_values import RESPONSE_ROLES, response_columns
 from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
+
+if TYPE_CHECKING:
+    import formulaic
 
 __all__ = ["Encoder", "Matrices", "fit_encoder", "role_table"]
 
@@ -60,7 +63,7 @@ class Encoder:
     """
 
     bound: BoundFormula
-    specs: Mapping[str, Any]
+    specs: Mapping[str, formulaic.ModelSpec]
     names: Mapping[str, tuple[str, ...]]
     levels: Mapping[ColumnRole, pd.Index]
     own: Mapping[str, OwnColumns]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -17,6 +17,9 @@ from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import roles_in, with_own_names
 from bayesvb.formula.parser import Formula
 
+if TYPE_CHECKING:
+    import formulaic
+
 __all__ = ["evaluate", "with_missing"]
 
 UNCOMPUTABLE = (
@@ -27,7 +30,11 @@ UNCOMPUTABLE = (
 
 
 def evaluate(
-    terms: Any, table: pd.DataFrame, *, formula: Formula, context: Mapping[str, object]
+    terms: formulaic.Formula,
+    table: pd.DataFrame,
+    *,
+    formula: Formula,
+    context: Mapping[str, object],
 ) -> tuple[dict[str, Float[np.ndarray, "rows terms"]], dict[str, tuple[str, ...]], object]:
     """Matrix and column names of each part, and the record which makes the same of new data.
 
@@ -101,7 +108,10 @@ def _explained(error: Exception, table: pd.DataFrame, formula: Formula) -> Bayes
 
 
 def with_missing(
-    matrix: Float[np.ndarray, "rows terms"], spec: Any, table: pd.DataFrame, names: Sequence[str]
+    matrix: Float[np.ndarray, "rows terms"],
+    spec: formulaic.ModelSpec,
+    table: pd.DataFrame,
+    names: Sequence[str],
 ) -> Float[np.ndarray, "rows terms"]:
     """The matrix, NaN exactly where a column that the term reads has no value.
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -277,7 +276,7 @@ def _data(
     """What one of the terms reads."""
     at = {code: place for place, code in enumerate(part.numbers)}
     values = [] if numbers is None else [numbers[:, at[code]] for code in term.numbers]
-    columns: list[Any] = []
+    columns: list[np.ndarray] = []
     for role in term.columns:
         column = table[role.alias]
         known = levels.get(role)

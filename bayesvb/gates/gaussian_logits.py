@@ -49,7 +49,7 @@ Slopes = tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "sca
 """``slopes`` and ``bends`` of ``PartDerivatives``."""
 
 
-class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
+class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     """A gate whose logits are linear in the covariates, their coefficients Gaussian a priori."""
 
     learns_scales = True
@@ -132,7 +132,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, Any]):
     def expectations_along(
         self,
         posterior: LogitLaw,
-        change: Any,
+        change: LogitStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> LogitStats | None:
         """In closed form, where draws hold all coefficients."""

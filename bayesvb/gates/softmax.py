@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -18,7 +17,7 @@ from bayesvb.gates.softmax_base import (
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import softmax_spread
-from bayesvb.variational.linear_predictors import logit_moments
+from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
 
@@ -120,10 +119,10 @@ class SoftmaxGate(AbstractSoftmaxGate):
             falling * by_variance,
         )
 
-    def global_step(self, posterior: LogitLaw, stats: Any) -> Any:
+    def global_step(self, posterior: LogitLaw, stats: SlopeStats) -> LogitStats:
         """Quasi-Newton step for the mean (Newton's for two components), damped for the spread."""
         return stats.damped(self.prior, posterior)
 
-    def gradient_stats(self, posterior: LogitLaw, stats: Any) -> Any:
+    def gradient_stats(self, posterior: LogitLaw, stats: SlopeStats) -> LogitStats:
         """Full natural-gradient step, undamped."""
         return stats.full(posterior)

@@ -203,13 +203,13 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
             return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
         return replace(self, prior=self.prior.to_the_power(power))
 
-    def step_beside(self, before: Any, posterior: LogitLaw, stats: object) -> Any:
+    def step_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
         """A step from what is known beforehand: a normal law of the coefficients."""
         known = replace(self, prior=self.update(before))
         step: LogitStats = known.global_step(posterior, stats)
         return before + step
 
-    def gradient_beside(self, before: object, posterior: LogitLaw, stats: object) -> Any:
+    def gradient_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
         """Derivatives of the rows that are gone over, beside those of the others."""
         return before + self.gradient_stats(posterior, stats)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -267,7 +266,9 @@ class StickBreakingGate(AbstractLogitGate):
             by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
         return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
 
-    def permuted(self, order: Sequence[int], stats: object) -> tuple[StickBreakingGate, Any]:
+    def permuted(
+        self, order: Sequence[int], stats: LogitStats
+    ) -> tuple[StickBreakingGate, LogitStats]:
         """New labels for the components; the sticks keep their order and statistics."""
         new_label = np.argsort(order)
         old = self.order or tuple(range(self.n_components))

@@ -23,7 +23,7 @@ from bayesvb.engines.traces import number_before
 from bayesvb.errors import DataError, warn
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.models.mixture import Mixture
+from bayesvb.models.mixture import Mixture, MixturePosterior
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
@@ -190,7 +190,9 @@ def _smaller(state: _State, source: AbstractSource, climb: _Climb) -> _State | N
     return None
 
 
-def _begin(core: Mixture, old: Mixture, posterior: Any, kept: Sequence[int], block: Block) -> Any:
+def _begin(
+    core: Mixture, old: Mixture, posterior: MixturePosterior, kept: Sequence[int], block: Block
+) -> Any:
     """Sums of the partition that is left when a component is gone."""
     shares: Float[np.ndarray, "experts rows"] = old.responsibilities(posterior, block)[kept]
     shares = shares + LEAST_SHARE

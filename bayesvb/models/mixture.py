@@ -27,7 +27,7 @@ from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.reduced_mixture import reduce_mixture
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
-from bayesvb.variational.local import Draws
+from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -114,9 +114,9 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         All else is of few rows at a time, whose arrays stay in cache.
         """
         bound = 0.0
-        shares: list[Any] = []
-        locals_: list[Any] = []
-        sums: list[Any] = []
+        shares: list[Float[np.ndarray, "experts rows"]] = []
+        locals_: list[AbstractLocalPosterior] = []
+        sums: list[SufficientStats] = []
         for piece in block.split(BLOCK_ROWS):
             experts = self.experts.local(posterior.experts, piece)
             gate = self.gate.local(posterior.gate, piece)
@@ -151,14 +151,14 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return MixtureStats(experts, self.gate.gradient_stats(posterior.gate, stats.gate))
 
     def step_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> MixtureStats:
         """Steps of both, beside rows of which there are only the statistics they left."""
         experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
         return MixtureStats(experts, self.gate.step_beside(before.gate, posterior.gate, stats.gate))
 
     def gradient_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: Any
+        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> MixtureStats:
         """Derivatives of both, beside rows of which there are only the statistics they left."""
         experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)

@@ -262,7 +262,7 @@ class ScaledMixture(Mixture):
         return ScaledStats(sums.experts, sums.gate, scales)
 
     def step_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: object
+        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> ScaledStats:
         """The same beside statistics that rows left; precisions are of no rows."""
         scales = self._scale_step(posterior)
@@ -270,7 +270,7 @@ class ScaledMixture(Mixture):
         return ScaledStats(sums.experts, sums.gate, scales)
 
     def gradient_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: object
+        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> ScaledStats:
         """The same beside statistics that rows left; precisions are of no rows."""
         assert isinstance(posterior, ScaledPosterior)

@@ -8,6 +8,7 @@ entry of an array in place, and makes no NumPy array of one that it is given. Op
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ ArrayFunction = Callable[..., AnyArray]
 """A function that JAX traces or has compiled."""
 
 
-def namespace(array: AnyArray) -> Any:
+def namespace(array: AnyArray) -> ModuleType:
     """Functions of the array's library: ``numpy`` or ``jax.numpy``.
 
     References
@@ -33,10 +34,11 @@ def namespace(array: AnyArray) -> Any:
     True
     """
     found = getattr(array, "__array_namespace__", None)
-    return np if found is None else found()
+    library: ModuleType = np if found is None else found()
+    return library
 
 
-def special(array: AnyArray) -> Any:
+def special(array: AnyArray) -> ModuleType:
     """Special functions of the array's library: ``scipy.special`` or ``jax.scipy.special``.
 
     Examples
@@ -44,8 +46,9 @@ def special(array: AnyArray) -> Any:
     >>> float(special(np.ones(2)).gammaln(3.0))
     0.6931471805599453
     """
-    if namespace(array) is np:
-        return scipy.special
-    import jax.scipy.special
+    functions: ModuleType = scipy.special
+    if namespace(array) is not np:
+        import jax.scipy.special
 
-    return jax.scipy.special
+        functions = jax.scipy.special
+    return functions

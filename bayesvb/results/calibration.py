@@ -240,7 +240,7 @@ def _counterparts(
 
 
 def _at_new(
-    core: Any, new: Block, number: int, posterior: Any, block: Block
+    core: Any, new: Block, number: int, posterior: object, block: Block
 ) -> Float[np.ndarray, "new rows"]:
     """Values at new rows that have the shares of these rows below them, by row's posterior."""
     share = core.predictive(posterior, block, number).cdf(block.response[number])

@@ -147,6 +147,6 @@ def _leverage(own: Jackknife, block: Block, response: int) -> Float[np.ndarray, 
     return np.asarray((ahead - evaluate(deletion.posterior, block)) / ANSWER)
 
 
-def _mean(model: Any, response: int, posterior: Any, block: Block) -> Float[np.ndarray, " rows"]:
+def _mean(model: Any, response: int, posterior: object, block: Block) -> Float[np.ndarray, " rows"]:
     """Predictive means of rows."""
     return np.asarray(model.predictive(posterior, block, response).mean())

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -197,7 +198,7 @@ def _chosen(source: AbstractSource, seed: int) -> AbstractSource:
     return InMemorySource.of(rows, workers=source.workers)
 
 
-def _summed(source: AbstractSource, moments: Any) -> Moments:
+def _summed(source: AbstractSource, moments: Callable[[Block], Moments]) -> Moments:
     found: Moments = source.map_reduce(moments)
     return found
 

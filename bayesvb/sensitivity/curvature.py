@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -64,9 +63,11 @@ def _over_parts(
     return Curvature(np.asarray(sum(each, start=np.zeros(()))))
 
 
-def derivatives_of_rows(model: AnyModel, posterior: object, block: Block) -> Any:
+def derivatives_of_rows(model: AnyModel, posterior: object, block: Block) -> RowDerivatives:
     """Derivatives of the rows of a model that has them."""
-    return model.row_derivatives(posterior, block)
+    known = model.row_derivatives(posterior, block)
+    assert known is not None
+    return known
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,7 @@ class Curving:
 
     model: AnyModel
     source: AbstractSource
-    posterior: Any
+    posterior: object
 
     @cached_property
     def _first(self) -> RowDerivatives:

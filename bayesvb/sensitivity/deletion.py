@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -37,7 +36,7 @@ SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""
 
 
-Evaluate = Callable[[Any, Block], Float[np.ndarray, "*axes rows"]]
+Evaluate = Callable[[object, Block], Float[np.ndarray, "*axes rows"]]
 """Values of rows, on the last axis, under a posterior: one for all or one for each."""
 
 
@@ -97,12 +96,12 @@ class Deletion:
             return cls(model, source, stats, choose_solver(model, seen, stats))
 
     @cached_property
-    def posterior(self) -> Any:
+    def posterior(self) -> object:
         """Posterior with all rows."""
         return self.model.update(self.stats)
 
     @cached_property
-    def _sums(self) -> Any:
+    def _sums(self) -> SufficientStats:
         """Sums of a pass over all rows."""
         return self.source.map_reduce(partial(self.model.e_step, self.posterior)).stats
 
@@ -143,7 +142,9 @@ class Deletion:
         steps = [self._step_without(replace(one, weight=None)) for one in single]
         return np.asarray(whole - np.array(steps).reshape(block.n_rows, whole.size))
 
-    def _steps_without(self, each: Any, n_rows: int) -> Float[np.ndarray, "rows entries"]:
+    def _steps_without(
+        self, each: SufficientStats, n_rows: int
+    ) -> Float[np.ndarray, "rows entries"]:
         """What statistics of the next posterior lose without each row, from what each adds."""
         whole: SufficientStats = self.model.gradient_stats(self.posterior, self._sums)
         less: SufficientStats = self.model.gradient_stats(

@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -78,7 +77,7 @@ class Jackknife:
         draws: Draws = self.coordinates.parameters(standard)
         return draws
 
-    def centre(self, posterior: Any) -> Float[np.ndarray, " coordinates"]:
+    def centre(self, posterior: object) -> Float[np.ndarray, " coordinates"]:
         """Where the centre of another posterior is."""
         other = coordinates_of(self.deletion.model, posterior)
         place = self.coordinates.standard(other.parameters(np.zeros((1, self.size))))

@@ -110,7 +110,7 @@ def few_directions(known: RowDerivatives, n_entries: int) -> tuple[Directions, .
 
 def low_rank_sensitivity(
     model: AnyModel,
-    stats: Any,
+    stats: SufficientStats,
     kept: Bool[np.ndarray, " entries"],
     block: Block,
     each: tuple[Directions, ...],

@@ -56,7 +56,7 @@ class RobustCovariance:
         return {"n_clusters": self.n_clusters, "clustered": self.clustered}
 
     def move(
-        self, model: Any, posterior: Any, draws: Draws, rng: np.random.Generator
+        self, model: Any, posterior: object, draws: Draws, rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of the posterior given this covariance, with their log density.
 
@@ -85,7 +85,7 @@ class RobustCovariance:
 
 def _log_density(
     model: Any,
-    posterior: Any,
+    posterior: object,
     own: AbstractCoordinates,
     standard: Float[np.ndarray, "draws coordinates"],
 ) -> Float[np.ndarray, " draws"]:

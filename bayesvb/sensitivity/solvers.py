@@ -279,7 +279,7 @@ def _answering(
 def _by_factor(
     curvature: Float[np.ndarray, "kept kept"],
     covariance: Float[np.ndarray, "kept entries"],
-    known: Any,
+    known: RowDerivatives,
     kept: Bool[np.ndarray, " entries"],
 ) -> Float[np.ndarray, "kept entries"]:
     """Product of both, a factor of the posterior at a time, as factors are independent.

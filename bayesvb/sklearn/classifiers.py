@@ -37,7 +37,7 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
         return True
 
     @abc.abstractmethod
-    def _response(self, codes: Int[np.ndarray, " rows"]) -> Any:
+    def _response(self, codes: Int[np.ndarray, " rows"]) -> object:
         """Response of the model, of rows with these positions in ``classes_``."""
 
     def _classes(self, y: object, labels: np.ndarray) -> np.ndarray:

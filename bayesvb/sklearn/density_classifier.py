@@ -116,7 +116,7 @@ class DensityClassifier(AbstractClassifier):
             raise ValueError(f"levels={list(order)!r} lacks the class {lacking.tolist()[0]!r}")
         return np.asarray(known[known.isin(found)])
 
-    def _response(self, codes: Int[np.ndarray, " rows"]) -> Any:
+    def _response(self, codes: Int[np.ndarray, " rows"]) -> object:
         if len(self.classes_) == 2:
             return codes.astype(float)
         names = [str(label) for label in self.classes_]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
@@ -106,6 +104,6 @@ class MixtureNetworkClassifier(AbstractClassifier, AbstractNetworkEstimator):
     True
     """
 
-    def _response(self, codes: Int[np.ndarray, " rows"]) -> Any:
+    def _response(self, codes: Int[np.ndarray, " rows"]) -> object:
         names = [str(code) for code in range(len(self.classes_))]
         return pd.Categorical.from_codes(codes.tolist(), pd.Index(names))

@@ -10,11 +10,16 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from bayesvb.errors import DataError
+
+if TYPE_CHECKING:
+    import h5py
+    from h5py import h5d, h5g, h5s, h5t
 
 __all__ = ["PlainFile", "opened"]
 
@@ -62,9 +67,9 @@ class PlainFile:
         Data sets of numbers by their path, and single texts.
     """
 
-    root: Any
+    root: h5py.Group
     groups: tuple[str, ...]
-    arrays: dict[str, Any]
+    arrays: dict[str, h5d.DatasetID]
 
     def attribute(self, name: str) -> object:
         """An attribute of the root, None if it has none of that name."""
@@ -122,7 +127,7 @@ def opened(content: bytes) -> PlainFile:
     return PlainFile(h5py.Group(h5py.h5g.open(file, b"/")), tuple(groups), arrays)
 
 
-def _h5py() -> Any:
+def _h5py() -> ModuleType:
     return importlib.import_module("h5py")
 
 
@@ -130,10 +135,10 @@ def _h5py() -> Any:
 class _Inspector:
     """The rules for one file of a known size."""
 
-    h5py: Any
+    h5py: ModuleType
     size_of_file: int
 
-    def objects(self, root: object) -> Iterator[tuple[str, Any]]:
+    def objects(self, root: object) -> Iterator[tuple[str, h5d.DatasetID | None]]:
         """Path of every object below the root, with its data set; None for a group."""
         seen = {self.h5py.h5o.get_info(root).addr}
         self.attributes("", root)
@@ -163,7 +168,7 @@ class _Inspector:
                 else:
                     raise DataError(f"{path!r} is neither a group nor a data set")
 
-    def names(self, group: Any, path: str) -> list[str]:
+    def names(self, group: h5g.GroupID, path: str) -> list[str]:
         """Names in a group."""
         if group.get_num_objs() * LIMITS.least_object > self.size_of_file:
             raise DataError(f"{path!r} claims more objects than the file has room for")
@@ -175,12 +180,12 @@ class _Inspector:
             found.append(name)
         return found
 
-    def link(self, path: str, group: Any, name: str) -> None:
+    def link(self, path: str, group: h5g.GroupID, name: str) -> None:
         """Refuse what leads elsewhere."""
         if group.links.get_info(name.encode()).type != self.h5py.h5l.TYPE_HARD:
             raise DataError(f"{path!r} is a link to elsewhere")
 
-    def size(self, path: str, dataset: Any) -> int:
+    def size(self, path: str, dataset: h5d.DatasetID) -> int:
         """Bytes of a data set in the file.
 
         Raises
@@ -200,7 +205,7 @@ class _Inspector:
             raise DataError(f"{path!r} claims {needed} bytes and has {kept}")
         return kept
 
-    def needed(self, path: str, kind: Any, space: Any) -> int:
+    def needed(self, path: str, kind: h5t.TypeID, space: h5s.SpaceID) -> int:
         """Bytes of so many numbers, or of one text."""
         shape = space.get_simple_extent_dims() or ()
         if any(length > self.size_of_file for length in shape):
@@ -217,7 +222,7 @@ class _Inspector:
             count *= int(length)
         return count * each
 
-    def is_number(self, kind: Any) -> bool:
+    def is_number(self, kind: h5t.TypeID) -> bool:
         """Whether a type is one of the numbers that every machine knows."""
         h5t = self.h5py.h5t
         if kind.get_class() not in (h5t.INTEGER, h5t.FLOAT):
@@ -250,7 +255,7 @@ class _Inspector:
 AXIS = b"This is a netCDF dimension but not a netCDF variable"
 
 
-def _is_axis(h5py: Any, dataset: object) -> bool:
+def _is_axis(h5py: ModuleType, dataset: object) -> bool:
     """Whether a data set is the name of an axis only, whose numbers nobody reads."""
     h5a = h5py.h5a
     if not h5a.exists(dataset, b"CLASS") or not h5a.exists(dataset, b"NAME"):

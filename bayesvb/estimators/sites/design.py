@@ -70,7 +70,7 @@ class PooledColumns:
         knots, centres and polynomials are found.
     """
 
-    levels: Mapping[str, Sequence[Any]]
+    levels: Mapping[str, Sequence[object]]
     quantiles: Mapping[str, Float[np.ndarray, " shares"]] = field(default_factory=dict)
 
 
@@ -383,7 +383,7 @@ def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _check_known(column: pd.Series, name: str, known: Any) -> None:
+def _check_known(column: pd.Series, name: str, known: Sequence[object]) -> None:
     if set(levels(column, name).categories) - set(known):
         raise DataError(
             f"`{name}` has levels here that were not told in the first round",

@@ -77,7 +77,7 @@ class SiteStatistics:
     n_rows: int
     own: Arrays = field(default_factory=dict, repr=False)
     known: Arrays = field(default_factory=dict, repr=False)
-    levels: Mapping[str, list[Any]] = field(default_factory=dict)
+    levels: Mapping[str, list[object]] = field(default_factory=dict)
 
     @property
     def finished(self) -> bool:

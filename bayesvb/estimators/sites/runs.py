@@ -7,11 +7,11 @@ however many there have been.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.remote_rows import RemoteRun
 from bayesvb.errors import DataError
 
@@ -111,7 +111,7 @@ MEMORY = ("sweeps", "cycles", "to_go", "trace")
 Shapes = dict[str, tuple[int, ...] | None]
 
 
-def check_run(state: Arrays, start: Any) -> None:
+def check_run(state: Arrays, start: SufficientStats) -> None:
     """Refuse the state of an ascent that is none.
 
     Parameters
@@ -153,7 +153,7 @@ def _shapes(state: Arrays, leaves: Mapping[str, tuple[int, ...]]) -> Shapes:
 
 
 def check_starts(
-    starts: Float[np.ndarray, "starts entries"], runs: Sequence[RemoteRun], blank: Any
+    starts: Float[np.ndarray, "starts entries"], runs: Sequence[RemoteRun], blank: SufficientStats
 ) -> None:
     """Refuse starts and states of another model than that whose statistics these are.
 
