@@ -17,6 +17,7 @@ from bayesvb.distributions.intervals import tails
 from bayesvb.results.exact_draws import is_integrated
 
 if TYPE_CHECKING:
+    from bayesvb.factors.normal import Normal
     from bayesvb.formula.group_places import GroupPlaces
     from bayesvb.results.base import AbstractFit
 
@@ -162,7 +163,7 @@ def _table(
 
 
 def _variances(
-    fit: object, weights: Float[np.ndarray, " effects"], laws: Sequence[Any]
+    fit: AbstractFit, weights: Float[np.ndarray, " effects"], laws: Sequence[Normal]
 ) -> Float[np.ndarray, "experts responses groups"]:
     """Variances of a combination of the effects of each group, in units of the noise.
 
@@ -181,7 +182,7 @@ def _spread(operator: Any, weights: Float[np.ndarray, " effects"]) -> Float[np.n
 
 
 def _logit_covariances(
-    fit: Any, weights: Float[np.ndarray, " effects"]
+    fit: AbstractFit, weights: Float[np.ndarray, " effects"]
 ) -> Float[np.ndarray, "groups logits logits"]:
     """Covariances over all logits of a combination of the effects of each group.
 
@@ -198,7 +199,7 @@ def _logit_covariances(
     return np.asarray(own)
 
 
-def _shared_response(fit: Any) -> Any:
+def _shared_response(fit: AbstractFit) -> Any:
     """Linear response of what all rows share, if the fit has it and its rows are here."""
     if fit.covariance != "linear-response" or not holds_all_rows(fit.model.source):
         return None

@@ -165,7 +165,7 @@ class RemoteFit:
     response: LinearResponse
 
 
-Ordered = Callable[[AnyModel, Any], tuple[AnyModel, Any, tuple[int, ...]]]
+Ordered = Callable[[AnyModel, SufficientStats], tuple[AnyModel, SufficientStats, tuple[int, ...]]]
 """Puts the components of a model and its statistics in the order of their labels."""
 
 SCREENED = 10

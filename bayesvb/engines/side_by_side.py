@@ -137,7 +137,7 @@ class _Collected:
             self.current += 1
 
 
-def _collect(tasks: Sequence[Task[Any]], places: int, collected: _Collected) -> None:
+def _collect(tasks: Sequence[Task[object]], places: int, collected: _Collected) -> None:
     """Run the tasks in so many processes until all have ended."""
     numbers, given = os.pipe()
     os.write(given, b"".join(NUMBER.pack(number) for number in range(len(tasks))))
@@ -216,7 +216,7 @@ def _messages(buffer: bytearray) -> Iterator[tuple[int, str, object]]:
         yield pickle.loads(message)
 
 
-def _serve(tasks: Sequence[Task[Any]], numbers: int, _: int, out: int) -> None:
+def _serve(tasks: Sequence[Task[object]], numbers: int, _: int, out: int) -> None:
     """Do what is left, in a process of its own; after Ctrl-C nothing new is begun."""
     enter_fork()
     os.setpgid(0, 0)  # Ctrl-C comes from the parent

@@ -74,6 +74,7 @@ from bayesvb.results.group_covariance import group_notes, joint_terms
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.response_notes import warn_of_response
 from bayesvb.results.summary import prior_frame
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -357,10 +358,11 @@ class DensityRegression(AbstractGatedMixture):
         """Priors where none are given, of a model with this number of components."""
         return default_priors(self.family, size)
 
-    def relabelled(self, core: Any, order: Sequence[int]) -> Any:
+    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
         """The mixture whose components have this order."""
         blank = core.first_stats(empty_stats(core, self.source))
-        return core.permuted(order, blank)[0]
+        relabelled: AnyModel = core.permuted(order, blank)[0]
+        return relabelled
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients, noise and shares of the components in the data's units.

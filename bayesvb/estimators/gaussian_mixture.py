@@ -40,6 +40,7 @@ from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -206,14 +207,17 @@ class GaussianMixture(AbstractMixture):
         """Complete rows on the standardised scale."""
         return variables_block(self.scaling, rows.matrices["variables"])
 
-    def ordered(self, core: Any, stats: MixtureStats) -> tuple[Any, MixtureStats, tuple[int, ...]]:
+    def ordered(
+        self, core: Any, stats: MixtureStats
+    ) -> tuple[AnyModel, MixtureStats, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
         order = tuple(np.argsort(-stats.gate.weight, kind="stable").tolist())
         return *core.permuted(order, stats), order
 
-    def relabelled(self, core: Any, order: Sequence[int]) -> Any:
+    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
         """The mixture whose components have this order."""
-        return core.permuted(order, empty_stats(core, self.source))[0]
+        relabelled: AnyModel = core.permuted(order, empty_stats(core, self.source))[0]
+        return relabelled
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Means, covariances, standard deviations, correlations and shares in the data's units."""

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import Scales
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
@@ -32,6 +33,7 @@ from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.named_draws import HasDraws, ModelDraws
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +56,7 @@ class AbstractMixture(AbstractGenerative):
 
     def aligned(
         self, fit: AbstractFit, core: Any, stats: object
-    ) -> tuple[Any, Any, tuple[int, ...]]:
+    ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Components in the order in which they share most rows with those of the fit."""
         reference = self.source.map_rows(responsibilities_of(fit))
         own = self.source.map_rows(partial(core.responsibilities, core.update(stats)))
@@ -119,7 +121,9 @@ class AbstractGatedMixture(AbstractMixture):
         given = getattr(self, "scales_given", False) or is_sample(self)
         return self.scales.numbers if given or self.scales.combines else {}
 
-    def ordered(self, core: Any, stats: object) -> tuple[Any, Any, tuple[int, ...]]:
+    def ordered(
+        self, core: Any, stats: object
+    ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
         sizes = expected_shares(core, self.all_rows or self.source, core.update(stats))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())

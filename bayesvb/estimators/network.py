@@ -46,6 +46,7 @@ from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -234,9 +235,10 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             **self.weight_options(),
         }
 
-    def relabelled(self, core: Any, order: Sequence[int]) -> Any:
+    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
         """The network whose components have this order."""
-        return core.permuted(order, empty_stats(core, self.source))[0]
+        relabelled: AnyModel = core.permuted(order, empty_stats(core, self.source))[0]
+        return relabelled
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients of experts, gate and output layer, noise and shares.

@@ -70,8 +70,7 @@ def shell_line(fit: AbstractFit, data: str, weights: str | None) -> str:
 
 def _of_model(fit: AbstractFit, call: FitCall) -> Iterator[list[str]]:
     """Options for the arguments of the model that do not have their defaults."""
-    kind: Any = type(fit.model)
-    usual = inspect.signature(kind).parameters
+    usual = inspect.signature(type(fit.model)).parameters
     for name, value in call.options.items():
         if value == usual[name].default:
             continue

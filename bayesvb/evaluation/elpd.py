@@ -110,7 +110,8 @@ def elpd_data(result: Elpd) -> object:
         None if values is None else xr.DataArray(values, coords, "obs_id", name)
         for values, name in ((total, f"{result.kind}_i"), (result.pareto_k, "pareto_k"))
     )
-    cast(Any, pointwise).attrs.update({METHOD: result.method, REFITTED: result.n_refitted})
+    assert pointwise is not None
+    pointwise.attrs.update({METHOD: result.method, REFITTED: result.n_refitted})
     make = _elpd_data_0 if arviz_line() == 0 else _elpd_data_1
     return make(result, pointwise, pareto_k)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -12,6 +11,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.factors.normal import Normal
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import DrawnEffects
 from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.array_library import namespace
@@ -109,7 +109,8 @@ def completed_draws(
         if effects is None:
             return draws, density
         shared, precision = draws["coefficients"][:, :, i], draws["precision"][:, :, i]
-        operator: Any = law.operator
+        operator = law.operator
+        assert isinstance(operator, ArrowPrecision)
         every = effects(np.arange(operator.n_groups))
         whole = np.concatenate([shared, every.reshape(*shared.shape[:2], -1)], axis=-1)
         density = density + law.effect_log_density(whole, precision).sum(axis=1)
@@ -138,14 +139,14 @@ def taken(
     return np.asarray(np.take_along_axis(values, chosen[:, None, None, :], axis=1)[:, 0])
 
 
-def check_draws_hold_effects(operator: Any) -> None:
+def check_draws_hold_effects(operator: AbstractPrecision) -> None:
     """Raise if draws do not hold the effects of all groups.
 
     Raises
     ------
     DataError
     """
-    if not operator.is_complete:
+    if isinstance(operator, ArrowPrecision) and not operator.is_complete:
         raise DataError(
             f"draws do not hold the effects of {operator.n_groups - 1} groups, so that their "
             "prior density is not available",

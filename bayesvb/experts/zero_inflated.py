@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -13,7 +12,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import PARTS, ZERO
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.count_laws import ZeroInflatedLaw
-from bayesvb.distributions.count_mixture import DrawnCountMixture
+from bayesvb.distributions.count_mixture import AbstractCountMixture, DrawnCountMixture
 from bayesvb.distributions.zero_inflated_mixture import ZeroInflatedMixture
 from bayesvb.experts.further_predictor import (
     AbstractFurtherExperts,
@@ -164,7 +163,8 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         self, posterior: FurtherPosterior, weights: Rows, block: Block, response: int
     ) -> ZeroInflatedMixture:
         """Mixture of the counts with the expected probability of a structural zero, exact."""
-        counts: Any = self.experts.predictive(posterior.experts, weights, block, response)
+        counts = self.experts.predictive(posterior.experts, weights, block, response)
+        assert isinstance(counts, AbstractCountMixture)
         moments = logit_moments(posterior.further, self.design(block))
         share = softplus_moments(*moments, 1)[1]
         return ZeroInflatedMixture(weights, counts, np.broadcast_to(share, weights.shape))
@@ -206,7 +206,8 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         scaling: Scaling,
     ) -> DrawnCountMixture:
         """Mixture of the counts given each draw, with structural zeros."""
-        counts: Any = self.experts.drawn(draws, weights, block, response, scaling)
+        counts = self.experts.drawn(draws, weights, block, response, scaling)
+        assert isinstance(counts, DrawnCountMixture)
         logit = np.moveaxis(self.drawn_further(draws, block), 1, 0)
         mixture: DrawnCountMixture = replace(counts, law=ZeroInflatedLaw(counts.law, expit(logit)))
         return mixture

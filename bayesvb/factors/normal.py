@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.linalg import inverse_and_log_det, times_each
@@ -226,7 +226,8 @@ class Normal:
         precision : ndarray, shape (draws, ...), or float
             Factor of the precision of this law.
         """
-        operator: Any = self.operator
+        operator = self.operator
+        assert isinstance(operator, ArrowPrecision)
         shift = (value - self.mean)[..., None, :]
         shared = shift[..., : operator.n_shared]
         pull = np.vecdot(operator.times(shift), shift)

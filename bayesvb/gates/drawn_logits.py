@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.designs import AbstractDesign, DrawnEffects
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.designs import AbstractDesign, DrawnEffects, GroupedDesign
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.variational.local import Draws
 
@@ -74,7 +73,8 @@ def completed_gate(law: Normal, draws: Draws) -> tuple[Draws, Float[np.ndarray, 
     effects = _drawn_effects(law, draws)
     if effects is None:
         return draws, np.zeros(len(gate))
-    operator: Any = law.operator
+    operator = law.operator
+    assert isinstance(operator, ArrowPrecision)
     every = effects(np.arange(operator.n_groups))
     n_draws, n_laws = len(gate), len(law.mean)
     parts = [gate.reshape(n_draws, n_laws, -1), every.reshape(n_draws, n_laws, -1)]
@@ -91,9 +91,10 @@ def logit_covariance_at(
 
     The rows are of groups; effects of a group on all logits are those of one vector.
     """
-    rows: Any = design
-    operator: Any = law.operator
-    groups, x = rows.groups, rows.border
+    assert isinstance(design, GroupedDesign)
+    operator = law.operator
+    assert isinstance(operator, ArrowPrecision)
+    groups, x = design.groups, design.border
     n_effects, (n_terms, n_rows) = len(groups.values), x.shape
     n_logits = operator.n_shared // n_terms
     own = groups.at_rows(operator.regression[0]).reshape(n_logits, n_effects, -1, n_rows)

@@ -192,7 +192,7 @@ def _smaller(state: _State, source: AbstractSource, climb: _Climb) -> _State | N
 
 def _begin(
     core: Mixture, old: Mixture, posterior: MixturePosterior, kept: Sequence[int], block: Block
-) -> Any:
+) -> SufficientStats:
     """Sums of the partition that is left when a component is gone."""
     shares: Float[np.ndarray, "experts rows"] = old.responsibilities(posterior, block)[kept]
     shares = shares + LEAST_SHARE

@@ -16,8 +16,9 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
-from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
@@ -406,10 +407,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         block: Block,
         response: int,
         scaling: Scaling,
-    ) -> Any:
+    ) -> AbstractDrawnMixture:
         """Mixture of one response given each draw, of experts that complete the draws."""
-        experts: Any = self.experts
-        return experts.drawn(draws, weights, block, response, scaling)
+        assert isinstance(self.experts, AbstractRegressionExperts)
+        return self.experts.drawn(draws, weights, block, response, scaling)
 
     def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
         """Coefficients of the gate by component, where it has them."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-Panel = Callable[..., Any]
+Panel = Callable[..., object]
 
 
 @checked

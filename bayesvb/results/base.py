@@ -134,7 +134,7 @@ class AbstractPublicModel(abc.ABC):
         """Arguments that make this model again, JSON-able, other than formula, data and weights."""
 
     @abc.abstractmethod
-    def ordered(self, core: Any, stats: Any) -> tuple[AnyModel, Any, tuple[int, ...]]:
+    def ordered(self, core: Any, stats: Any) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Model and statistics with components in the order of their labels, and that order."""
 
     @abc.abstractmethod
@@ -195,7 +195,7 @@ class AbstractPublicModel(abc.ABC):
 
     def aligned(
         self, fit: AbstractFit, core: object, stats: object
-    ) -> tuple[AnyModel, object, tuple[int, ...]]:
+    ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Like ``ordered``, with the labels of another fit to the same rows."""
         raise self._lacks("restarts that are combined")
 

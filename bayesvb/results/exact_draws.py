@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.engines.adaptive_importance import resample
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.sampler_record import SamplerRecord
@@ -271,18 +272,20 @@ def _choose(
 class IntegratesScales(Protocol):
     """A model of the standardised scale whose posterior is integrated over its prior scales."""
 
-    integrated: Any
+    integrated: object
 
     def integrating(self, stats: SufficientStats) -> Any:
         """The model with its exact posterior given sums over rows; None where it has none."""
 
-    def exact_draws(self, n: int, rng: np.random.Generator) -> Any:
+    def exact_draws(
+        self, n: int, rng: np.random.Generator
+    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of all parameters by name, and their log density."""
 
     def effect_variance(self, draws: object, block: Block, typical: Block) -> object:
         """Prior variance of the difference of the lines of two blocks of rows, given each draw."""
 
-    def exact_predictive(self, block: Block) -> Any:
+    def exact_predictive(self, block: Block) -> AbstractComponentMixture:
         """Predictive distribution of the response of each row."""
 
     def effect_law(self, weights: Float[np.ndarray, " effects"]) -> object:

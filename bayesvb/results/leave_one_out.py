@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -28,6 +28,11 @@ from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.solvers import is_affordable, n_answering
 from bayesvb.variational.model import AnyModel
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,7 +115,7 @@ class OneRestart(Protocol):
         """Statistics at the end."""
 
     @property
-    def restarts(self) -> Any:
+    def restarts(self) -> pd.DataFrame:
         """One row per restart, with its passes and rows."""
 
     @property
@@ -316,7 +321,7 @@ def _responding(fitted: Fitted) -> Any:
         return fitted.core
 
 
-def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all.
 
     Of very many rows none is refitted: none of so many moves the fit.
@@ -474,7 +479,7 @@ def _together(
     return np.asarray(share @ deletion.of_rows(block))
 
 
-def leave_folds_out(fit: Any) -> None:
+def leave_folds_out(fit: AbstractFit) -> None:
     """Have each restart go on without each fold, which it keeps; what was known stays."""
     each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):

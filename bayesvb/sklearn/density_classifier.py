@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -105,7 +104,7 @@ class DensityClassifier(AbstractClassifier):
                 f"{type_of_target(y)}. Classes with an order: family='ordinal'"
             )
         kind = getattr(y, "dtype", None)
-        order: Any = self.levels
+        order: Sequence[object] | pd.Index | None = self.levels
         if order is None and isinstance(kind, pd.CategoricalDtype) and kind.ordered:
             order = kind.categories
         if order is None:

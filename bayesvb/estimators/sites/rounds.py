@@ -19,6 +19,7 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.parts import GATING
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.remote_rows import (
     RemoteFit,
     RemoteRun,
@@ -54,6 +55,7 @@ from bayesvb.formula.passes.streamed_design import learned_of
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import of_one_restart
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -409,11 +411,12 @@ def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[Remote
         ) from error
 
 
-def _ordered(model: AbstractEstimator, core: Any, stats: Any) -> tuple[Any, Any, tuple[int, ...]]:
+def _ordered(
+    model: AbstractEstimator, core: Any, stats: Any
+) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
     """Components in the order of their labels, which is told by sums over rows."""
     if not isinstance(model, AbstractGatedMixture):
-        ordered: tuple[object, object, tuple[int, ...]] = model.ordered(core, stats)
-        return ordered
+        return model.ordered(core, stats)
     sizes = getattr(stats.experts, "weight", None)
     if sizes is None:  # sums of linear predictors hold no responsibilities
         sizes = _weights_of_average_row(model, core, stats)

@@ -32,7 +32,7 @@ from bayesvb.results.pit import randomised
 from bayesvb.results.subsampling import left_out_quickly
 
 if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
+    from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 Rows = Float[np.ndarray, " rows"]
 
@@ -57,7 +57,7 @@ OWN = 0.95
 class Split:
     """A model with one component more, after the iterations that chose it."""
 
-    model: Any
+    model: AbstractPublicModel
     component: int
     run: EngineResult[SufficientStats]
 
@@ -178,7 +178,11 @@ def best_split(fit: AbstractFit) -> Split | None:
 
 
 def _run(
-    fit: AbstractFit, larger: Any, start: SufficientStats, budget: Budget, place: EngineStreams
+    fit: AbstractFit,
+    larger: AbstractPublicModel,
+    start: SufficientStats,
+    budget: Budget,
+    place: EngineStreams,
 ) -> EngineResult[SufficientStats]:
     """Some iterations of the fit's own engine."""
     run = fit.engine.run(larger.core, larger.source, start, budget, place)
@@ -186,10 +190,13 @@ def _run(
     return found
 
 
-def _start(larger: Any, shares: Float[np.ndarray, "experts rows"]) -> Any:
+def _start(
+    larger: AbstractPublicModel, shares: Float[np.ndarray, "experts rows"]
+) -> SufficientStats:
     """Statistics of a partition of the rows."""
     core = larger.core
-    return core.first_stats(core.partition_stats(larger.source.whole(), shares))
+    start: SufficientStats = core.first_stats(core.partition_stats(larger.source.whole(), shares))
+    return start
 
 
 def _divided(
