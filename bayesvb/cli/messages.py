@@ -14,6 +14,7 @@ import click
 from bayesvb.engines.progress import ERASE
 
 BAD_INPUT = 2
+"""Exit status of wrong input, as of click."""
 
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after an interrupt, as shells count."""

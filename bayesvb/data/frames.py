@@ -48,6 +48,7 @@ COLLECT = ("collect", "df")
 """What makes a table of a polars LazyFrame, of a DuckDB relation where pyarrow is absent."""
 
 SHOWN = 8
+"""Columns that a message names."""
 
 ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2}(\.\d+)?)?)?")
 """A date as ISO 8601 writes it, without a time zone."""

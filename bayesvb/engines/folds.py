@@ -22,6 +22,7 @@ from bayesvb.variational.model import AnyModel, ModelOf, StatsT
 FoldT = TypeVar("FoldT")
 
 FOLDS = 5
+"""Folds of cross-validation."""
 
 PASSES = 50
 """Passes over the rows that remain. With few the fold is not forgotten, the less so the wider the

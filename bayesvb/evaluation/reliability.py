@@ -14,6 +14,7 @@ SETS = 1000
 """Sets of classes that are drawn with exactly the predicted probabilities."""
 
 BAND = 0.9
+"""Probability that a share lies within the band if predictions are right."""
 
 POINTS = 101
 """Probabilities at which a band is kept."""

@@ -37,6 +37,7 @@ LARGEST = 1e152
 """Largest number, and reciprocal of the least difference: their squares are doubles."""
 
 SIDE_BY_SIDE = 64
+"""Rows that are reduced together: numpy is slow on short rows."""
 
 DATE = re.compile(r"\s*\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(\s.*)?")
 """Dates as people write them, day or month first."""

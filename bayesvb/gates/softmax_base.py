@@ -14,7 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import GatePrior
+from bayesvb.gates.base import CELLS, GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
     ContrastCoordinates,
@@ -27,9 +27,6 @@ from bayesvb.numerics.special import expected_softmax, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
-
-CELLS = 1 << 15
-"""Draws times experts times rows whose weights are made together: arrays of 256 KiB."""
 
 PINNED = 1e10
 """Power of the prior of a lone component's gate that nothing moves."""

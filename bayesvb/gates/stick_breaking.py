@@ -12,7 +12,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import GatePrior
+from bayesvb.gates.base import CELLS, GatePrior
 from bayesvb.gates.gaussian_logits import AbstractLogitGate, LogitLaw, Slopes, logit_prior_rows
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
@@ -21,9 +21,6 @@ from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
-
-CELLS = 1 << 15
-"""Draws times sticks times rows whose weights are made together: arrays of 256 KiB."""
 
 
 @dataclass(frozen=True)

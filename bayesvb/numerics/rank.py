@@ -14,6 +14,7 @@ from jaxtyping import Bool, Float
 __all__ = ["dependent_columns"]
 
 ROWS = 8_192
+"""Rows whose products are summed together."""
 
 # Smallest eigenvalue of the correlation matrix above which no column is a sum of others; its
 # rounding error is near 1e-15 times the number of columns.
@@ -21,8 +22,6 @@ SAFE = 1e-9
 
 # Part of a column, relative to its length, below which others explain it: what lm() of R takes.
 RELATIVE = 1e-7
-
-NEGLIGIBLE = 1e-7
 
 Matrix = Float[np.ndarray, "rows terms"]
 
@@ -110,4 +109,4 @@ def _sums(triangle: Float[np.ndarray, "rank terms"]) -> Iterator[tuple[int, list
             independent.append(j)
         else:
             weights = np.linalg.lstsq(unit[:, independent], unit[:, j], rcond=None)[0]
-            yield j, [independent[i] for i in np.flatnonzero(np.abs(weights) > NEGLIGIBLE)]
+            yield j, [independent[i] for i in np.flatnonzero(np.abs(weights) > RELATIVE)]

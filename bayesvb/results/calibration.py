@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 PROBS = (0.5, 0.8, 0.9, 0.95)
+"""Probabilities of the central intervals whose coverage is counted."""
 
 
 def calibration(fit: AbstractFit) -> pd.DataFrame:

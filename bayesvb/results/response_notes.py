@@ -17,6 +17,7 @@ MOST_ROWS = 100_000
 """Rows that are looked at; of more they are evenly thinned."""
 
 LONGEST_NAME = 60
+"""Characters of a name that a message shows."""
 
 REMEDIES: Mapping[str, str | None] = {
     "two values": "if they are classes, family='bernoulli' with n_components=1 gives the "

@@ -21,6 +21,7 @@ FIT_OPTIONS = ("method", "combine", "restarts", "tol", "max_iter", "covariance",
 """Parameters that are arguments of ``fit``; ``random_state`` is its seed."""
 
 LARGEST_SEED = 2**31 - 1
+"""Seeds that are drawn from a random state lie below this, as in scikit-learn."""
 
 
 class AbstractModelEstimator(BaseEstimator):

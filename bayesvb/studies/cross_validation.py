@@ -30,8 +30,10 @@ FoldProgress = Callable[[int, int], None]
 """Called with the number of fits that are done and of all."""
 
 PROBS = (0.5, 0.9)
+"""Probabilities of the central intervals that are scored by default."""
 
 QUANTILES = (0.05, 0.5, 0.95)
+"""Levels of the quantiles that are scored by default."""
 
 
 @checked
