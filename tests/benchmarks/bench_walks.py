@@ -10,9 +10,10 @@ import re
 import sys
 import warnings
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import FrameType
+from types import CodeType, FrameType
 
 import numpy as np
 import pandas as pd
@@ -33,9 +34,10 @@ def height(folder: str) -> int:
     return 1 + max(map(height, below), default=0)
 
 
-def place_of(frame: FrameType) -> Path | None:
+@cache
+def place_of(code: CodeType) -> Path | None:
     """File of the package in which a function is, None for others."""
-    name = Path(frame.f_code.co_filename)
+    name = Path(code.co_filename)
     parts = name.parts
     if "reports" in parts and "tests" not in parts:
         return Path(*parts[parts.index("reports") :])
@@ -44,22 +46,21 @@ def place_of(frame: FrameType) -> Path | None:
 
 def walk(action: Callable[[], object]) -> tuple[int, int, int, int]:
     """Return the numbers of files, calls, climbs and returns of an action."""
-    entered: list[Path] = []
-    calls: list[tuple[Path | None, Path]] = []
+    entered: set[Path] = set()
+    calls: set[tuple[Path | None, Path]] = set()
     returns = 0
 
     def follow(frame: FrameType, event: str, argument: object) -> None:
         nonlocal returns
-        here = place_of(frame) if event == "call" else None
+        here = place_of(frame.f_code) if event == "call" else None
         if here is None or frame.f_back is None:
             return
-        call = place_of(frame.f_back), here
+        call = place_of(frame.f_back.f_code), here
         if call[0] == here or call in calls:
             return
-        calls.append(call)
+        calls.add(call)
         returns += here in entered
-        if here not in entered:
-            entered.append(here)
+        entered.add(here)
 
     sys.setprofile(follow)
     try:
