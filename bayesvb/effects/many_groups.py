@@ -17,7 +17,6 @@ from bayesvb.distributions.intervals import tails
 from bayesvb.results.exact_draws import is_integrated
 
 if TYPE_CHECKING:
-    from bayesvb.factors.normal import Normal
     from bayesvb.formula.group_places import GroupPlaces
     from bayesvb.results.base import AbstractFit
 
@@ -163,7 +162,7 @@ def _table(
 
 
 def _variances(
-    fit: AbstractFit, weights: Float[np.ndarray, " effects"], laws: Sequence[Normal]
+    fit: AbstractFit, weights: Float[np.ndarray, " effects"], laws: Sequence[Any]
 ) -> Float[np.ndarray, "experts responses groups"]:
     """Variances of a combination of the effects of each group, in units of the noise.
 

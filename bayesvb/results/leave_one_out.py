@@ -32,8 +32,6 @@ from bayesvb.variational.model import AnyModel
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesvb.results.base import AbstractFit
-
 
 @dataclass(frozen=True, kw_only=True)
 class RefitLimits:
@@ -321,7 +319,7 @@ def _responding(fitted: Fitted) -> Any:
         return fitted.core
 
 
-def without_rows(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all.
 
     Of very many rows none is refitted: none of so many moves the fit.
@@ -479,7 +477,7 @@ def _together(
     return np.asarray(share @ deletion.of_rows(block))
 
 
-def leave_folds_out(fit: AbstractFit) -> None:
+def leave_folds_out(fit: Any) -> None:
     """Have each restart go on without each fold, which it keeps; what was known stays."""
     each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):
