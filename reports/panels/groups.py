@@ -19,7 +19,7 @@ from .dots import Dot, dot_panel
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-MOST_AT_EACH_END, FEWER = 5, 3
+MOST_AT_EACH_END, FEWER = 4, 3
 """Groups at either end; fewer below the effects of more than two covariates."""
 
 

@@ -158,7 +158,7 @@ def _fixed(design: Design, held: Mapping[str, object]) -> str:
 def _value(value: object) -> str:
     if isinstance(value, bool | np.bool_):
         return numeral(bool(value))
-    return numeral(float(value)) if isinstance(value, float | np.floating) else str(value)
+    return labels([value])[0] if isinstance(value, float | np.floating) else str(value)
 
 
 def labels(values: list[object]) -> list[str]:

@@ -15,7 +15,7 @@ from bayesvb.results.groups import grouping_of
 
 from ..cells.clauses import Clause, written
 from ..cells.names import called
-from ..cells.numerals import numeral, percent, significant
+from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
 from ..rows.contrasts import main_covariate
@@ -66,8 +66,10 @@ def finding(
         several = "responses" in section
         first = section["responses"][0] if several else section
         stated = clauses_of(fit, name, section) if clauses is None else clauses[name]
+        n_more = len(section["responses"]) - MOST_RESPONSES if several else 0
+        more = [f"{counted(n_more, 'more response')}: see all effects."] if n_more > 0 else []
         summary = {
-            "sentences": _written(fit, stated, checks),
+            "sentences": [*_written(fit, stated, checks), *more],
             "figure": first[picture] if picture else None,
         }
         if picture is None:

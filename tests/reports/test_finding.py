@@ -280,5 +280,15 @@ def test_the_other_models_have_their_sentence():
     assert "the check Shape is a problem" in sentences(two, [problem("Shape")])[0]
 
 
+def test_of_many_responses_two_are_stated_and_the_others_counted():
+    data = lines().assign(z=lambda frame: 3.0 - frame["y"], v=lambda frame: -frame["y"])
+    fit = bvb.DensityRegression("y + z + v ~ x", data, n_components=1)
+    responses = [{"name": name, "along": "x", "bands": None} for name in ("y", "z", "v")]
+    page = {"conditional": {"responses": responses}}
+    texts = finding(fit.fit(seed=1, restarts=1, draws=80), page, checks=[])[0]["sentences"]
+    assert texts[-1] == "1 more response: see all effects."
+    assert len([one for one in texts if one.startswith("From x = ")]) == 2
+
+
 def test_without_a_section_nothing_is_said():
     assert finding(None, {}) == ({"sentences": [], "figure": None}, {})
