@@ -80,7 +80,7 @@ def stray_text(values: pd.Series) -> str:
     """
     words = values.astype(str)
     stray = words[pd.to_numeric(words, errors="coerce").isna()]
-    if not len(words) or len(stray) > (1.0 - NEARLY) * len(words):
+    if not len(words) or len(words) - len(stray) < NEARLY * len(words):
         return ""
     if not len(stray):
         return "numbers written as text"
