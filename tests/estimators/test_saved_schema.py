@@ -17,12 +17,13 @@ WRONG = [None, True, -1, 0, 10**9, 10**30, float("nan"), "", "x", "../../etc/pas
 
 @pytest.fixture(scope="module")
 def saved(regimes_fit, tmp_path_factory):
-    return regimes_fit.save(tmp_path_factory.mktemp("saved") / "fit.nc")
+    """What a file of a fit holds."""
+    return read_tree(regimes_fit.save(tmp_path_factory.mktemp("saved") / "fit.nc"))
 
 
 @pytest.fixture
 def described(saved):
-    return json.loads(read_tree(saved).attrs["fit"])
+    return json.loads(saved.attrs["fit"])
 
 
 def places(value, above=()):
@@ -76,7 +77,7 @@ REFUSED = {
 
 
 def changed_file(saved, folder, change):
-    tree = read_tree(saved)
+    tree = saved.copy(deep=True)
     change(tree)
     return write_tree(tree, folder / "changed.nc")
 
