@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bayesvb.argument_checks import checked
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.drawing import marks
+from bayesvb.drawing.notebooks import shown_once
 from bayesvb.drawing.palette import palette_of
 from bayesvb.effects.marginal_effects import predictions
 from bayesvb.effects.plotting import effects
@@ -60,6 +61,7 @@ def overview(fit: AbstractFit, along: str | None = None) -> Any:
     rows = -(-len(panels) // columns)
     size = (6.0 * columns, 3.8 * rows)
     figure, grid = plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False)
+    shown_once(figure)
     axes = grid.ravel()
     for panel, ax in zip(panels, axes, strict=False):
         panel(ax=ax)

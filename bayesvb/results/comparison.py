@@ -6,7 +6,6 @@ import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from html import escape
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -21,6 +20,7 @@ from bayesvb.results.base import AbstractFit
 from bayesvb.results.fit_call import FitCall, argument
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.printing import preformatted
 
 if TYPE_CHECKING:
     from bayesvb.evaluation.elpd import Elpd
@@ -63,7 +63,7 @@ class ComparisonTable(pd.DataFrame):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self), quote=False)}</pre>"
+        return preformatted(str(self))
 
 
 @partial(checked, fits=check_compared)

@@ -466,8 +466,15 @@ def text_html(text: str) -> str:
     '<div><strong>Fit</strong><pre style="overflow-x: auto; ...">a &lt; b</pre></div>'
     """
     heading, _, rest = text.partition("\n")
-    body = escape(rest.strip("\n"), quote=False)
-    # JupyterLab sets output in the face of text, in which columns do not stand below one another.
-    style = "overflow-x: auto; margin: 0.5em 0; font-family: monospace; white-space: pre"
-    block = f'<pre style="{style}">{body}</pre>' if body else ""
+    body = rest.strip("\n")
+    block = preformatted(body) if body else ""
     return f"<div><strong>{escape(heading, quote=False)}</strong>{block}</div>"
+
+
+def preformatted(text: str) -> str:
+    """HTML of a table of text.
+
+    JupyterLab sets output in the face of text, in which columns do not stand below one another.
+    """
+    style = "overflow-x: auto; margin: 0.5em 0; font-family: monospace; white-space: pre"
+    return f'<pre style="{style}">{escape(text, quote=False)}</pre>'

@@ -5,7 +5,6 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -376,7 +375,9 @@ class CheckTable(pd.DataFrame):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{escape(str(self), quote=False)}</pre>"
+        from bayesvb.results.printing import text_html
+
+        return text_html(str(self))
 
 
 def _group_text(rows: pd.DataFrame) -> str:
