@@ -13,7 +13,7 @@ from jaxtyping import Float
 from bayesvb.distributions.row_averages import averaged_rows, averages_of
 from bayesvb.effects.covariates import Covariate as Covariate
 from bayesvb.effects.covariates import covariate as known_covariate
-from bayesvb.effects.covariates import crossed, held_value
+from bayesvb.effects.covariates import crossed, held_value, quantiles
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.groups import predictive_of_any_group
@@ -44,6 +44,9 @@ MOST_LEVELS = 12
 
 COARSE = 9
 """Points at which the covariates are compared before one is chosen."""
+
+USUAL = (0.1, 0.9)
+"""Quantiles of a number between which covariates are compared."""
 
 MOST_COMPARED = 60
 """Covariates that are compared."""
@@ -209,11 +212,17 @@ def most_moving(
     names = compared(design)
     for name in [name for name in names if name not in without] or names:
         one = covariate(design, name)
-        rows = _averages(fit, one, one.grid(COARSE), JUDGED)
+        rows = _averages(fit, one, _usual_values(design, one), JUDGED)
         moved[name] = measure(fit, rows, response)
     if not moved or max(moved.values()) < 1e-9:
         return None
     return str(max(moved, key=lambda name: moved[name]))
+
+
+def _usual_values(design: Design, one: Covariate) -> list[object]:
+    """Levels, or values between the quantiles that contrasts compare: extremes decide nothing."""
+    low, high = (0.0, 0.0) if one.discrete else quantiles(design, one.name, USUAL).tolist()
+    return list(np.linspace(low, high, COARSE)) if low < high else one.grid(COARSE)
 
 
 def weights_moved(fit: AbstractFit, rows: Profile, response: str) -> float:

@@ -93,3 +93,12 @@ def test_averages_are_unseen_where_most_of_their_rows_are(numbers):
     found = unseen(numbers, rows)
     assert found.tolist() == [False, True]
     assert "for most rows of the average no row is near" in unseen_words(found, rows)
+
+
+def test_an_extreme_value_does_not_make_its_covariate_the_one_that_moves_most():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame({"x": rng.normal(size=60), "g": np.tile(["a", "b"], 30)})
+    data.loc[0, "x"] = 30.0
+    data["y"] = 0.3 * data["x"] + 2.0 * (data["g"] == "b") + 0.3 * rng.normal(size=60)
+    model = bvb.DensityRegression("y ~ x + g", data, n_components=1)
+    assert most_moving(model.fit(seed=1, restarts=1, draws=50), quantiles_moved) == "g"
