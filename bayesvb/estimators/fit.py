@@ -1217,7 +1217,7 @@ class Fit(AbstractFit):
         >>> model = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful"))
         >>> methods, results = model.fit(seed=1).report_text().split("\n\n")
         >>> methods.split(":")[0], results[:16]
-        ('One Gaussian sample', 'waiting has mean')
+        ('One Gaussian sample', 'The mean of wait')
         """
         from bayesvb.reports.paragraphs import paragraphs
 

@@ -164,7 +164,7 @@ def _one(
     rng: np.random.Generator,
 ) -> Fit:
     """The fit of one run, by its own posterior."""
-    draws, weight = run.ascent.draws, model.source.total_weight
+    draws, weight = run.ascent.draws, (model.all_rows or model.source).total_weight
     is_own = draws is None
     if draws is None:
         draws = run.core.draws(run.core.update(run.stats), request.n_draws, rng)

@@ -1,4 +1,4 @@
-"""The text of a part of a formula with other terms."""
+"""Stage 1, parse: the text of a part of a formula with other terms."""
 
 from __future__ import annotations
 

@@ -51,6 +51,8 @@ FIT: dict[str, list[tuple[object, str]]] = {
     "tol": [(0.0, "tol=0.0 must be a positive"), (np.nan, "tol=nan must be a positive")],
     "max_iter": [(0, "max_iter=0 must be at least 1")],
     "n_jobs": [(0, "n_jobs=0 must be at least 1")],
+    "seconds": [(0.0, "seconds=0.0 must be a positive")],
+    "start": [(3, "start=3 must be a fit")],
     "options": [({"max_itr": 5}, "is no option of CAVI")],
 }
 """Argument of a fit -> wrong values, and what is said of them."""

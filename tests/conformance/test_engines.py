@@ -269,7 +269,8 @@ def test_ctrl_c_goes_through_or_leaves_the_best_state_so_far(engine, problem, st
         return
     assert found.interrupted == (undisturbed.n_iter >= stop)
     assert found.bound == found.trace.max()
-    assert_array_equal(found.trace, undisturbed.trace[: len(found.trace)])
+    if not engine.approaches_maximum:  # others average their steps so far
+        assert_array_equal(found.trace, undisturbed.trace[: len(found.trace)])
     assert problem.bound_of(found.stats) == found.bound
 
 

@@ -349,12 +349,11 @@ def drawn_probabilities(
     for at in _parts(len(coefficients), max(n_experts * n_rows, 1) * len(points)):
         location, variance = latents.location[at], latents.variance[at]
         own = np.repeat(coefficients[at], n_experts, axis=0)
-        centre, spread = _logits(
-            own, location.reshape(-1, *location.shape[2:]), variance.reshape(-1, n_latents), points
-        )
+        flat = location.reshape(len(own), *location.shape[2:])  # also of no rows
+        centre, spread = _logits(own, flat, variance.reshape(len(own), n_latents), points)
         centre, moderate = _moderate(centre, spread)
         means = _stick_products if moderate else _stick_sums
-        log_weights = latents.log_weights[at].reshape(-1, n_rows)
+        log_weights = latents.log_weights[at].reshape(len(own), n_rows)
         kept = log_weights > LEAST_LOG_WEIGHT
         weights = np.where(kept, np.exp(log_weights), 0.0)
         for pairs, rows in _together(kept, len(points)):
