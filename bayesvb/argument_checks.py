@@ -228,6 +228,17 @@ def check_texts(name: str, value: object) -> None:
         raise DataError(f"{name}={shown(value)} must be a list of texts", hint=f'{name}=["..."]')
 
 
+def check_labels(name: str, value: object) -> None:
+    """Raise unless ``value`` maps names of columns to labels."""
+    if not isinstance(value, Mapping) or not all(
+        isinstance(key, str) and isinstance(label, str) for key, label in value.items()
+    ):
+        raise DataError(
+            f"{name}={shown(value)} must map columns to labels",
+            hint=f'{name}={{"x": "Age (years)"}}',
+        )
+
+
 def _whole(least: int, most: int) -> Check:
     return functools.partial(check_count, least=least, most=most, what="that are possible")
 
@@ -253,6 +264,7 @@ CHECKS: Mapping[str, Check] = {
     "kind": check_text,
     "latent_dim": _whole(1, MOST),
     "max_iter": _whole(1, 10**12),
+    "labels": check_labels,
     "method": check_text,
     "missing": check_text,
     "n_experts": _whole(1, MOST),

@@ -64,16 +64,17 @@ def test_compare_writes_one_report_of_all_fits(run, saved):
 
 @pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
-    ("formula", "data", "chosen", "shown"),
-    [("sepal_length ~ 1", "iris", 1, ["K=1", "K=2"]), ("waiting ~ 1", "faithful", 2, [])],
+    ("formula", "data", "chosen", "sentence"),
+    [
+        ("sepal_length ~ 1", "iris", 1, "1 component; more do not predict clearly better"),
+        ("waiting ~ 1", "faithful", 2, "2 components"),
+    ],
 )
-def test_the_report_of_a_selection_has_the_fit_chosen_and_the_best_beside_it(
-    run, formula, data, chosen, shown
-):
+def test_the_report_of_a_selection_begins_with_the_choice(run, formula, data, chosen, sentence):
     """Two components predict sepals better than one, but by less than the error."""
     options = ["--components", "1-3", "--restarts", "1", "--seed", "1"]
     said = run("select", formula, data, *options, "--report", "a.html", "--save", "a.nc")
     assert said.startswith(f"Number of components by LOO: {chosen}")
     assert bvb.load("a.nc").model.n_components == chosen
-    text = Path("a.html").read_text(encoding="utf-8")
-    assert [name for name in ("K=1", "K=2") if name in text] == shown
+    first = Path("a.html").read_text(encoding="utf-8").split("<h1", 1)[1][:4000]
+    assert sentence in first
