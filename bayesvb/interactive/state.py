@@ -69,11 +69,11 @@ class State:
         """Return the state after a message of a task; None is its end."""
         match message:
             case Progress():
-                return self.saying(_progress(task, message), "busy")
+                return self._doing(_progress(task, message), "busy")
             case Shown():
                 text = f"{self._fit_words(task, message)}; checking ..."
                 shown = replace(self, task=task, shown=message)
-                return shown.saying(text, "busy")
+                return shown._doing(text, "busy")
             case Judged():
                 return self._judged(task, message)
             case Failed():
@@ -91,7 +91,11 @@ class State:
         assert self.shown is not None
         text = f"{self._fit_words(task, self.shown)}, checked in {judged.seconds:.1f} s"
         state = replace(self, judged=judged, judged_task=task, history=history)
-        return state.saying(text)
+        return state._doing(text)
+
+    def _doing(self, status: str, tone: str = "idle") -> State:
+        """Return the state with what a fit does, unless an error is shown that came meanwhile."""
+        return self if self.tone == "failed" else self.saying(status, tone)
 
     def _fit_words(self, task: FitTask, shown: Shown) -> str:
         """Which fit of which rows it is, and how long it took."""

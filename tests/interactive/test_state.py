@@ -42,6 +42,14 @@ def test_the_status_says_what_is_done(task, messages, status, tone):
     assert (state.status, state.tone) == (status, tone)
 
 
+def test_an_error_during_a_fit_stays_until_the_next_one():
+    state = STATE.begun(QUICK).saying("this is no table", "failed")
+    for message in (SHOWN, JUDGED, None):
+        state = state.heard(QUICK, message)
+    assert (state.status, state.tone) == ("this is no table", "failed") and state.judged is JUDGED
+    assert state.begun(QUICK).tone == "busy"
+
+
 def test_checks_of_an_older_picture_are_called_stale():
     state = STATE.begun(QUICK).heard(QUICK, SHOWN).heard(QUICK, JUDGED)
     assert not state.is_stale and state.request == QUICK.request
