@@ -83,7 +83,7 @@ class ReportSection:
 
 @partial(checked, width=check_positive)
 def report_section(
-    fit: AbstractFit, name: str, *, along: str | None = None, width: float = 640.0
+    fit: AbstractFit, name: str, *, along: str | None = None, width: int = 640
 ) -> ReportSection:
     """Return one section of the report of a fit.
 
@@ -96,7 +96,7 @@ def report_section(
     along : str, optional
         Covariate along which ``"conditional"`` and ``"classes"`` are drawn, the one that changes
         the response most if left out.
-    width : float
+    width : int
         Width of the picture in pixels; text has the same size whatever it is.
 
     Raises

@@ -46,6 +46,8 @@ def sparsely(jaxtyped: Callable[..., Any]) -> Callable[..., Any]:
 
     def decorator(*, typechecker: Any) -> Callable[..., Any]:
         def wrapped(fn: Any) -> Any:
+            if inspect.isclass(fn) and getattr(fn.__init__, "__globals__", None) is globals():
+                return fn  # jaxtyping knows constructors that are wrapped by its own module only
             checked = jaxtyped(fn, typechecker=typechecker)
             if inspect.isclass(fn):
                 return checked

@@ -19,7 +19,7 @@ MODELLING = sorted(set(bayesvb._HOMES) - {"datasets", "report", "report_section"
 
 def run(program: str) -> str:
     """What a fresh interpreter prints."""
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 

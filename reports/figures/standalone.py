@@ -34,14 +34,14 @@ COLOURS = re.compile(r":root \{([^}]*)\}")
 """Colours of the style sheet, light, dark and printed."""
 
 
-def standalone(figure: Summary, width: float) -> str:
+def standalone(figure: Summary, width: int) -> str:
     """Return the figure as an SVG document.
 
     Parameters
     ----------
     figure : mapping
         As ``plotted`` makes it.
-    width : float
+    width : int
         Width of the picture in pixels. Text has the same size in all.
     """
     height = SHAPE * width

@@ -1,7 +1,7 @@
 """The library of an array, and what is computed by either."""
 
 import sys
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def test_arrays_and_numbers_are_those_of_numpy():
 
 
 def test_another_library_is_asked_of_its_array():
-    other = SimpleNamespace(name="other")
+    other = ModuleType("other")
     array = SimpleNamespace(__array_namespace__=lambda: other)
     assert namespace(array) is other
 
