@@ -147,7 +147,7 @@ class _CaviState(Generic[StatsT]):
     def sweep(self) -> None:
         """Go one sweep on, or a share of the way where the step overshoots and lowers the bound.
 
-        The share is that of the sweep before, twice as large after ``CALM`` sweeps without a fall.
+        It is the share of the previous sweep, doubled after ``CALM`` sweeps without a fall.
         """
         here, ahead = self.point.stats, self.point.following
         self.calm += 1

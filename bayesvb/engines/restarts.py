@@ -61,17 +61,18 @@ FEW_OF = 8
 """Of so many runs the last start from few components with rows, of models that ask for it."""
 
 SCREEN_ROWS, PER_COEFFICIENT = 4_000, 100
-"""With more rows than this, and than so many per coefficient of all components, starts are compared
-on a sample of half as many. Fewer rows rank optima worse: with 2,000 rows for four regressions on
-13 covariates the best optimum of the sample is not the best one of all rows."""
+"""Rows, in all and per coefficient of all components, above which starts are compared on a sample
+of half this number. Fewer rows rank optima worse: with 2,000 rows for four regressions on 13
+covariates the best optimum of the sample is not the best one of all rows."""
 
 MANY_ROWS = 20_000
-"""With more rows than this, the best start first continues on a sample of half as many rows.
+"""Rows above which the best start first continues on a sample of half this number.
 Starts that are combined, or whose groups have few rows each, are compared on that sample."""
 
 FINALISTS, WITHIN, APART = 4, 40.0, 0.1
-"""Optima of the smaller sample that continue, at most so many nats below the best one: differences
-between their ELBOs have a sampling error. ELBOs further apart than the last are of two optima."""
+"""Largest number of optima of the smaller sample that continue, and their largest distance from the
+best ELBO in nats: differences between their ELBOs have a sampling error. Runs whose ELBOs differ by
+more than the last number ended at different optima."""
 
 MEMORY = 10
 """Sweeps from which an ascent over all rows is extrapolated, as it begins near its optimum. Four
@@ -242,7 +243,7 @@ def search(
     known : KnownStart, optional
         A further start. Without a larger score of the first runs there are no others.
     stats : SufficientStats, optional
-        Statistics from which the first run sets out.
+        Statistics from which the first run starts.
     progress : callable, optional
     """
     sources, rng = [source], streams.screening()

@@ -166,7 +166,7 @@ class Page:
         try:
             request = Request.from_values(values)
         except BayesVBError as error:
-            self._set(self.state.saying(error.why, "failed"))
+            self._set(self.state.failing(error.why))
             return
         reading = read(request, self.sample)
         self._set(replace(self.state, typed=request, reading=reading))
@@ -236,7 +236,7 @@ class Page:
             records = [r for r in self.state.history.records if r.path == task.path]
             with reactive.isolate():
                 if isinstance(message, Failed):
-                    self._set(self.state.saying(message.message, "failed"))
+                    self._set(self.state.failing(message.message))
                 elif message is not None and records:
                     reports = self.state.reports | {records[0].key}
                     state = replace(self.state, reports=reports)
@@ -247,8 +247,7 @@ class Page:
         try:
             request = Request.from_line(line)
         except BayesVBError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            self._set(self.state.saying(f"{error.why}{hint}", "failed"))
+            self._set(self.state.failing(error.why, error.hint or ""))
         else:
             await self._send("set", _values(request))
 
@@ -257,8 +256,7 @@ class Page:
         try:
             table = make()
         except BayesVBError as error:
-            hint = f" ({error.hint})" if error.hint else ""
-            self._set(self.state.saying(f"{error.why}{hint}", "failed"))
+            self._set(self.state.failing(error.why, error.hint or ""))
             return
         self.desk.end()
         self.asked = None

@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass, fields
 
 from bayesvb.argument_checks import check_choice, check_count, check_seed, check_text
 from bayesvb.errors import DataError
+from bayesvb.estimators.shell_line import OF_FITS, OF_MODELS
 from bayesvb.experts import EXPERTS
 from bayesvb.gates import GATES
 
@@ -24,11 +25,10 @@ LINES = "bvb.DensityRegression('y ~ x', data).fit(seed=1), or bayesvb fit 'y ~ x
 """Examples of the lines that are read."""
 
 SHELL_OPTIONS = {
-    "--components": "n_components",
-    "--gate": "gate",
-    "--family": "family",
-    "--seed": "seed",
+    **{OF_MODELS[name]: name for name in ("n_components", "gate", "family")},
+    OF_FITS["seed"]: "seed",
 }
+"""Arguments that the page has, by option of the command line."""
 
 
 @dataclass(frozen=True, kw_only=True)

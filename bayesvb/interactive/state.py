@@ -61,6 +61,10 @@ class State:
         """Return the state with another status."""
         return replace(self, status=status, tone=tone)
 
+    def failing(self, message: str, hint: str = "") -> State:
+        """Return the state with an error as its status, and the remedy in brackets."""
+        return self.saying(f"{message} ({hint})" if hint else message, "failed")
+
     def begun(self, task: FitTask) -> State:
         """Return the state when a task begins."""
         return self.saying("fitting all rows ..." if task.is_full else "quick fit ...", "busy")
@@ -77,9 +81,8 @@ class State:
             case Judged():
                 return self._judged(task, message)
             case Failed():
-                hint = f" ({message.hint})" if message.hint else ""
-                tone = "idle" if message.stopped else "failed"
-                return self.saying(f"{message.message}{hint}", tone)
+                failing = self.failing(message.message, message.hint)
+                return replace(failing, tone="idle") if message.stopped else failing
         if self.tone == "busy":  # it ended without a word
             return self.saying("stopped")
         return self
