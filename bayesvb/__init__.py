@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from bayesvb.estimators.sites.rounds import merge_site_statistics as merge_site_statistics
     from bayesvb.estimators.sites.rounds import site_statistics as site_statistics
     from bayesvb.interactive.server import workbench as workbench
+    from bayesvb.model_selection.automatic import fit as fit
     from bayesvb.model_selection.pruning import prune as prune
     from bayesvb.model_selection.selection import select as select
     from bayesvb.reports import report as report
@@ -62,6 +63,7 @@ _HOMES = {
     "cross_validate": "bayesvb.studies.cross_validation",
     "datasets": "bayesvb.datasets",
     "effects": "bayesvb.effects",
+    "fit": "bayesvb.model_selection.automatic",
     "fit_from_sites": "bayesvb.estimators.sites.rounds",
     "load": "bayesvb.estimators.loading",
     "merge_site_statistics": "bayesvb.estimators.sites.rounds",

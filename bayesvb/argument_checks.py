@@ -274,6 +274,7 @@ CHECKS: Mapping[str, Check] = {
     "prob": check_probability,
     "progress": check_callable,
     "question": check_text,
+    "quiet": check_flag,
     "recalibrate": check_flag_or_text,
     "repeats": _whole(1, MOST),
     "replications": _whole(1, MOST_DRAWS),

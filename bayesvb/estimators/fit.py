@@ -990,6 +990,124 @@ class Fit(AbstractFit):
         return invariance(self)
 
     @checked
+    def refit(self, formula: str | None = None, data: object = None, **changes: object) -> Fit:
+        """Fit the model again with another formula, other data or other arguments.
+
+        Parameters
+        ----------
+        formula : str, optional
+            Change of the formula, in which the dot stands for what was there: ``"~ . + z"`` adds a
+            term, ``"~ . - x"`` removes one, ``"log(y) ~ ."`` changes the response,
+            ``"~ . | gating(x)"`` the gating. Parts that are not written stay as they are.
+        data : table, optional
+            The rows of this fit if left out; these have only the columns that its formula reads.
+        **changes
+            Arguments of the model, as ``n_components=3``, and of ``model.fit``, as ``seed=2``. All
+            others are those of this fit; default priors are those of the new model.
+
+        Returns
+        -------
+        Fit
+            Without what was done to this fit later: ``prune``, ``update``, ``with_covariance``.
+
+        Raises
+        ------
+        FormulaError, DataError
+            If the change cannot be read, a column is not available, or an argument is wrong.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ 1", data, n_components=1)
+        >>> fit = model.fit(seed=1).refit("~ . + eruptions", data)
+        >>> fit.coef()["mean"].round(0).tolist()
+        [33.0, 11.0]
+        """
+        from bayesvb.estimators.refitting import refit
+
+        result: Fit = refit(self, formula, data, changes)
+        return result
+
+    @checked
+    def hypothesis(self, statement: str | Sequence[str], *, prob: float = PROB) -> pd.DataFrame:
+        """Evaluate statements about coefficients, such as ``"x > z"``.
+
+        Parameters
+        ----------
+        statement : str or sequence of str
+            Combinations of coefficients by ``+ - * /``, ``exp`` and ``log``, alone or on both sides
+            of ``>``, ``<`` or ``=``. A coefficient has the name of its term in ``summary``, in
+            backquotes if that is no identifier (`` `gender[T.female]` ``); ``x[2]`` is that of
+            component 2, ``gating.x[2]`` that of another part.
+        prob : float
+            Probability of the central interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per statement: ``estimate`` (posterior mean), ``sd``, ``lower`` and ``upper`` of
+            the left side minus the right side, and the posterior ``probability`` of a statement
+            with ``>`` or ``<``. It is a share of the draws: with 1,000 of them its standard error
+            is at most 0.016.
+
+        Raises
+        ------
+        DataError
+            If the statement cannot be read, names no coefficient, or the fit has no draws.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+        >>> fit = model.fit(seed=1)
+        >>> fit.hypothesis(["eruptions > 10", "eruptions > 20"])["probability"].round(2).tolist()
+        [0.99, 0.0]
+        """
+        from bayesvb.results.hypotheses import hypothesis_table
+
+        return hypothesis_table(self, statement, prob)
+
+    @checked
+    def r2(self, *, prob: float = PROB) -> pd.DataFrame:
+        """Bayesian R2: variance of the fitted means divided by that of the predictive distribution.
+
+        Parameters
+        ----------
+        prob : float
+            Probability of the central interval.
+
+        Returns
+        -------
+        pandas.DataFrame
+            One row per response: ``estimate``, ``sd``, ``lower``, ``upper``. It is in-sample:
+            compare models by ``fit.loo()``. A mixture can describe a response well, with a
+            small R2, when its components overlap.
+
+        Raises
+        ------
+        DataError
+            If the response has no variance, or not all rows are in memory.
+
+        References
+        ----------
+        Gelman, Goodrich, Gabry and Vehtari (2019), R-squared for Bayesian regression models, The
+        American Statistician 73(3), equation 3.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("faithful")
+        >>> model = bvb.DensityRegression("waiting ~ eruptions", data, n_components=1)
+        >>> model.fit(seed=1).r2()["estimate"].round(2).tolist()
+        [0.81]
+        """
+        from bayesvb.results.bayesian_r2 import r2_table
+
+        return r2_table(self, prob)
+
+    @checked
     def downdate(
         self, data: object, *, weights: object = None, tol: float = 1e-3, max_iter: int = 2000
     ) -> Fit:

@@ -14,6 +14,7 @@ from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import Formula
+from bayesvb.formula.tokens import DOT
 
 __all__ = ["every_column", "hardly_repeat", "without_ids"]
 
@@ -21,9 +22,6 @@ ALONE = re.compile(r"id|index|row|rownames|unnamed: 0|.*[_. ]id", re.IGNORECASE)
 
 CASED = re.compile(r".*[a-z]ID")
 """Names of columns that number rows or subjects, as the one before."""
-
-DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
-"""The dot alone, and not that of a number or a name."""
 
 _EVERY: ContextVar[bool] = ContextVar("every_column", default=False)
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from bayesvb.formula.special_terms import summands
-from bayesvb.formula.tokens import read_section
+from bayesvb.formula.tokens import DOT, read_section
 
-__all__ = ["listed_terms", "with_terms"]
+__all__ = ["changed_terms", "listed_terms", "with_terms"]
 
 
 def listed_terms(text: str) -> list[tuple[str, str]]:
@@ -39,3 +39,22 @@ def with_terms(text: str, terms: Sequence[str], replaced: Collection[str] = ()) 
     added = [("+", term) for term in terms if ("+", term) not in present]
     joined = [*present[:at], *added, *(one for one in present[at:] if one not in gone)]
     return " ".join(f"{sign} {term}" for sign, term in joined).removeprefix("+ ") or "1"
+
+
+def changed_terms(text: str, change: str) -> str:
+    """Return the terms of a change, in which the dot stands for the present terms.
+
+    Examples
+    --------
+    >>> changed_terms("x + s(z)", ". - x + w"), changed_terms("x", "w"), changed_terms("x", ".:w")
+    ('s(z) + w', 'w', '(x):w')
+    """
+    terms: list[tuple[str, str]] = []
+    for sign, term in listed_terms(change):
+        if (sign, term) == ("+", "."):
+            terms += listed_terms(text)
+        elif sign == "-" and ("+", term) in terms:
+            terms.remove(("+", term))
+        else:
+            terms.append((sign, DOT.sub(f"({text})", term)))
+    return " ".join(f"{sign} {term}" for sign, term in terms).removeprefix("+ ") or "1"

@@ -19,7 +19,7 @@ from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
 from bayesvb.formula.terms import Part, read_offset, read_part, read_response
 from bayesvb.formula.tokens import Section, Token, read_section
 
-__all__ = ["RESPONSE", "Formula", "parse_formula"]
+__all__ = ["RESPONSE", "Formula", "name_section", "parse_formula", "split_sections"]
 
 RESPONSE = "response"
 """What stands left of `~`, among the names of the parts."""
@@ -144,10 +144,10 @@ def parse_formula(
     check_text(text)
     text = re.sub(r"\s", " ", text)
     names = ("variables",) if one_sided else parts
-    left, sections = _split(read_section(text, 0, len(text)), one_sided=one_sided)
+    left, sections = split_sections(read_section(text, 0, len(text)), one_sided=one_sided)
     found = {} if left is None else {RESPONSE: read_response(left, calls=calls)}
     for position, section in enumerate(sections):
-        name, body = _named(section, position, names)
+        name, body = name_section(section, position, names)
         if name in found:
             raise FormulaError(text, f"`{name}` is given twice", section.span)
         body, known = taken_out(body, (OFFSET,))
@@ -180,7 +180,7 @@ def _check_offset(term: SpecialTerm, *, allowed: bool, first: bool) -> None:
         )
 
 
-def _split(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Section]]:
+def split_sections(whole: Section, *, one_sided: bool) -> tuple[Section | None, list[Section]]:
     """The response and the sections between the bars."""
     text, depth = whole.formula, 0
     tildes: list[Token] = []
@@ -231,7 +231,7 @@ def _response(whole: Section, tildes: list[Token], *, one_sided: bool) -> Sectio
     return left if left.text else None
 
 
-def _named(section: Section, position: int, names: tuple[str, ...]) -> tuple[str, Section]:
+def name_section(section: Section, position: int, names: tuple[str, ...]) -> tuple[str, Section]:
     """The name of a part, written or by position, and its terms."""
     text, inside = section.formula, section.tokens
     if not inside:

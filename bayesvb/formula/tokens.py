@@ -8,11 +8,14 @@ from dataclasses import dataclass
 
 from bayesvb.errors import FormulaError
 
-__all__ = ["Section", "Token", "first_line", "marked_span", "read_section"]
+__all__ = ["DOT", "Section", "Token", "first_line", "marked_span", "read_section"]
 
 ESCAPES = re.compile(r"[⧛⧚]|\x1b\[[0-9;]*m")
 
 QUOTED = re.compile(r"`[^`]*`")
+
+DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
+"""The dot alone, and not that of a number or a name."""
 
 # The formula package marks the place it means, in its copy of the text, with these signs.
 MARKED = re.compile(r"⧛(?:\x1b\[[0-9;]*m)?(.*?)(?:\x1b\[0m)?⧚")

@@ -128,7 +128,7 @@ def labels(named: NamedDraws, name: str, part: str) -> pd.MultiIndex:
 def coef(fit: AbstractFit) -> pd.Series:
     """Posterior mean (or point estimate) of every coefficient; see ``Fit.coef``."""
     whole = coefficient_table(fit)[MEAN]
-    draws = _draws(fit)
+    draws = coefficient_draws(fit)
     return whole[whole.index.isin(draws.columns)].rename("coef")
 
 
@@ -136,14 +136,14 @@ def vcov(fit: AbstractFit) -> pd.DataFrame:
     """Posterior covariance of the coefficients; see ``Fit.vcov``."""
     import pandas as pd
 
-    draws = _draws(fit)
+    draws = coefficient_draws(fit)
     values = (
         np.full((draws.shape[1],) * 2, np.nan) if fit.is_point_estimate else np.cov(draws.T, ddof=1)
     )
     return pd.DataFrame(np.atleast_2d(values), draws.columns, draws.columns)
 
 
-def _draws(fit: AbstractFit) -> pd.DataFrame:
+def coefficient_draws(fit: AbstractFit) -> pd.DataFrame:
     """Draws of what is not fixed and has a sign; where no response is explained, of all parameters.
 
     A column for each, with the labels and in the order of ``Fit.summary``.

@@ -1,0 +1,80 @@
+"""A model fitted again with another formula, other data or other arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from bayesvb.data.parts import PARTS
+from bayesvb.errors import BayesVBError, DataError
+from bayesvb.formula.formula_changes import change_formula
+from bayesvb.results.all_rows import check_all_rows
+from bayesvb.results.fit_call import START, FitCall
+
+if TYPE_CHECKING:
+    from bayesvb.results.base import AbstractFit
+
+
+def refit(
+    fit: AbstractFit, formula: str | None, data: object, changes: Mapping[str, object]
+) -> Any:
+    """The fit of the changed model; see ``Fit.refit``."""
+    kind: type[Any] = type(fit.model)
+    of_model, of_fit = split_arguments(kind, changes)
+    options = _options(fit, data, changes) | of_model
+    arguments = {**FitCall.from_fit(fit).arguments, **of_fit}
+    other = of_fit.get("method", fit.method) != fit.method
+    outdated = {START, *(fit.method_options if other else ())} - set(of_fit)
+    arguments = {name: value for name, value in arguments.items() if name not in outdated}
+    text = fit.model.formula.text
+    if formula is not None:
+        text = change_formula(fit.model.formula, formula, tuple(PARTS))
+    try:
+        model = kind(text, fit.model.design.given if data is None else data, **options)
+    except BayesVBError as error:
+        if data is None and formula is not None:
+            error.add_note("A fit keeps the columns that its formula reads; for others give data=.")
+        raise
+    return model.fit(**arguments)
+
+
+def split_arguments(
+    kind: type[Any], arguments: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return the arguments of a model of this class, and all others, which are those of its fit.
+
+    Examples
+    --------
+    >>> from bayesvb.estimators import Normal
+    >>> split_arguments(Normal, {"weights": "w", "seed": 1})
+    ({'weights': 'w'}, {'seed': 1})
+    """
+    names = inspect.signature(kind.__init__).parameters
+    of_model = {name: value for name, value in arguments.items() if name in names}
+    return of_model, {name: value for name, value in arguments.items() if name not in names}
+
+
+def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> dict[str, Any]:
+    """Arguments of the model as it is, on these data; default priors are left to the new model.
+
+    Raises
+    ------
+    DataError
+        If data are needed, or case weights of the new data.
+    """
+    model = fit.model
+    options: dict[str, Any] = {**model.options(), "context": model.design.context}
+    if vars(model.priors) == vars(model.default_priors(model.size)):
+        del options["priors"]
+    else:
+        options["priors"] = model.priors
+    if data is None:
+        check_all_rows(model, "another model", "give the data: fit.refit(..., data=data)")
+        return options | {"weights": model.weights}
+    if model.weights is not None and "weights" not in changes:
+        raise DataError(
+            "the fit has case weights, which the new data need too",
+            hint="weights= is a column of the data, or one number per row",
+        )
+    return options

@@ -1,0 +1,186 @@
+"""A fit in one call: the response decides the family, leave-one-out the number of components."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from bayesvb.argument_checks import checked
+from bayesvb.data.frame_kinds import frames_of
+from bayesvb.data.frames import as_frame, kind_of, numbers
+from bayesvb.data.parts import PARTS
+from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
+from bayesvb.estimators.refitting import split_arguments
+from bayesvb.formula.parser import RESPONSE, parse_formula
+from bayesvb.model_selection.selection import select
+from bayesvb.results.comparison import compare
+
+if TYPE_CHECKING:
+    from bayesvb.estimators.fit import Fit
+
+MOST_COMPONENTS = 5
+"""Components that are tried at most: fits of more are slower, and harder to describe."""
+
+FAMILIES: Mapping[str, str] = {
+    "cens": "gaussian",
+    "Surv": "weibull",
+    "rounded": "gaussian",
+    "cbind": "binomial",
+    "trials": "binomial",
+}
+"""Family of a response that is written as a call."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ResponseChoice:
+    """What a response is taken for.
+
+    Attributes
+    ----------
+    reason : str
+        What the response is.
+    families : tuple of str
+        Candidates, keys of ``EXPERTS``; none for unordered classes, which a network predicts.
+    """
+
+    reason: str
+    families: tuple[str, ...] = ()
+
+    @classmethod
+    def from_column(cls, column: pd.Series, name: str) -> ResponseChoice:
+        """Return the choice for a column of the data.
+
+        Examples
+        --------
+        >>> ResponseChoice.from_column(pd.Series([0, 3, 1]), "n").families
+        ('poisson', 'negbinomial')
+        """
+        values = column.dropna()
+        ordered = isinstance(column.dtype, pd.CategoricalDtype) and column.cat.ordered
+        if ordered:
+            return cls(reason=f"{name} has ordered levels", families=("ordinal",))
+        if kind_of(column, name) == "levels":
+            coded = "; logistic regression needs 0 and 1" if values.nunique() == 2 else ""
+            return cls(reason=f"{name} has {values.nunique()} unordered classes{coded}")
+        present = numbers(values, name)
+        if set(np.unique(present)) == {0.0, 1.0}:
+            return cls(reason=f"{name} is 0 or 1", families=("bernoulli",))
+        if (present == np.round(present)).all() and present.min(initial=1.0) == 0.0:
+            families = ("poisson", "negbinomial")
+            return cls(reason=f"{name} is a count: whole numbers from 0", families=families)
+        return cls(reason=f"{name} is numeric", families=("gaussian",))
+
+
+@checked
+def fit(
+    formula: str,
+    data: object,
+    *,
+    seed: int | None = None,
+    quiet: bool = False,
+    **options: object,
+) -> Fit:
+    """Fit a formula with a family and a number of components that suit the response.
+
+    The response decides the family: ``cens`` and ``rounded`` Gaussian, ``Surv`` Weibull, successes
+    in trials binomial; a column of 0 and 1 Bernoulli, of whole numbers from 0 Poisson or negative
+    binomial, of ordered levels ordinal, of unordered classes a ``ConditionalMixtureNetwork``; all
+    other numbers Gaussian. A Gaussian response has one to five components, all others one. Where
+    there are candidates, leave-one-out densities decide, as in ``select`` and ``compare``.
+
+    Parameters
+    ----------
+    formula : str
+        As of ``DensityRegression``.
+    data : table
+        As of ``DensityRegression``. A numeric response of data that are not in memory is taken as
+        Gaussian.
+    seed : int, optional
+        Seed of every fit; a fresh one is drawn if left out.
+    quiet : bool
+        Whether not to print what was chosen, and why.
+    **options
+        Arguments of the model, as ``n_components=2`` or ``family="student"``, which are then not
+        chosen, and of ``model.fit``, as ``restarts=4``.
+
+    Returns
+    -------
+    Fit
+        ``fit.code()`` has the lines of Python that make it without this function.
+
+    Raises
+    ------
+    FormulaError, DataError
+        As by the model.
+
+    Examples
+    --------
+    >>> import bayesvb as bvb
+    >>> data = bvb.datasets.load("faithful")
+    >>> fit = bvb.fit("waiting ~ 1", data, seed=1, restarts=2)
+    Family: gaussian, because waiting is numeric.
+    Components: 2 of 1 to 5, the fewest with a leave-one-out density near the largest.
+    To choose yourself: family=, n_components=; the same model: fit.code().
+    """
+    choice = _choice(formula, data, options)
+    fitted, lines = _fitted(formula, data, choice, {**options, "seed": seed})
+    if not quiet:
+        print("\n".join(lines))
+    return fitted
+
+
+def _choice(formula: str, data: object, options: Mapping[str, object]) -> ResponseChoice:
+    """What the response is, unless the family is given."""
+    if "family" in options:
+        return ResponseChoice(reason="it was given", families=(str(options["family"]),))
+    read = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
+    call, text = read.read[RESPONSE].call, str(read.response)
+    if call is not None:
+        reason = f"the response is written as {call.form.name}(...)"
+        return ResponseChoice(reason=reason, families=(FAMILIES[call.form.name],))
+    if frames_of(data) is not None:
+        return ResponseChoice(reason="the data are not in memory", families=("gaussian",))
+    name, frame = text.strip("`"), as_frame(data)
+    if name in frame:
+        return ResponseChoice.from_column(frame[name], name)
+    return ResponseChoice(reason=f"{text} is numeric", families=("gaussian",))
+
+
+def _fitted(
+    formula: str, data: object, choice: ResponseChoice, options: Mapping[str, Any]
+) -> tuple[Fit, list[str]]:
+    """The fit, and what is printed of the choice."""
+    if not choice.families:
+        fitted = _made(ConditionalMixtureNetwork, formula, data, options)
+        return fitted, [f"Model: ConditionalMixtureNetwork, because {choice.reason}."]
+    ways = "To choose yourself: family=, n_components=; the same model: fit.code()."
+    if "n_components" not in options and choice.families == ("gaussian",):
+        of_model, of_fit = split_arguments(DensityRegression, {**options, "family": "gaussian"})
+        model = DensityRegression(formula, data, **of_model)
+        selection = select(model, range(1, MOST_COMPONENTS + 1), **of_fit)
+        number = (
+            f"Components: {selection.chosen} of 1 to {MOST_COMPONENTS}, the fewest with a "
+            "leave-one-out density near the largest."
+        )
+        return selection.best, [f"Family: gaussian, because {choice.reason}.", number, ways]
+    options = {"n_components": 1, **options}
+    fits = {
+        family: _made(DensityRegression, formula, data, {**options, "family": family})
+        for family in choice.families
+    }
+    best = str(compare(fits).index[0]) if len(fits) > 1 else choice.families[0]
+    reason = f"Family: {best}, because {choice.reason}"
+    if len(fits) > 1:
+        reason += "; its leave-one-out density is the largest of " + ", ".join(fits)
+    return fits[best], [f"{reason}.", f"Components: {options['n_components']}.", ways]
+
+
+def _made(kind: type[Any], formula: str, data: object, options: Mapping[str, Any]) -> Fit:
+    """The fit of a model of this class."""
+    of_model, of_fit = split_arguments(kind, options)
+    made: Fit = kind(formula, data, **of_model).fit(**of_fit)
+    return made

@@ -1,0 +1,71 @@
+"""The fit of one call: family by the response, components by leave-one-out, and what is printed."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import bayesvb as bvb
+from bayesvb.model_selection.automatic import ResponseChoice, _choice
+
+COLUMNS = {
+    "gaussian": pd.Series([1.5, 0.0, -2.0]),
+    "gaussian of whole numbers": pd.Series([18, 44, 51]),
+    "bernoulli": pd.Series([0, 1, 1]),
+    "bernoulli of bool": pd.Series([True, False]),
+    "poisson": pd.Series([0.0, 2.0, None, 7.0]),
+    "ordinal": pd.Series(pd.Categorical(["b", "a"], categories=["b", "a"], ordered=True)),
+    "classes": pd.Series(["b", "a", None, "c"]),
+}
+"""First candidate -> column."""
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_the_column_decides_the_family(name):
+    families = ResponseChoice.from_column(COLUMNS[name], "y").families
+    assert (families or ("classes",))[0] == name.split()[0]
+
+
+CALLS = {
+    "cens(y, d) ~ x": "gaussian",
+    "Surv(y, d) ~ x": "weibull",
+    "rounded(y, 1) ~ x": "gaussian",
+    "cbind(k, n) ~ x": "binomial",
+    "k | trials(n) ~ x": "binomial",
+    "log(y) ~ x": "gaussian",
+    "`my y` ~ x": "bernoulli",
+}
+
+
+@pytest.mark.parametrize("formula", CALLS)
+def test_a_call_decides_the_family(formula):
+    assert _choice(formula, {"my y": [0, 1], "x": [1, 2]}, {}).families[0] == CALLS[formula]
+
+
+def test_what_is_given_is_not_chosen():
+    given = _choice("y ~ x", {"y": [0, 1], "x": [1, 2]}, {"family": "gaussian"})
+    assert given.families == ("gaussian",)
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(2)
+    x = rng.normal(size=60)
+    return pd.DataFrame({"x": x, "n": rng.poisson(np.exp(1 + x)), "y": x + rng.normal(size=60)})
+
+
+def test_candidates_are_compared_and_the_choice_is_printed(table, capsys):
+    fit = bvb.fit("n ~ x", table, seed=1, draws=50)
+    assert fit.model.family == "poisson"
+    assert capsys.readouterr().out.splitlines()[0].endswith("the largest of poisson, negbinomial.")
+
+
+def test_arguments_of_model_and_fit_are_handed_on(table, capsys):
+    fit = bvb.fit("y ~ x", table, n_components=1, family="student", seed=4, draws=50, quiet=True)
+    assert (fit.model.family, fit.model.n_components, fit.seed) == ("student", 1, 4)
+    assert capsys.readouterr().out == ""
+
+
+@pytest.mark.heavy
+def test_gaussian_components_are_selected():
+    fit = bvb.fit("waiting ~ 1", bvb.datasets.load("faithful"), seed=1, restarts=2, quiet=True)
+    assert fit.model.n_components == 2
