@@ -228,6 +228,12 @@ def check_texts(name: str, value: object) -> None:
         raise DataError(f"{name}={shown(value)} must be a list of texts", hint=f'{name}=["..."]')
 
 
+def check_text_or_texts(name: str, value: object) -> None:
+    """Raise unless ``value`` is a text, or a list of texts."""
+    if not isinstance(value, str):
+        check_texts(name, value)
+
+
 def check_labels(name: str, value: object) -> None:
     """Raise unless ``value`` maps names of columns to labels."""
     if not isinstance(value, Mapping) or not all(
@@ -288,6 +294,7 @@ CHECKS: Mapping[str, Check] = {
     "selection": check_selection,
     "source": check_text,
     "start": check_start,
+    "statement": check_text_or_texts,
     "supported": check_flag,
     "table": check_table,
     "target": check_text,
