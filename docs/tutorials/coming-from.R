@@ -1,4 +1,4 @@
-# R code of coming-from.md, and its output there: R 4.2.2, flexmix 2.3-18, brms 2.18.0, mgcv 1.8-41.
+# R code of coming-from.md, and its output there: R 4.2.2, lme4 1.1-31, flexmix 2.3-18, brms 2.18.0, mgcv 1.8-41.
 #
 # In a folder with lines.csv and mcycle.csv, which are written by
 #
@@ -8,6 +8,11 @@
 
 lines <- read.csv("lines.csv")
 mcycle <- read.csv("mcycle.csv")
+
+library(lme4)
+m <- lmer(Reaction ~ Days + (Days | Subject), sleepstudy)
+print(round(coef(summary(m)), 3))
+print(VarCorr(m))
 
 library(flexmix)
 set.seed(1)
