@@ -72,6 +72,10 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/engines/differentiated.py": ("engines/test_nuts.py",),
     "bayesvb/engines/hamiltonian.py": ("engines/test_tempering.py",),
     "bayesvb/engines/sampler_record.py": ("engines/test_adaptive_importance.py",),
+    "bayesvb/models/drawn_effects.py": (
+        "experts/test_drawn_lines.py",
+        "gates/test_gaussian_logits.py",
+    ),
     "bayesvb/models/integrated_scales.py": ("models/test_reduced_mixture.py",),
     "bayesvb/models/mixture_rows.py": ("models/test_reduced_mixture.py",),
     "bayesvb/models/reduced_gates.py": ("models/test_reduced_mixture.py",),
@@ -224,7 +228,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/formula/passes/term_states.py": ("estimators/test_streaming.py",),
     "bayesvb/formula/passes/transform_states.py": ("estimators/test_streaming.py",),
     "bayesvb/gates/base.py": ("conformance/test_gates.py",),
-    "bayesvb/gates/gaussian_logits.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax.py": ("conformance/test_gates.py",),
     "bayesvb/gates/softmax_bouchard.py": ("conformance/test_product.py",),
     "bayesvb/gates/softmax_jensen.py": ("conformance/test_gates.py",),

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.blocks import Block, Members
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.factors.normal import Normal
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import log_total
@@ -249,9 +250,12 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters of every expert."""
 
-    def knowing(self, posterior: PosteriorT) -> AbstractExperts[PosteriorT, StatsT]:
-        """The experts that complete draws of this posterior: themselves if these are complete."""
-        return self
+    def line_laws(self, posterior: PosteriorT | None) -> Sequence[Normal]:
+        """Laws of the coefficients of each response under the posterior, or the prior (None).
+
+        In units of the noise. Of experts whose draws may lack effects of groups; none otherwise.
+        """
+        return ()
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters of so many experts, alike and independent, from the prior."""

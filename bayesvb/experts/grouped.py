@@ -98,10 +98,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         """Whether draws hold every parameter of the experts."""
         return self.experts.draws_complete
 
-    def knowing(self, posterior: object) -> GroupedExperts:
-        """Groups of the experts that complete draws of this posterior."""
-        return replace(self, experts=self.experts.knowing(posterior))
-
     def predictive_without(
         self,
         posterior: object,

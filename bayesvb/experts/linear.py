@@ -19,8 +19,6 @@ from bayesvb.experts.base import NO_VARIANCE, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import (
     check_draws_hold_effects,
     chosen_lines,
-    completed_draws,
-    draw_with_keys,
     drawn_lines,
     noise_precision,
 )
@@ -180,18 +178,15 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         ``noise``: known variances of the noise of rows, relative to that of the expert.
         """
 
-    @abc.abstractmethod
-    def drawn_law(self, response: int) -> Normal:
-        """Distribution of the coefficients of a response, of which draws may lack effects."""
-
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
         xp = namespace(draws["precision"])
         total: Float[np.ndarray, "draws experts rows"]
         total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
+        design = self.design(block)
         for i, observed in enumerate(block.response):
             precision = noise_precision(draws, i)
-            residual = drawn_lines(self.drawn_law(i), draws, block, i)
+            residual = drawn_lines(design, draws, i)
             residual -= observed
             residual *= residual
             residual *= 0.5 * precision
@@ -207,8 +202,7 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        laws = [self.drawn_law(i) for i in range(draws["precision"].shape[2])]
-        location, precision = chosen_lines(laws, draws, block, chosen)
+        location, precision = chosen_lines(self.design(block), draws, chosen)
         return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
@@ -224,7 +218,7 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         scaling: Scaling,
     ) -> NormalMixture:
         """Mixture of Gaussians given each draw."""
-        parts = located(self.drawn_law(response), draws, weights, block, response, scaling)
+        parts = located(self.design(block), draws, weights, block, response, scaling)
         return NormalMixture(*parts)
 
 
@@ -246,7 +240,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     prior: MatrixNormalGamma
     common: CommonEffectPrior | None = None
-    known: MatrixNormalGamma | None = None
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> LinearExperts:
@@ -268,20 +261,12 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def with_complete_draws(self) -> LinearExperts:
         """Return experts whose draws hold the effects of all groups."""
-        return replace(self, prior=self.prior.with_complete_draws(), known=None)
+        return replace(self, prior=self.prior.with_complete_draws())
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Return draws with the effects of all groups, and the log density of the effects."""
-        return completed_draws([self.drawn_law(i) for i in range(len(self.prior.rate))], draws)
-
-    def knowing(self, posterior: Regressions) -> LinearExperts:
-        """Return experts whose draws have effects of groups from this posterior."""
-        law = cast(MatrixNormalGamma, posterior)
-        return self if self.draws_complete else replace(self, known=law)
-
-    def drawn_law(self, response: int) -> Normal:
-        """Return the law of the known posterior, or of the prior."""
-        return (self.known or self.prior).of_response(response)
+    def line_laws(self, posterior: Regressions | None) -> list[Normal]:
+        """Return the law of the coefficients of each response."""
+        law = self.prior if posterior is None else cast(MatrixNormalGamma, posterior)
+        return [law.of_response(i) for i in range(len(self.prior.rate))]
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
@@ -491,13 +476,9 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return np.ascontiguousarray(found.T)
 
     def draws(self, posterior: Regressions, n: int, rng: np.random.Generator) -> Draws:
-        """``coefficients`` (draws, experts, responses, terms) and ``precision``.
-
-        Where effects of groups have no columns, ``effect_key``, of which they are functions.
-        """
+        """``coefficients`` (draws, experts, responses, terms) and ``precision``."""
         coefficients, precision = posterior.draws(n, rng)
-        each = {"coefficients": coefficients, "precision": precision}
-        return draw_with_keys(self.prior.operator, each, rng)
+        return {"coefficients": coefficients, "precision": precision}
 
     def log_density(
         self, posterior: Regressions | None, draws: Draws

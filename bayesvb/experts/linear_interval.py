@@ -125,7 +125,7 @@ class IntervalLinearExperts(  # type: ignore[misc]
         total, rows = LinearExperts.log_lik(self, draws, block), HiddenRows.of_block(block)
         total -= self.log_unit
         if len(rows.at):
-            line = drawn_lines(self.drawn_law(0), draws, block.take(rows.at), 0)
+            line = drawn_lines(self.design(block.take(rows.at)), draws, 0)
             root = np.sqrt(draws["precision"])
             law = truncated_normal(root * (rows.lower - line), root * (rows.upper - line))
             total[:, :, rows.at] = law.log_mass

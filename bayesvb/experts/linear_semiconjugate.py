@@ -97,10 +97,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         )
         return cls(NormalAndGamma(Normal.from_precision(np.zeros(shape), precision), noise))
 
-    def drawn_law(self, response: int) -> Normal:
-        """Return the prior of the coefficients, all of which draws hold."""
-        return self.prior.coefficients.with_mean(self.prior.coefficients.mean[response])
-
     def design(self, block: Block) -> DenseDesign:
         """Return rows as columns: effects of groups have no other structure here."""
         return DenseDesign(block.designs[MEAN])

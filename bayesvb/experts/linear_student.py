@@ -30,8 +30,6 @@ from bayesvb.experts.degrees_of_freedom import (
 from bayesvb.experts.drawn_lines import (
     check_draws_hold_effects,
     chosen_lines,
-    completed_draws,
-    draw_with_keys,
     drawn_lines,
     noise_precision,
     taken,
@@ -116,7 +114,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     standardised: bool = True
     dof_power: float = 1.0
     common: CommonEffectPrior | None = None
-    known: StudentPosterior | None = None
 
     @property
     def draws_complete(self) -> bool:
@@ -131,20 +128,12 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def with_complete_draws(self) -> StudentExperts:
         """Return experts whose draws hold the effects of all groups."""
         linear = self._linear.with_complete_draws()
-        return replace(self, prior=replace(self.prior, linear=linear), known=None)
+        return replace(self, prior=replace(self.prior, linear=linear))
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Return draws with the effects of all groups, and the log density of the effects."""
-        return completed_draws([self.drawn_law(i) for i in range(len(self.prior.dof))], draws)
-
-    def knowing(self, posterior: StudentPosterior) -> StudentExperts:
-        """Return experts whose draws have effects of groups from this posterior."""
-        return self if self.draws_complete else replace(self, known=posterior)
-
-    def drawn_law(self, response: int) -> Normal:
-        """Return the law of the coefficients of a response: of the known posterior, or prior."""
-        regression: MatrixNormalGamma = (self.known or self.prior).regression(response)
-        return regression.of_response(0)
+    def line_laws(self, posterior: StudentPosterior | None) -> list[Normal]:
+        """Return the law of the coefficients of each response."""
+        law = posterior or self.prior
+        return [law.regression(i).of_response(0) for i in range(len(self.prior.dof))]
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
@@ -400,8 +389,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""
         coefficients, precision = posterior.linear.draws(n, rng)
         each = {"coefficients": coefficients, "precision": precision}
-        draws = by_expert(each, posterior.dof_draws(n, rng))
-        return draw_with_keys(self._linear.operator, draws, rng)
+        return by_expert(each, posterior.dof_draws(n, rng))
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Experts alike and independent, and degrees of freedom that they share."""
@@ -411,21 +399,21 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         dof = np.broadcast_to(self.prior.dof, (n, n_responses))
         if self.learns_dof:
             dof = np.maximum(rng.gamma(PRIOR_SHAPE, 1.0 / PRIOR_RATE, dof.shape), DOF_RANGE[0])
-        draws = {
+        return {
             "coefficients": coefficients.reshape(*shape, -1),
             "precision": precision.reshape(shape),
             "dof": np.repeat(dof[:, None], n_components, axis=1),
         }
-        return draw_with_keys(self._linear.operator, draws, rng)
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log likelihood of each row under each drawn expert."""
         xp = namespace(draws["precision"])
         total: Float[np.ndarray, "draws experts rows"]
         total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
+        design = self.design(block)
         for i, observed in enumerate(block.response):
             precision, dof = noise_precision(draws, i), draws["dof"][:, :, i, None]
-            residual = drawn_lines(self.drawn_law(i), draws, block, i)
+            residual = drawn_lines(design, draws, i)
             residual -= observed
             residual *= residual
             residual *= precision / dof
@@ -441,8 +429,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the chosen expert."""
-        laws = [self.drawn_law(i) for i in range(draws["precision"].shape[2])]
-        location, precision = chosen_lines(laws, draws, block, chosen)
+        location, precision = chosen_lines(self.design(block), draws, chosen)
         dof = taken(draws["dof"][..., None], chosen)
         # The square of a larger number overflows.
         noise = np.clip(rng.standard_t(dof), -FARTHEST, FARTHEST)
@@ -510,7 +497,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         scaling: Scaling,
     ) -> DrawnStudentMixture:
         """Mixture of Student t given each draw."""
-        parts = located(self.drawn_law(response), draws, weights, block, response, scaling)
+        parts = located(self.design(block), draws, weights, block, response, scaling)
         dof = np.moveaxis(draws["dof"][:, :, response, None], 1, 0)
         return DrawnStudentMixture(*parts, np.broadcast_to(dof, parts[0].shape))
 

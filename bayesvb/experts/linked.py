@@ -105,7 +105,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Predictor of every row under each drawn expert."""
-        found = drawn_lines(self.prior, draws, block, 0)
+        found = drawn_lines(self.design(block), draws, 0)
         return found if block.offset is None else found + block.offset
 
 

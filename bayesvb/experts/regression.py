@@ -23,8 +23,8 @@ from bayesvb.errors import PriorError
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import drawn_lines, noise_precision
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
-from bayesvb.factors.normal import Normal
 from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
@@ -370,7 +370,7 @@ def in_units(
 
 
 def located(
-    law: Normal,
+    design: AbstractDesign,
     draws: Draws,
     weights: Float[np.ndarray, "draws experts _"],
     block: Block,
@@ -378,7 +378,7 @@ def located(
     scaling: Scaling,
 ) -> tuple[Axes, Axes, Axes]:
     """Weights, lines and noise of drawn regressions, in the units of the data, experts first."""
-    location = drawn_lines(law, draws, block, response)
+    location = drawn_lines(design, draws, response)
     scale = 1.0 / np.sqrt(noise_precision(draws, response))
     if block.offset is not None:
         location += block.offset / float(scaling.scale[response])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -274,15 +275,9 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         lines: Any = self.experts
         return replace(self, experts=lines.with_complete_draws())
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Return draws with the effects of all groups, and the log density of the effects."""
-        lines: Any = self.experts
-        completed: tuple[Draws, Float[np.ndarray, " draws"]] = lines.completed(draws)
-        return completed
-
-    def knowing(self, posterior: FurtherPosterior) -> SpreadExperts:
-        """The experts whose lines complete draws of this posterior."""
-        return replace(self, experts=cast(Lines, self.experts.knowing(posterior.experts)))
+    def line_laws(self, posterior: FurtherPosterior | None) -> Sequence[Normal]:
+        """Laws of the coefficients of the lines."""
+        return self.experts.line_laws(None if posterior is None else posterior.experts)
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
         """Supports of the lines' parameters, and ``spread``."""

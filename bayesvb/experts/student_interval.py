@@ -101,7 +101,7 @@ class IntervalStudentExperts(
         total, rows = StudentExperts.log_lik(self, draws, block), HiddenRows.of_block(block)
         total -= self.log_unit
         if len(rows.at):
-            line = drawn_lines(self.drawn_law(0), draws, block.take(rows.at), 0)
+            line = drawn_lines(self.design(block.take(rows.at)), draws, 0)
             root = np.sqrt(draws["precision"])
             lower, upper = (root * (end - line) for end in (rows.lower, rows.upper))
             law = truncated_student(lower, upper, np.zeros_like(line), draws["dof"])

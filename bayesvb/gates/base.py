@@ -239,26 +239,18 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "draws ..."]:
         """Draws of the gate's parameters."""
 
-    def effect_draws(
-        self, posterior: PosteriorT, n: int, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws ..."]]:
-        """What effects of groups that are no parameters of ``draws`` are drawn by, by name."""
-        return {}
-
-    def knowing(self, posterior: PosteriorT) -> AbstractGate[PosteriorT, StatsT]:
-        """The gate that is asked of draws of this posterior: itself where draws are complete."""
-        return self
-
     def weights_without(
         self,
         posterior: PosteriorT,
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
         copies: Float[np.ndarray, " rows"],
+        law: Normal | None = None,
     ) -> Float[np.ndarray, "experts rows"]:
         """``mean_weights`` without so many copies of each row, as far as they matter.
 
         Where all rows share the coefficients one of them hardly does, and the weights stay.
+        ``law``: distribution of the coefficients of all logits by linear response, if it is known.
         """
         return self.mean_weights(posterior, block)
 
@@ -290,7 +282,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Exact log weights for each draw; the last axis is 1 where rows do not differ."""
 
     def drawn_log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
-        """The same of draws by name: effects of groups may be among them, under keys."""
+        """The same of draws by name, which may have what effects of groups add to these rows."""
         return self.log_weights(draws["gate"], block)
 
     def components(

@@ -15,13 +15,7 @@ from bayesvb.data.parts import GATING
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
-from bayesvb.gates.drawn_logits import (
-    completed_gate,
-    drawn_logit_effects,
-    effect_keys,
-    logit_covariance_at,
-)
-from bayesvb.linear.designs import AbstractDesign
+from bayesvb.linear.designs import AbstractDesign, GroupedDesign
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.linalg import (
     lower_pairs,
@@ -40,6 +34,9 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import Real
 
+LOGIT_EFFECTS = "logit_effects"
+"""Name of what effects of groups add to the logits of rows, in draws that do not hold effects."""
+
 LogitLaw = Normal
 """Law of coefficients, one vector for each logit."""
 
@@ -53,9 +50,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     """A gate whose logits are linear in the covariates, their coefficients Gaussian a priori."""
 
     learns_scales = True
-
-    known: Normal | None
-    """Posterior that draws of effects of groups are from; their prior if there is none."""
 
     def design(self, block: Block) -> AbstractDesign:
         """Return rows in the structure of the prior."""
@@ -169,29 +163,13 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def draws(
         self, posterior: LogitLaw, n: int, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws logits terms"]:
-        """Draws of the coefficients of every logit; effects of groups are made where rows ask."""
+        """Draws of the coefficients of every logit that the prior's structure has draws hold."""
         return posterior.draws(n, rng)
-
-    def effect_draws(
-        self, posterior: LogitLaw, n: int, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws ..."]]:
-        """Keys of which the effects of groups are functions."""
-        return {} if self.draws_complete else effect_keys(n, len(posterior.mean), rng)
 
     def with_complete_draws(self: LogitGateT) -> LogitGateT:
         """The same gate, whose draws hold the effects of all groups."""
         gate: Any = self
-        prior = self.prior.with_complete_draws()
-        return cast(LogitGateT, replace(gate, prior=prior, known=None))
-
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Draws with the effects of all groups, and the log density of the effects."""
-        return completed_gate(self.known or self.prior, draws)
-
-    def knowing(self: LogitGateT, posterior: LogitLaw) -> LogitGateT:
-        """The same gate, whose draws have effects of groups from this posterior."""
-        gate: Any = self
-        return self if self.draws_complete else cast(LogitGateT, replace(gate, known=posterior))
+        return cast(LogitGateT, replace(gate, prior=self.prior.with_complete_draws()))
 
     @abc.abstractmethod
     def log_weights_at(
@@ -211,11 +189,9 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def drawn_log_weights(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """The same with the effects of the groups of these rows, if they have such."""
+        """The same with what effects of groups add to the logits of these rows, if it is there."""
         design = self.design(block)
-        shared, effects = design.split_drawn(draws["gate"])
-        if effects is None:
-            effects = drawn_logit_effects(self.known or self.prior, draws, design)
+        shared, effects = design.split_drawn(draws["gate"], draws.get(LOGIT_EFFECTS))
         return self.log_weights_at(shared, block.designs[GATING], effects)
 
     def weights_without(
@@ -224,6 +200,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         block: Block,
         responsibilities: Float[np.ndarray, "experts rows"],
         copies: Float[np.ndarray, " rows"],
+        law: Normal | None = None,
     ) -> Float[np.ndarray, "experts rows"]:
         """Weights where copies of a row, of a group that has effects, are taken out of its logits.
 
@@ -245,8 +222,9 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         logit, variance = logit_moments(posterior, design)
         gradient, bend, weight = slopes_in_means(logit, responsibilities, *found)
         spread = variance.T[:, :, None] * np.eye(len(logit))
-        if self.known is not None and len(self.known.mean) < len(logit):
-            spread = logit_covariance_at(self.known, design)
+        if law is not None and len(law.mean) < len(logit):
+            assert isinstance(design, GroupedDesign)
+            spread = design.joint_quadratic(law.operator)
         system = np.eye(len(logit)) + spread @ (copies[:, None, None] * bend)
         step = np.linalg.solve(system, spread @ (copies[:, None] * gradient)[..., None])
         left = variance / (1.0 - copies * weight * variance)

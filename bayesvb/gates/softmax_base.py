@@ -162,15 +162,12 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     flat : bool
         Whether the prior has no say: coordinates are then those of contrasts between components,
         as the likelihood does not depend on a shift of all coefficients.
-    known : Normal or None
-        Posterior that draws of effects of groups are from; their prior if there is none.
     """
 
     formula = "softmax"
 
     prior: LogitLaw
     flat: bool = False
-    known: Normal | None = None
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractSoftmaxGate:

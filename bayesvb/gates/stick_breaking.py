@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import CELLS, GatePrior
 from bayesvb.gates.gaussian_logits import AbstractLogitGate, LogitLaw, Slopes, logit_prior_rows
 from bayesvb.linear.designs import AbstractDesign
@@ -134,8 +133,6 @@ class StickBreakingGate(AbstractLogitGate):
         Prior of the coefficients, one row per stick.
     order : tuple of int, or None
         Component at which each stick stops; None for component ``k`` at stick ``k``.
-    known : Normal or None
-        Posterior that draws of effects of groups are from; their prior if there is none.
 
     References
     ----------
@@ -147,7 +144,6 @@ class StickBreakingGate(AbstractLogitGate):
 
     prior: LogitLaw
     order: tuple[int, ...] | None = None
-    known: Normal | None = None
 
     @classmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> StickBreakingGate:

@@ -61,27 +61,30 @@ class AbstractDesign(abc.ABC):
     @abc.abstractmethod
     def predict_drawn(
         self,
-        coefficients: Float[np.ndarray, "draws experts shared"],
-        effects: DrawnEffects | None,
+        coefficients: Float[np.ndarray, "draws experts _"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n`` of draws, which may lack effects; arrays of NumPy or of JAX."""
+        """Return ``b' x_n`` of draws; arrays of NumPy or of JAX.
 
-    @abc.abstractmethod
-    def split_drawn(
-        self, coefficients: Float[np.ndarray, "draws experts _"]
-    ) -> tuple[
-        Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"] | None
-    ]:
-        """Return drawn coefficients that all rows share, and what effects among them add to rows.
-
-        None where draws hold no effects.
+        Parameters
+        ----------
+        coefficients : ndarray, shape (draws, experts, coefficients) or (draws, experts, shared)
+        effects : ndarray, shape (draws, experts, rows), optional
+            What effects of groups add to rows, where the coefficients lack them.
         """
 
     @abc.abstractmethod
-    def drawn_effects(
-        self, effects: DrawnEffects | None
-    ) -> Float[np.ndarray, "draws experts rows"] | None:
-        """Return what effects of the groups that are there add to rows; None without any."""
+    def split_drawn(
+        self,
+        coefficients: Float[np.ndarray, "draws experts _"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
+    ) -> tuple[
+        Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"] | None
+    ]:
+        """Return drawn coefficients that all rows share, and what effects of groups add to rows.
+
+        None where there are no groups. Arguments are those of ``predict_drawn``.
+        """
 
     @abc.abstractmethod
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
@@ -185,21 +188,21 @@ class DenseDesign(AbstractDesign):
         return np.asarray(coefficients @ self.x)
 
     def predict_drawn(
-        self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
+        self,
+        coefficients: Float[np.ndarray, "draws experts shared"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Return ``b' x_n``."""
         location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.x
         return location
 
     def split_drawn(
-        self, coefficients: Float[np.ndarray, "draws experts shared"]
+        self,
+        coefficients: Float[np.ndarray, "draws experts _"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> tuple[Float[np.ndarray, "draws experts shared"], None]:
         """Return the coefficients: there are no effects."""
         return coefficients, None
-
-    def drawn_effects(self, effects: DrawnEffects | None) -> None:
-        """Return None: rows have no groups."""
-        return
 
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
         """Return ``x_n' V^-1 x_n``; a precision may have matrices of each row on a first axis."""
@@ -316,6 +319,11 @@ class GroupRows:
             total += self.at_rows(effects[..., j, :]) * self.values[j]
         return total
 
+    def drawn(self, effects: DrawnEffects) -> Float[np.ndarray, "draws experts rows"]:
+        """Return what drawn effects of the groups that are there add to rows."""
+        there, place = np.unique(self.place, return_inverse=True)
+        return GroupRows(place.ravel(), self.values).linear(effects(there))
+
     def sums(
         self, values: Float[np.ndarray, "*axes rows"], n_groups: int
     ) -> Float[np.ndarray, "*axes groups"]:
@@ -375,33 +383,34 @@ class GroupedDesign(AbstractDesign):
         return location
 
     def predict_drawn(
-        self, coefficients: Float[np.ndarray, "draws experts shared"], effects: DrawnEffects | None
+        self,
+        coefficients: Float[np.ndarray, "draws experts _"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n``, effects of the groups that are there drawn unless draws hold them."""
-        shared, own = self.split_drawn(coefficients)
+        """Return ``b' x_n``."""
+        shared, own = self.split_drawn(coefficients, effects)
         location: Float[np.ndarray, "draws experts rows"] = shared @ self.border
-        own = self.drawn_effects(effects) if own is None else own
-        return location if own is None else location + own
+        location = location + own
+        return location
 
     def split_drawn(
-        self, coefficients: Float[np.ndarray, "draws experts _"]
-    ) -> tuple[
-        Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"] | None
-    ]:
-        """Return the coefficients that all rows share, and what effects add to rows."""
-        n_shared = len(self.border)
-        if coefficients.shape[-1] == n_shared:
-            return coefficients, None
-        return coefficients[..., :n_shared], self.groups.linear(self._effects(coefficients))
+        self,
+        coefficients: Float[np.ndarray, "draws experts _"],
+        effects: Float[np.ndarray, "draws experts rows"] | None = None,
+    ) -> tuple[Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"]]:
+        """Return the coefficients that all rows share, and what effects add to rows.
 
-    def drawn_effects(
-        self, effects: DrawnEffects | None
-    ) -> Float[np.ndarray, "draws experts rows"] | None:
-        """Return what effects of the groups that are there add to rows."""
+        Raises
+        ------
+        ValueError
+            If the coefficients lack effects, and ``effects`` is not given: they are no zeros.
+        """
+        n_shared = len(self.border)
+        if coefficients.shape[-1] > n_shared:
+            return coefficients[..., :n_shared], self.groups.linear(self._effects(coefficients))
         if effects is None:
-            return None
-        there, place = np.unique(self.groups.place, return_inverse=True)
-        return GroupRows(place.ravel(), self.groups.values).linear(effects(there))
+            raise ValueError("draws lack effects of groups, and none are given for these rows")
+        return coefficients, effects
 
     def left(
         self, regression: Float[np.ndarray, "*batch effects shared groups"]
@@ -417,6 +426,27 @@ class GroupedDesign(AbstractDesign):
         for j, value in enumerate(self.groups.values):
             spread += self.groups.linear(precision.within[..., j, :, :]) * value
         return spread
+
+    def joint_quadratic(self, precision: Any) -> Float[np.ndarray, "rows vectors vectors"]:
+        """Return covariances of several predictors of a row, whose coefficients are one vector.
+
+        Parameters
+        ----------
+        precision : ArrowPrecision
+            One matrix: shared coefficients of the first predictor, of the next, and so on, and
+            effects of a group on all predictors.
+        """
+        groups, x = self.groups, self.border
+        n_effects, (n_terms, n_rows) = len(groups.values), x.shape
+        n_vectors = precision.n_shared // n_terms
+        own = groups.at_rows(precision.regression[0]).reshape(n_vectors, n_effects, -1, n_rows)
+        lean = -np.einsum("kapn,an->nkp", own, groups.values)
+        for vector in range(n_vectors):
+            lean[:, vector, vector * n_terms : (vector + 1) * n_terms] += x.T
+        within = groups.at_rows(precision.within[0])
+        within = within.reshape(n_vectors, n_effects, n_vectors, n_effects, n_rows)
+        alone = np.einsum("kalbn,an,bn->nkl", within, groups.values, groups.values)
+        return np.asarray(alone + lean @ precision.marginal.inverse @ lean.swapaxes(1, 2))
 
     def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
         """Return sums of ``x x'``, then by group of ``z z'`` and of ``z x'``."""

@@ -13,7 +13,6 @@ from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.experts.drawn_lines import EFFECT_SCALE, completed_draws, draw_with_keys
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
 from bayesvb.factors.normal import Normal
@@ -25,6 +24,7 @@ from bayesvb.models.arrow_regression import (
     RegressionSums,
     effect_precision,
 )
+from bayesvb.models.drawn_effects import EFFECT_SCALE, EffectLaws, with_line_keys
 from bayesvb.models.half_t_scales import HalfTScales, ScaledRegression
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_mixture import ScaledMixture
@@ -72,12 +72,11 @@ class HalfTMixture(ScaledMixture):
         found = HalfTScales.of(self._regression(stats.experts))
         if found is None:
             return None
-        gram, experts = found.model.sums.gram, self._linear
+        gram, laws = found.model.sums.gram, None
         if not gram.is_complete:
-            border, cross, blocks = gram.parts
-            own = EffectsGivenScales(border, cross, blocks, xy=found.model.sums.xy)
-            experts = replace(experts, known=replace(experts.prior, operator=own))
-        return replace(self, experts=experts, integrated=found)
+            own = EffectsGivenScales(*gram.parts, xy=found.model.sums.xy)
+            laws = EffectLaws((Normal(self._linear.prior.mean[0], own),))
+        return replace(self, effect_laws=laws, integrated=found)
 
     @property
     def _linear(self) -> LinearExperts:
@@ -107,7 +106,7 @@ class HalfTMixture(ScaledMixture):
         assert self.integrated is not None
         coefficients, precision, numbers, log_q = self.integrated.draws(n, rng)
         scales, correlations = np.split(numbers, [len(self.unit)], axis=1)
-        draws = {
+        draws: Draws = {
             "coefficients": coefficients[:, None, None],
             "precision": precision[:, None, None],
             "gate": np.ones((n, 1)),
@@ -117,8 +116,8 @@ class HalfTMixture(ScaledMixture):
         gram = self.integrated.model.sums.gram
         if not gram.is_complete:
             sds = self.of_experts.by_term(scales)[:, gram.n_shared :] ** -0.5
-            draws[EFFECT_SCALE] = self._effect_roots(draws, sds)
-        return draw_with_keys(gram, draws, rng), log_q
+            draws = with_line_keys({**draws, EFFECT_SCALE: self._effect_roots(draws, sds)}, rng)
+        return draws, log_q
 
     def _effect_roots(
         self, draws: Draws, sds: Float[np.ndarray, "draws effects"]
@@ -264,7 +263,7 @@ class HalfTMixture(ScaledMixture):
         own = border + np.eye(len(border)), cross, blocks + prior[:, None, :, :, None]
         operator = ArrowPrecision(*own)
         law = Normal(operator.solve(sums.xy[None])[..., 0, :], operator)
-        return completed_draws([law], {k: v for k, v in draws.items() if k != EFFECT_SCALE})
+        return EffectLaws((law,)).completed({k: v for k, v in draws.items() if k != EFFECT_SCALE})
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
         """The mixture whose draws are those of this posterior."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, cast
 
 import numpy as np
@@ -23,6 +23,7 @@ from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.models.drawn_effects import EffectLaws, with_gate_keys, with_line_keys
 from bayesvb.models.ensemble import matching
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.reduced_mixture import reduce_mixture
@@ -69,6 +70,14 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     ``E`` the expected log likelihood and ``l`` the gate's bounded expected log weight. The log
     normaliser of a softmax gate enters each row once, with weight one.
 
+    Attributes
+    ----------
+    experts : AbstractExperts
+    gate : AbstractGate
+    effect_laws : EffectLaws or None
+        Distributions of the effects of groups of which draws hold keys: those of the posterior
+        that the draws are from. None: those of the prior.
+
     References
     ----------
     Chuu (2018), A Variational Approach for Bayesian Density Regression, eqs 11-13 and 37-43, as
@@ -77,6 +86,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     experts: AbstractExperts[Any, Any]
     gate: AbstractGate[Any, Any]
+    effect_laws: EffectLaws | None = field(default=None, kw_only=True)
 
     @property
     def n_components(self) -> int:
@@ -313,7 +323,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         Those of components stay unless effects of its group are among their coefficients.
         """
         share = self.responsibilities(posterior, block)
-        weights = self.gate.weights_without(posterior.gate, block, share, copies)
+        law = None if self.effect_laws is None else self.effect_laws.logits
+        weights = self.gate.weights_without(posterior.gate, block, share, copies, law)
         left_out = copies * share
         each = self.experts.predictive_without(posterior.experts, weights, block, left_out)
         if each is None:
@@ -398,7 +409,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
         """Log weights of the components for each draw."""
-        return self.gate.drawn_log_weights(draws, block)
+        return self.gate.drawn_log_weights(self._effects.at_logits(draws, block), block)
 
     def drawn(
         self,
@@ -408,9 +419,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         response: int,
         scaling: Scaling,
     ) -> AbstractDrawnMixture:
-        """Mixture of one response given each draw, of experts that complete the draws."""
+        """Mixture of one response given each draw."""
         assert isinstance(self.experts, AbstractRegressionExperts)
-        return self.experts.drawn(draws, weights, block, response, scaling)
+        own = self._effects.at_lines(draws, block)
+        return self.experts.drawn(own, weights, block, response, scaling)
 
     def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
         """Coefficients of the gate by component, where it has them."""
@@ -421,10 +433,27 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return self.gate.coefficient_meaning()
 
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
-        """Parameters of the experts by name, and ``gate``."""
+        """Parameters of the experts by name, and ``gate``; keys of effects they do not hold."""
         experts = self.experts.draws(posterior.experts, n, rng)
-        gate = self.gate.draws(posterior.gate, n, rng)
-        return {**experts, "gate": gate, **self.gate.effect_draws(posterior.gate, n, rng)}
+        return self._with_gate(experts, posterior.gate, n, rng)
+
+    def _with_gate(self, experts: Draws, law: Any, n: int, rng: np.random.Generator) -> Draws:
+        """Draws of the experts and of the gate from a law, with keys of effects they lack."""
+        experts = experts if self.experts.draws_complete else with_line_keys(experts, rng)
+        draws = {**experts, "gate": self.gate.draws(law, n, rng)}
+        return draws if self.gate.draws_complete else with_gate_keys(draws, len(law.mean), rng)
+
+    @property
+    def _effects(self) -> EffectLaws:
+        """Distributions of effects of groups that draws lack: of a posterior, or of the prior."""
+        return self.effect_laws or self._laws_of_effects(None, self.gate.prior)
+
+    def _laws_of_effects(self, experts: Any, gate: Any) -> EffectLaws:
+        """Distributions of effects under laws of the experts (the prior if None) and the gate."""
+        return EffectLaws(
+            () if self.experts.draws_complete else tuple(self.experts.line_laws(experts)),
+            None if self.gate.draws_complete else gate,
+        )
 
     def with_complete_draws(self) -> Mixture:
         """The mixture whose draws hold effects of groups: itself where groups are too many."""
@@ -436,24 +465,15 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         if not experts.draws_complete:
             return self
         gate = gate if gate.draws_complete else gate.with_complete_draws()
-        return replace(self, experts=experts, gate=gate)
+        return replace(self, experts=experts, gate=gate, effect_laws=None)
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws with the effects of all groups, and the log density of these given the others."""
-        experts: Any = self.experts
-        gate: Any = self.gate
-        if experts.draws_complete:
-            return draws, np.zeros(len(draws["gate"]))
-        found, density = experts.completed(draws)
-        if gate.draws_complete:
-            return found, density
-        found, of_gate = gate.completed(found)
-        return found, density + of_gate
+        return self._effects.completed(draws)
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
-        """The mixture whose experts and gate complete draws by this posterior."""
-        experts = self.experts.knowing(posterior.experts)
-        return replace(self, experts=experts, gate=self.gate.knowing(posterior.gate))
+        """The mixture whose draws have effects of groups from this posterior."""
+        return replace(self, effect_laws=self._laws_of_effects(posterior.experts, posterior.gate))
 
     def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
         """The mixture whose effects of groups on the weights have their linear response."""
@@ -462,14 +482,14 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             return self
         shared = self.response_of_shared(stats, posterior, source)
         law = None if shared is None else shared.law_of_logits()
-        return self if law is None else replace(self, gate=replace(cast(Any, self.gate), known=law))
+        if law is None:
+            return self
+        return replace(self, effect_laws=replace(self._effects, logits=law))
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name before any data are seen."""
         experts = self.experts.prior_draws(n, self.n_components, rng)
-        prior = self.gate.prior
-        gate = self.gate.draws(prior, n, rng)
-        return {**experts, "gate": gate, **self.gate.effect_draws(prior, n, rng)}
+        return self._with_gate(experts, self.gate.prior, n, rng)
 
     def parameter_space(self) -> ParameterSpace | None:
         """Supports of the experts' parameters, and ``gate``, if both parts tell them."""
@@ -510,7 +530,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
         """``log pi_k(x) p_k(y | x)``."""
-        terms = self.experts.log_lik(draws, block)
+        terms = self.experts.log_lik(self._effects.at_lines(draws, block), block)
         terms += self.log_weights(draws, block)
         return terms
 
@@ -531,7 +551,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, from the component that is drawn first."""
         chosen = drawn_components(self.log_weights(draws, block), block.n_rows, rng)
-        return self.experts.responses(draws, chosen, block, rng)
+        return self.experts.responses(self._effects.at_lines(draws, block), chosen, block, rng)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw."""

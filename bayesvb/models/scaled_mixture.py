@@ -19,8 +19,8 @@ from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.factors.half_t import HalfTScale
-from bayesvb.gates.drawn_logits import EFFECT_SCALE
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.models.drawn_effects import EFFECT_SCALE, GATE_EFFECT_SCALE
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.mixture import (
     Mixture,
@@ -471,7 +471,7 @@ class ScaledMixture(Mixture):
         if self.common is not None:
             own = self.common.spread.draws(n, rng)
             of_experts = np.where(self.has_draws[: of_experts.shape[1]], of_experts, own[:, None])
-        names = (("coefficients", "effect_scale"), ("gate", EFFECT_SCALE))
+        names = (("coefficients", EFFECT_SCALE), ("gate", GATE_EFFECT_SCALE))
         parts = ((of_experts, self.of_experts), (of_gate, self.of_gate))
         for (name, of_effects), (scales, part) in zip(names, parts, strict=True):
             if not scales.size:

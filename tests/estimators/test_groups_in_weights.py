@@ -291,7 +291,7 @@ def test_drawn_effects_are_the_same_wherever_they_are_asked_for(few_columns):
     rows = [np.array([3, 50, 7, 90]), np.array([90, 3])]
     here, there = (fit.core.log_weights(fit.draws, model.source.take(at)) for at in rows)
     assert_allclose(here[:, :, [3, 0]], there, rtol=1e-12)
-    own = replace(fit.core, gate=replace(fit.core.gate, known=None))
+    own = replace(fit.core, effect_laws=None)
     assert np.abs(own.log_weights(fit.draws, model.source.take(rows[1])) - there).max() > 0.1
 
 

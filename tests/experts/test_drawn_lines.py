@@ -10,9 +10,9 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.errors import DataError
 from bayesvb.experts import EXPERTS
-from bayesvb.experts.drawn_lines import EFFECT_KEY
 from bayesvb.experts.linear import LinearStats
 from bayesvb.experts.regression import RegressionPrior
+from bayesvb.models.drawn_effects import EFFECT_KEY, EffectLaws, with_line_keys
 
 GROUPS, TERMS, ROWS = 6, 2, 50
 
@@ -48,6 +48,16 @@ class Pair:
                 q = experts.update(experts.local(q, block).sufficient_stats(self.share))
             found.append(q)
         return found
+
+    def keyed(self, q, n, seed):
+        """Distributions of the effects under a posterior, and draws with keys of these."""
+        rng = np.random.default_rng(seed)
+        laws = EffectLaws(tuple(self.grouped.line_laws(q)))
+        return laws, with_line_keys(self.grouped.draws(q, n, rng), rng)
+
+    def log_lik(self, laws, draws, rows):
+        """Log likelihood of rows with the effects of their groups."""
+        return self.grouped.log_lik(laws.at_lines(draws, rows), rows)
 
 
 @pytest.fixture(params=FAMILIES)
@@ -105,17 +115,18 @@ def test_rows_are_left_out_exactly_given_memberships(pair):
 
 def test_draws_hold_keys_of_effects_which_are_the_same_wherever_asked(pair):
     q, _ = pair.posteriors()
-    rng = np.random.default_rng(0)
-    experts = pair.grouped.knowing(q)
-    draws = experts.draws(q, 40, rng)
+    laws, draws = pair.keyed(q, 40, 0)
     assert draws["coefficients"].shape == (40, 2, 2, TERMS)
     assert draws[EFFECT_KEY].shape == (40, 2, 2)
-    whole = experts.log_lik(draws, pair.rows)
-    few = experts.log_lik(draws, pair.rows.take(np.arange(5)))
+    whole = pair.log_lik(laws, draws, pair.rows)
+    few = pair.log_lik(laws, draws, pair.rows.take(np.arange(5)))
     assert_allclose(whole[:, :, :5], few, atol=1e-12)
     thinned = {name: values[::7] for name, values in draws.items()}
-    assert_array_equal(experts.log_lik(thinned, pair.rows), whole[::7])
-    assert not np.allclose(pair.grouped.log_lik(draws, pair.rows), whole)  # effects of the prior
+    assert_array_equal(pair.log_lik(laws, thinned, pair.rows), whole[::7])
+    prior = EffectLaws(tuple(pair.grouped.line_laws(None)))
+    assert not np.allclose(pair.log_lik(prior, draws, pair.rows), whole)
+    with pytest.raises(ValueError, match="draws lack effects"):
+        pair.grouped.log_lik(draws, pair.rows)
 
 
 def test_draws_that_hold_effects_are_those_of_columns(pair):
@@ -168,16 +179,16 @@ def test_changes_of_expectations_are_those_of_columns():
 def test_completed_draws_have_the_lines_and_the_density_of_all_coefficients(pair):
     sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
     q, complete = pair.grouped.update(sums), pair.grouped.with_complete_draws()
-    experts = pair.grouped.knowing(q)
-    draws = experts.draws(q, 20, np.random.default_rng(0))
-    whole, of_effects = experts.completed(draws)
+    laws, draws = pair.keyed(q, 20, 0)
+    whole, of_effects = laws.completed(draws)
     assert EFFECT_KEY not in whole
-    expected = experts.log_lik(draws, pair.rows)
+    expected = pair.log_lik(laws, draws, pair.rows)
     assert_allclose(complete.log_lik(whole, pair.rows), expected, rtol=1e-10)
-    assert_allclose(experts.log_lik(whole, pair.rows), expected, rtol=1e-10)
+    assert_allclose(pair.log_lik(laws, whole, pair.rows), expected, rtol=1e-10)
     total = complete.log_density(complete.update(sums), whole)
-    assert_allclose(experts.log_density(q, draws) + of_effects, total, rtol=1e-9)
-    assert complete.completed(whole)[0] is whole
+    assert_allclose(pair.grouped.log_density(q, draws) + of_effects, total, rtol=1e-9)
+    again, nothing = laws.completed(whole)
+    assert again == whole and not nothing.any()
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -185,15 +196,15 @@ def test_completed_draws_have_the_lines_and_the_density_of_all_coefficients(pair
 def test_drawn_densities_have_the_mean_of_columns(family):
     pair = Pair(family)
     q, p = pair.posteriors()
-    experts = pair.grouped.knowing(q)
-    found = experts.log_lik(experts.draws(q, 4000, np.random.default_rng(1)), pair.rows)
+    laws, keyed = pair.keyed(q, 4000, 1)
+    found = pair.log_lik(laws, keyed, pair.rows)
     drawn = pair.dense.draws(p, 4000, np.random.default_rng(2))
     expected = pair.dense.log_lik(drawn, pair.columns)
     error = np.sqrt((found.var(axis=0) + expected.var(axis=0)) / 4000)
     assert (np.abs(found.mean(axis=0) - expected.mean(axis=0)) < 5.0 * error).all()
     every = np.zeros((4000, ROWS), dtype=int)
-    keyed = experts.draws(q, 4000, np.random.default_rng(1))
-    made = experts.responses(keyed, every, pair.rows, np.random.default_rng(5))
+    drawn = laws.at_lines(keyed, pair.rows)
+    made = pair.grouped.responses(drawn, every, pair.rows, np.random.default_rng(5))
     one = pair.dense.predictive(p, np.repeat([[1.0], [0.0]], ROWS, axis=1), pair.columns, 0)
     middle = np.median(made[:, 0], axis=0)
     assert np.abs(one.cdf(middle) - 0.5).max() < 0.05

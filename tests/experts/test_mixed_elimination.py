@@ -20,6 +20,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.models import solved_groups
+from bayesvb.models.drawn_effects import EffectLaws, with_line_keys
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.solved_systems import ConvexGroup, group_inverses
@@ -161,18 +162,19 @@ def test_draws_have_the_law_of_the_posterior():
     share = np.random.default_rng(1).dirichlet(np.ones(2), own.n_rows).T
     q = mixed.update(mixed.partition_stats(share, own))
     p = linear.update(linear.partition_stats(share, dense))
-    told = mixed.knowing(q)
-    draws = told.draws(q, 20_000, np.random.default_rng(3))
+    rng, laws = np.random.default_rng(3), EffectLaws(tuple(mixed.line_laws(q)))
+    draws = with_line_keys(mixed.draws(q, 20_000, rng), rng)
     others = linear.draws(p, 20_000, np.random.default_rng(4))
     few, same = own.take(np.arange(5)), dense.take(np.arange(5))
-    found, expected = told.log_lik(draws, few), linear.log_lik(others, same)
+    found, expected = mixed.log_lik(laws.at_lines(draws, few), few), linear.log_lik(others, same)
     assert_allclose(found.mean(axis=0), expected.mean(axis=0), atol=0.05)
     assert_allclose(found.std(axis=0), expected.std(axis=0), rtol=0.05)
-    assert_allclose(told.log_lik(draws, own)[:, :, :5], found, atol=1e-12)
+    assert_allclose(mixed.log_lik(laws.at_lines(draws, own), own)[:, :, :5], found, atol=1e-12)
     thinned = {name: values[::7] for name, values in draws.items()}
-    assert_allclose(told.log_lik(thinned, few), found[::7], atol=1e-12)
+    assert_allclose(mixed.log_lik(laws.at_lines(thinned, few), few), found[::7], atol=1e-12)
     rng = np.random.default_rng(5)
-    made = told.responses(draws, np.zeros((20_000, 5), dtype=int), few, rng)
+    every = np.zeros((20_000, 5), dtype=int)
+    made = mixed.responses(laws.at_lines(draws, few), every, few, rng)
     one = linear.predictive(p, np.repeat([[1.0], [0.0]], 5, axis=1), same, 0)
     assert_allclose(made[:, 0].mean(axis=0), one.mean(), atol=0.05)
     assert_allclose(made[:, 0].std(axis=0), one.sd(), rtol=0.05)
@@ -182,12 +184,13 @@ def test_draws_have_the_law_of_the_posterior():
 def test_effects_of_prior_draws_have_the_prior():
     own, _ = blocks(4, 1)
     mixed, _ = experts(1)
-    draws = mixed.prior_draws(20_000, 2, np.random.default_rng(0))
+    rng, laws = np.random.default_rng(0), EffectLaws(tuple(mixed.line_laws(None)))
+    draws = with_line_keys(mixed.prior_draws(20_000, 2, rng), rng)
     draws["coefficients"] = 0.0 * draws["coefficients"]
     scaled = dict(draws, effect_scale=np.full((20_000, 1), 3.0))
     every = np.zeros((20_000, own.n_rows), dtype=int)
     quiet = dict(scaled, precision=np.ones_like(draws["precision"]))
-    made = mixed.responses(quiet, every, own, np.random.default_rng(1))
+    made = mixed.responses(laws.at_lines(quiet, own), every, own, np.random.default_rng(1))
     assert_allclose(made.std(axis=0), np.hypot(6.0, 1.0), rtol=0.05)
 
 

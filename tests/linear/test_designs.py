@@ -78,12 +78,14 @@ def test_drawn_effects_are_asked_for_groups_that_are_there(problem):
         asked.append(there)
         return every[..., there]
 
-    found = few.predict_drawn(shared, effects)
+    found = few.predict_drawn(shared, few.groups.drawn(effects))
     whole = np.concatenate([shared, every.reshape(4, 2, -1)], axis=-1)
     assert_allclose(found, few.predict(whole), **SAME)
     assert_array_equal(asked[0], np.unique(problem.groups[0, [3, 5]]).astype(int))
-    dense = DenseDesign(problem.x)
-    assert_allclose(dense.predict_drawn(shared, None), shared @ problem.x, **SAME)
+    assert_allclose(few.predict_drawn(whole), found, **SAME)
+    with pytest.raises(ValueError, match="draws lack effects"):
+        few.predict_drawn(shared)
+    assert_allclose(DenseDesign(problem.x).predict_drawn(shared), shared @ problem.x, **SAME)
 
 
 def test_sums_and_effects_of_groups():

@@ -9,7 +9,7 @@ from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
-from bayesvb.gates.drawn_logits import KEYS
+from bayesvb.models.drawn_effects import GATE_EFFECT_KEY, EffectLaws, with_gate_keys
 
 GROUPS, ROWS = 5, 40
 
@@ -63,11 +63,11 @@ def test_draws_that_hold_effects_are_those_of_columns(pair):
 def test_completed_draws_have_the_weights_and_the_density_of_all_coefficients(pair):
     (gate, rows), _ = pair[0]
     q, _ = posteriors(pair)
-    known, rng = gate.knowing(q), np.random.default_rng(0)
-    draws = {"gate": known.draws(q, 20, rng), **known.effect_draws(q, 20, rng)}
-    whole, of_effects = known.completed(draws)
-    assert KEYS in draws and KEYS not in whole
-    expected = known.drawn_log_weights(draws, rows)
-    assert_allclose(known.drawn_log_weights(whole, rows), expected, rtol=1e-10)
+    laws, rng = EffectLaws((), q), np.random.default_rng(0)
+    draws = with_gate_keys({"gate": gate.draws(q, 20, rng)}, len(q.mean), rng)
+    whole, of_effects = laws.completed(draws)
+    assert GATE_EFFECT_KEY in draws and GATE_EFFECT_KEY not in whole
+    expected = gate.drawn_log_weights(laws.at_logits(draws, rows), rows)
+    assert_allclose(gate.drawn_log_weights(whole, rows), expected, rtol=1e-10)
     total = gate.with_complete_draws().log_density(q.with_complete_draws(), whole["gate"])
-    assert_allclose(known.log_density(q, draws["gate"]) + of_effects, total, rtol=1e-9)
+    assert_allclose(gate.log_density(q, draws["gate"]) + of_effects, total, rtol=1e-9)

@@ -1,0 +1,178 @@
+"""Effects of groups in draws that hold keys instead: the same ones wherever rows ask for them.
+
+An effect is a function of the key of its draw, of the number of its group, and of the coefficients
+that the draw holds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from jaxtyping import Float
+
+from bayesvb.data.blocks import Block
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.experts.drawn_lines import LINE_EFFECTS
+from bayesvb.factors.normal import Normal
+from bayesvb.gates.gaussian_logits import LOGIT_EFFECTS
+from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.designs import DrawnEffects, GroupRows
+from bayesvb.numerics.numbered_normals import LARGEST_KEY
+from bayesvb.variational.local import Draws
+
+__all__ = ["EFFECT_SCALE", "GATE_EFFECT_SCALE", "EffectLaws", "with_gate_keys", "with_line_keys"]
+
+EFFECT_KEY = "effect_key"
+"""Name of the keys of effects on the lines, in draws."""
+
+EFFECT_SCALE = "effect_scale"
+"""Name of factors of these effects, in draws of which prior scales are drawn too."""
+
+GATE_EFFECT_KEY = "gate_effect_key"
+"""Name of the keys of effects on the logits, in draws."""
+
+GATE_EFFECT_SCALE = "gate_effect_scale"
+"""Name of factors of these effects, in draws from a prior whose scales are drawn too."""
+
+
+def with_line_keys(draws: Draws, rng: np.random.Generator) -> Draws:
+    """Return draws with a key of the effects on each line."""
+    keys = rng.integers(0, LARGEST_KEY, draws["precision"].shape).astype(float)
+    return {**draws, EFFECT_KEY: keys}
+
+
+def with_gate_keys(draws: Draws, n_logits: int, rng: np.random.Generator) -> Draws:
+    """Return draws with a key of the effects on each logit."""
+    keys = rng.integers(0, LARGEST_KEY, (len(draws["gate"]), n_logits)).astype(float)
+    return {**draws, GATE_EFFECT_KEY: keys}
+
+
+@dataclass(frozen=True)
+class DrawnVectors:
+    """Drawn vectors of coefficients that lack the effects of groups.
+
+    Attributes
+    ----------
+    law : Normal
+        Distribution of all coefficients, in units of the noise: of each vector, or of several
+        vectors as one.
+    shared : ndarray, shape (draws, laws, shared)
+        Coefficients that all rows share.
+    keys : ndarray, shape (draws, laws, vectors of a law)
+    precision : ndarray, shape (draws, laws)
+        Precision of the noise.
+    factors : ndarray, shape (draws, effects) or (draws, effects, effects), or None
+        As of ``AbstractPrecision.draw_effects``.
+    """
+
+    law: Normal
+    shared: Float[np.ndarray, "draws laws shared"]
+    keys: Float[np.ndarray, "draws laws vectors"]
+    precision: Float[np.ndarray, "draws laws"]
+    factors: Float[np.ndarray, "draws effects *more"] | None
+
+    @property
+    def effects(self) -> DrawnEffects:
+        """Effects of some groups, by their numbers."""
+        found = self.law.operator.draw_effects(
+            self.law.mean[..., None, :],
+            self.shared[:, :, None],
+            self.keys[:, :, None],
+            1.0 / np.sqrt(self.precision[:, :, None]),
+            self.factors,
+        )
+        assert found is not None, "vectors with keys have effects of groups"
+        return found
+
+    def completed(
+        self,
+    ) -> tuple[Float[np.ndarray, "draws vectors effects"], Float[np.ndarray, " draws"]]:
+        """Return effects of all groups, vector by vector, and their log density.
+
+        The density is that of effects given the coefficients and the noise that the draws hold.
+        """
+        operator = self.law.operator
+        assert isinstance(operator, ArrowPrecision)
+        every = self.effects(np.arange(operator.n_groups))
+        effects = every.reshape(*self.shared.shape[:2], -1)
+        whole = np.concatenate([self.shared, effects], axis=-1)
+        density = self.law.effect_log_density(whole, self.precision).sum(axis=1)
+        return every.reshape(*every.shape[:2], -1), density
+
+
+@dataclass(frozen=True)
+class EffectLaws:
+    """Distributions that effects of groups in draws are from.
+
+    Attributes
+    ----------
+    lines : tuple of Normal
+        Distribution of the coefficients of each response in units of its noise: the posterior of
+        all lines, or the prior of one.
+    logits : Normal or None
+        Distribution of the coefficients of each logit, or of all logits as one vector.
+    """
+
+    lines: tuple[Normal, ...]
+    logits: Normal | None = None
+
+    def _lines(self, draws: Draws) -> list[DrawnVectors]:
+        """Drawn lines of each response; none where draws hold the effects on them."""
+        if EFFECT_KEY not in draws:
+            return []
+        factors, precision = draws.get(EFFECT_SCALE), draws["precision"]
+        return [
+            DrawnVectors(
+                law,
+                draws["coefficients"][:, :, i],
+                draws[EFFECT_KEY][:, :, i, None],
+                precision[:, :, i],
+                factors,
+            )
+            for i, law in enumerate(self.lines)
+        ]
+
+    def _logits(self, draws: Draws) -> list[DrawnVectors]:
+        """Drawn logits; none where draws hold the effects on them."""
+        law = self.logits
+        if GATE_EFFECT_KEY not in draws or law is None:
+            return []
+        gate = draws["gate"]
+        shape = (len(gate), len(law.mean))
+        keys, factors = draws[GATE_EFFECT_KEY], draws.get(GATE_EFFECT_SCALE)
+        shared, keys = gate.reshape(*shape, -1), keys.reshape(*shape, -1)
+        return [DrawnVectors(law, shared, keys, np.ones(shape), factors)]
+
+    def at_lines(self, draws: Draws, block: Block) -> Draws:
+        """Return draws with what effects of groups add to the lines of these rows."""
+        lines = self._lines(draws)
+        if not lines:
+            return draws
+        rows = GroupRows.from_matrix(block.designs[GROUP_ROWS])
+        each = [rows.drawn(line.effects) for line in lines]
+        return {**draws, LINE_EFFECTS: np.stack(each, axis=2)}
+
+    def at_logits(self, draws: Draws, block: Block) -> Draws:
+        """Return draws with what effects of groups add to the logits of these rows."""
+        logits = self._logits(draws)
+        if not logits:
+            return draws
+        rows = GroupRows.from_matrix(block.designs[GATE_GROUPS])
+        return {**draws, LOGIT_EFFECTS: rows.drawn(logits[0].effects)}
+
+    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        """Return draws with the effects of all groups, and the log density of these effects."""
+        found, density = dict(draws), np.zeros(len(next(iter(draws.values()))))
+        lines, logits = self._lines(draws), self._logits(draws)
+        if lines:
+            effects, densities = zip(*(line.completed() for line in lines), strict=True)
+            own = np.concatenate([found["coefficients"], np.stack(effects, axis=2)], axis=-1)
+            found["coefficients"], density = own, density + sum(densities)
+            del found[EFFECT_KEY]
+        for logit in logits:
+            effects_of_logits, of_logits = logit.completed()
+            found["gate"] = np.concatenate([found["gate"], effects_of_logits], axis=-1)
+            density = density + of_logits
+            del found[GATE_EFFECT_KEY]
+        return found, density
