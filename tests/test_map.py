@@ -158,7 +158,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
         "experts/test_gamma.py",
         "conformance/test_experts.py",
     ),
-    "bayesvb/experts/linked.py": ("experts/test_predictor.py", "experts/test_gamma.py"),
     "bayesvb/distributions/ordinal_mixture.py": ("experts/test_ordinal.py",),
     "bayesvb/experts/ordinal_posterior.py": ("experts/test_ordinal.py",),
     "bayesvb/experts/predictor_coordinates.py": ("conformance/test_experts.py",),

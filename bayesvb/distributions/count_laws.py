@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import betainc, betaln, expit, gammaln, pdtr
+from scipy.special import betainc, expit, pdtr
 
+from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.special import LARGEST_EXPONENT, softplus
 
 __all__ = [
@@ -23,10 +24,16 @@ LARGEST = 1e15
 
 
 def rate_at(log_rate: Numbers) -> Numbers:
-    """``exp(u)``, finite for any finite log rate."""
+    """``exp(u)``, finite for any finite log rate, in NumPy or JAX."""
     # A component without rows has a wide posterior, and an infinite expected rate times a
     # responsibility of zero would be no number.
-    return np.asarray(np.exp(np.minimum(log_rate, LARGEST_EXPONENT)))
+    xp = namespace(log_rate)
+    found: Numbers = xp.exp(xp.minimum(log_rate, LARGEST_EXPONENT))
+    return found
+
+
+LARGE_DISPERSION = 3e4
+"""Dispersion up to which gamma functions of JAX differ by a sum of logs to 1e-10."""
 
 
 class AbstractCountLaw(abc.ABC):
@@ -49,7 +56,7 @@ class AbstractCountLaw(abc.ABC):
 
     @abc.abstractmethod
     def log_mass_of_counts(self, y: Numbers) -> Numbers:
-        """Log probabilities of values that are possible."""
+        """Log probabilities of values that are possible, in NumPy or JAX."""
 
     @abc.abstractmethod
     def cdf_of_counts(self, y: Numbers) -> Numbers:
@@ -95,7 +102,8 @@ class PoissonLaw(AbstractCountLaw):
 
     def log_mass_of_counts(self, y: Numbers) -> Numbers:
         """``y u - exp(u) - log y!``."""
-        return np.asarray(y * self.log_rate - self.mean - gammaln(y + 1.0))
+        found: Numbers = y * self.log_rate - self.mean - special(y).gammaln(y + 1.0)
+        return found
 
     def cdf_of_counts(self, y: Numbers) -> Numbers:
         """Regularised incomplete gamma function."""
@@ -137,7 +145,8 @@ class BinomialLaw(AbstractCountLaw):
         """``log p`` and ``log(1 - p)`` of successes and failures, each with its digits."""
         failures = self.trials - y
         odds = -y * softplus(-self.log_odds) - failures * softplus(self.log_odds)
-        return np.asarray(odds + log_choose(self.trials, y))
+        found: Numbers = odds + log_choose(self.trials, y)
+        return found
 
     def cdf_of_counts(self, y: Numbers) -> Numbers:
         """Regularised incomplete beta function."""
@@ -174,8 +183,10 @@ class NegativeBinomialLaw(AbstractCountLaw):
 
     def log_mass_of_counts(self, y: Numbers) -> Numbers:
         """``log Gamma(y + rho) / (Gamma(rho) y!) - y sp(-v) - rho sp(v)``, ``v = u - log rho``."""
-        rho, v = np.exp(self.log_dispersion), self.log_mean - self.log_dispersion
-        return np.asarray(log_rising(rho, y) - y * softplus(-v) - rho * softplus(v))
+        rho = namespace(self.log_dispersion).exp(self.log_dispersion)
+        v = self.log_mean - self.log_dispersion
+        found: Numbers = log_rising(rho, y) - y * softplus(-v) - rho * softplus(v)
+        return found
 
     def cdf_of_counts(self, y: Numbers) -> Numbers:
         """Regularised incomplete beta function."""
@@ -237,19 +248,23 @@ class ZeroInflatedLaw(AbstractCountLaw):
 
 
 def log_choose(trials: Numbers, y: Numbers) -> Numbers:
-    """Log of the number of ways to choose ``y`` of the trials."""
-    return np.asarray(-betaln(trials - y + 1.0, y + 1.0) - np.log(trials + 1.0))
+    """Log of the number of ways to choose ``y`` of the trials, in NumPy or JAX."""
+    xp = namespace(y)
+    found: Numbers = -special(y).betaln(trials - y + 1.0, y + 1.0) - xp.log(trials + 1.0)
+    return found
 
 
 def log_rising(rho: Numbers, y: Numbers) -> Numbers:
-    """``log Gamma(y + rho) - log Gamma(rho) - log y!``, with its digits where rho is large."""
-    # Gamma functions of large rho cancel: the beta function has the difference.
-    return np.asarray(np.where(y > 0.0, -betaln(rho, np.maximum(y, 1.0)), 0.0) - _log(y))
-
-
-def _log(y: Numbers) -> Numbers:
-    """``log y``, zero where y is zero."""
-    return np.asarray(np.log(np.maximum(y, 1.0)))
+    """``log Gamma(y + rho) - log Gamma(rho) - log y!``, in NumPy or JAX."""
+    # Gamma functions of large rho cancel: the beta function has the difference with its digits.
+    xp, known = namespace(rho), namespace(y).maximum(y, 1.0)
+    found: Numbers = xp.where(y > 0.0, -special(rho).betaln(rho, known), 0.0)
+    found = found - namespace(y).log(known)
+    if xp is not np:  # whose beta function is wrong by 1e-8 where rho is not large
+        gammaln = special(rho).gammaln
+        own = gammaln(y + rho) - gammaln(rho) - gammaln(y + 1.0)
+        found = xp.where(rho < LARGE_DISPERSION, own, found)
+    return found
 
 
 def _poisson(rate: Numbers, rng: np.random.Generator) -> Numbers:

@@ -54,7 +54,7 @@ class BinomialExperts(AbstractPredictorExperts):
 
     def trials(self, block: Block) -> Float[np.ndarray, " _"]:
         """Number of trials of each row, or of all rows."""
-        return np.asarray(block.designs[TRIALS][0]) if TRIALS in block.designs else ONE
+        return block.designs[TRIALS][0] if TRIALS in block.designs else ONE
 
     def log_ways(self, block: Block) -> Float[np.ndarray, " _"]:
         """Log of the number of ways to choose the successes among the trials."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -34,6 +34,7 @@ from bayesvb.variational.descriptions import NamedParameter, ParameterText, Prio
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+from bayesvb.variational.supports import AbstractSupport, Positive
 
 Nodes = Float[np.ndarray, "nodes 1 1"]
 """Values of a positive parameter, before the axes of experts and rows."""
@@ -42,9 +43,18 @@ FIRST_PRECISION = 0.25
 """Precision per row of the log of the positive parameter where runs start: a standard deviation of
 0.2 of 100 rows."""
 
+DispersedT = TypeVar("DispersedT", bound="AbstractDispersedExperts")
+
 DrawnRows = Float[np.ndarray, "experts draws rows"]
 
-__all__ = ["AbstractDispersedExperts", "DispersedPosterior"]
+RowSlopes = tuple[
+    Float[np.ndarray, "draws experts rows"],
+    Float[np.ndarray, "draws experts rows"],
+    Float[np.ndarray, "draws experts rows"],
+]
+"""Log density of each row, and its derivatives in predictor and log of the positive parameter."""
+
+__all__ = ["AbstractDispersedExperts", "DispersedPosterior", "RowSlopes"]
 
 
 @dataclass(frozen=True)
@@ -159,7 +169,16 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         predictor: Float[np.ndarray, "draws experts rows"],
         values: Float[np.ndarray, "draws experts 1"],
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Log density of rows given their predictors and drawn positive parameters."""
+        """Log density of rows given predictors and positive parameters, in NumPy or JAX."""
+
+    @abc.abstractmethod
+    def slopes_of_rows(
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws experts rows"],
+        values: Float[np.ndarray, "draws experts 1"],
+    ) -> RowSlopes:
+        """Log density of rows, and its derivatives in predictor and log positive parameter."""
 
     @abc.abstractmethod
     def simulate(
@@ -170,6 +189,19 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Responses given their predictors and positive parameters."""
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients``, and the positive parameter by its name."""
+        positive = Positive((n_components,))
+        return {**super().supports(n_components), self.dispersion_name: positive}
+
+    def with_prior_power(self: DispersedT, power: float) -> DispersedT:
+        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        experts: Any = super().with_prior_power(power)
+        if power == 0.0:
+            return cast(DispersedT, experts)
+        dispersion = self.dispersion.to_the_power(power)
+        return cast(DispersedT, replace(experts, dispersion=dispersion))
 
     def local(self, posterior: DispersedPosterior, block: Block) -> DispersedLocalPosterior:
         """Expected log density, averaged and at the nodes, with the weights of the step."""

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import gammaln
+from scipy.special import digamma, gammaln
 
 from bayesvb.data.blocks import Block
 from bayesvb.distributions.gamma_mixture import GAMMA, DrawnGammaMixture, GammaMixture, decay
 from bayesvb.distributions.response import Response
-from bayesvb.experts.dispersed_predictor import Nodes
+from bayesvb.experts.dispersed_predictor import Nodes, RowSlopes
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
@@ -77,3 +77,16 @@ class GammaExperts(AbstractPositiveExperts):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Log gamma density."""
         return GAMMA.log_density(block.response[0], predictor, values)
+
+    def slopes_of_rows(
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws experts rows"],
+        values: Float[np.ndarray, "draws experts 1"],
+    ) -> RowSlopes:
+        """Log gamma density, and its derivatives in ``u`` and ``log(alpha)``."""
+        y = block.response[0]
+        share = y * decay(predictor)
+        excess = np.log(values) - digamma(values) + np.log(y) - predictor + 1.0 - share
+        density = GAMMA.log_density(y, predictor, values)
+        return density, values * (share - 1.0), values * excess

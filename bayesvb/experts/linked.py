@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN
@@ -20,6 +20,7 @@ from bayesvb.numerics.linalg import effective_dof
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.linear_predictors import design_of, logit_moments
 from bayesvb.variational.local import Draws
+from bayesvb.variational.supports import AbstractSupport, Real
 
 ExpertsT = TypeVar("ExpertsT", bound="AbstractLinkedExperts")
 
@@ -100,6 +101,21 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
         """Effective degrees of freedom of each coefficient."""
         return effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
+
+    def with_prior_power(self: ExpertsT, power: float) -> ExpertsT:
+        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        if power == 0.0:
+            return self
+        experts: Any = self
+        return cast(ExpertsT, replace(experts, prior=self.prior.to_the_power(power)))
+
+    def collapsed(self, posterior: Any, block: Block) -> Bool[np.ndarray, " experts"]:
+        """None: the likelihood has no noise that could vanish."""
+        return np.zeros(len(self.coefficients(posterior).mean), dtype=bool)
+
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients``, any numbers."""
+        return {"coefficients": Real((n_components, 1, int(self.prior.mean.shape[-1])))}
 
     def drawn_predictor(
         self, draws: Draws, block: Block

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import digamma
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN, ZERO
@@ -18,6 +20,7 @@ from bayesvb.experts.dispersed_predictor import (
     AbstractDispersedExperts,
     DispersedPosterior,
     Nodes,
+    RowSlopes,
 )
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.poisson import PoissonExperts
@@ -25,7 +28,9 @@ from bayesvb.experts.predictor import Expected
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.logistic_normal import softplus_moments
+from bayesvb.numerics.special import softplus
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -83,6 +88,18 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         """Whether the dispersion is known."""
         return self.dispersion.sd == FIXED_SD
 
+    def with_prior_power(self, power: float) -> NegativeBinomialExperts:
+        """Experts whose prior density is to a power; that of one copy where it is zero.
+
+        Raises
+        ------
+        NotImplementedError
+            If the dispersion is fixed, which many copies of the rows would move.
+        """
+        if self.has_fixed_dispersion:
+            raise NotImplementedError("the dispersion is fixed; leave Priors(dispersion=) out")
+        return super().with_prior_power(power)
+
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients on the scale of the predictor, and the dispersion."""
         *rows, last = super().prior_rows(units)
@@ -115,8 +132,30 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         values: Float[np.ndarray, "draws experts 1"],
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of the counts."""
-        law = NegativeBinomialLaw(predictor, np.log(values))
-        return law.log_mass_of_counts(block.response[0])
+        xp, y = namespace(predictor), block.response[0]
+        v = predictor - xp.log(values)
+        rising = _log_rising(values, y) if xp is np else log_rising(values, y)
+        density: Float[np.ndarray, "draws experts rows"]
+        density = rising + y * v - (y + values) * softplus(v)
+        return density
+
+    def slopes_of_rows(
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws experts rows"],
+        values: Float[np.ndarray, "draws experts 1"],
+    ) -> RowSlopes:
+        """Log probability of the counts, and its derivatives in ``u`` and ``log rho``."""
+        y, v = block.response[0], predictor - np.log(values)
+        # Softplus and its derivative from one exponential, for most of the time is spent here.
+        tail = np.exp(-np.abs(v))
+        value = np.log1p(tail) + np.maximum(v, 0.0)
+        share = np.where(v > 0.0, 1.0, tail) / (1.0 + tail)
+        weight = y + values
+        slope = y - weight * share
+        gap = _by_count(lambda counts: digamma(counts + values) - digamma(values), y)
+        density = _log_rising(values, y) + y * v - weight * value
+        return density, slope, values * (gap - value) - slope
 
     def simulate(
         self,
@@ -163,10 +202,20 @@ def _softplus(
     return block.response[0], v, softplus_moments(v, spread, order)
 
 
-def _log_rising(value: Nodes, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "nodes 1 rows"]:
-    """``log Gamma(y + rho) - log Gamma(rho) - log y!``, computed once for equal counts."""
+def _log_rising(
+    value: Float[np.ndarray, "*many 1"], y: Float[np.ndarray, " rows"]
+) -> Float[np.ndarray, "*many rows"]:
+    """``log Gamma(y + rho) - log Gamma(rho) - log y!``."""
+    return _by_count(lambda counts: log_rising(value, counts), y)
+
+
+def _by_count(
+    function: Callable[[Float[np.ndarray, " counts"]], Float[np.ndarray, "*many counts"]],
+    y: Float[np.ndarray, " rows"],
+) -> Float[np.ndarray, "*many rows"]:
+    """Function of the counts of rows, computed once for equal counts."""
     most = y.max(initial=0.0)
     if most < y.size:  # a table of all counts takes less than sorting them
-        return np.asarray(log_rising(value, np.arange(most + 1.0))[..., y.astype(np.intp)])
+        return np.asarray(function(np.arange(most + 1.0))[..., y.astype(np.intp)])
     counts, place = np.unique(y, return_inverse=True)
-    return np.asarray(log_rising(value, counts)[..., place])
+    return np.asarray(function(counts)[..., place])

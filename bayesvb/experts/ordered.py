@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.ordered_levels import OrderedLevels
@@ -85,10 +85,6 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
         predictor = self.drawn_predictor(draws, block)[..., None]
         excess = predictor - self.drawn_thresholds(draws)[:, :, None]
         return excess
-
-    def collapsed(self, posterior: object, block: Block) -> Bool[np.ndarray, " experts"]:
-        """None: the likelihood has no noise that could vanish."""
-        return np.zeros(len(self.coefficients(posterior).mean), dtype=bool)
 
     def responses(
         self,

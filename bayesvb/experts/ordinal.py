@@ -166,14 +166,10 @@ class OrdinalExperts(AbstractOrderedExperts):
 
     def with_prior_power(self, power: float) -> OrdinalExperts:
         """Experts whose prior density is to a power; that of one copy where it is zero."""
+        experts = super().with_prior_power(power)
         if power == 0.0:
-            return self
-        laws = (
-            Normal.from_precision(law.mean, power * law.precision)
-            for law in (self.prior, self.increments)
-        )
-        prior, increments = laws
-        return replace(self, prior=prior, increments=increments)
+            return experts
+        return replace(experts, increments=self.increments.to_the_power(power))
 
     def kl(self, posterior: OrdinalPosterior) -> float:
         """``KL(posterior || prior)`` of the coefficients, less the log prior of the increments."""
@@ -211,12 +207,8 @@ class OrdinalExperts(AbstractOrderedExperts):
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:
         """``coefficients``, and ``increments``."""
-        sizes = (int(law.mean.shape[-1]) for law in (self.prior, self.increments))
-        first, second = sizes
-        return {
-            "coefficients": Real((n_components, 1, first)),
-            "increments": Real((n_components, second)),
-        }
+        n_increments = int(self.increments.mean.shape[-1])
+        return {**super().supports(n_components), "increments": Real((n_components, n_increments))}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
@@ -16,7 +16,6 @@ from bayesvb.distributions.predictor_mixture import (
 )
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts, DispersedPosterior
 from bayesvb.variational.local import Draws
-from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
 __all__ = ["AbstractPositiveExperts"]
 
@@ -33,10 +32,12 @@ class AbstractPositiveExperts(AbstractDispersedExperts):
     drawn_mixture: ClassVar[type[AbstractDrawnPredictorMixture]]
     """Mixture given each draw."""
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
-        """``coefficients``, and the shape by its name."""
-        shape = (n_components, 1, int(self.prior.mean.shape[-1]))
-        return {"coefficients": Real(shape), self.dispersion_name: Positive((n_components,))}
+    def collapsed(
+        self, posterior: DispersedPosterior, block: Block
+    ) -> Bool[np.ndarray, " experts"]:
+        """Experts with the largest shape of the grid: next to no variance."""
+        end = self.dispersion.high - self.dispersion.step
+        return np.asarray(posterior.dispersion.mean_log > end)
 
     def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
         """Log of the response, or of the time of censoring."""

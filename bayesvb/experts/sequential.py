@@ -177,13 +177,6 @@ class SequentialExperts(AbstractOrderedExperts):
         """Gaussian of these natural parameters."""
         return stats.posterior(self.prior)
 
-    def with_prior_power(self, power: float) -> SequentialExperts:
-        """Experts whose prior density is to a power; that of one copy where it is zero."""
-        if power == 0.0:
-            return self
-        law = self.prior
-        return replace(self, prior=Normal.from_precision(law.mean, power * law.precision))
-
     def kl(self, posterior: Normal) -> float:
         """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)

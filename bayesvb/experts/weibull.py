@@ -11,8 +11,13 @@ from jaxtyping import Bool, Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.response_columns import INTERVAL
 from bayesvb.distributions.response import Response
-from bayesvb.distributions.weibull_mixture import WEIBULL, DrawnWeibullMixture, WeibullMixture
-from bayesvb.experts.dispersed_predictor import Nodes
+from bayesvb.distributions.weibull_mixture import (
+    WEIBULL,
+    DrawnWeibullMixture,
+    WeibullMixture,
+    cumulative_hazard,
+)
+from bayesvb.experts.dispersed_predictor import Nodes, RowSlopes
 from bayesvb.experts.intervals import AbstractIntervalExperts
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.positive import AbstractPositiveExperts
@@ -110,6 +115,20 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         found: Float[np.ndarray, "draws experts rows"]
         found = namespace(predictor).where(seen, density, survival)
         return found
+
+    def slopes_of_rows(
+        self,
+        block: Block,
+        predictor: Float[np.ndarray, "draws experts rows"],
+        values: Float[np.ndarray, "draws experts 1"],
+    ) -> RowSlopes:
+        """Log density or log survival, and its derivatives in ``u`` and ``log(c)``."""
+        y, seen = block.response[0], is_seen(block)
+        hazard = cumulative_hazard(y, predictor, values)
+        log_ratio = values * (np.log(y) - predictor)
+        density = seen * (np.log(values) + log_ratio - np.log(y)) - hazard
+        by_log_shape = seen * (1.0 + log_ratio) - hazard * log_ratio
+        return density, values * (hazard - seen), by_log_shape
 
 
 def is_seen(block: Block) -> Bool[np.ndarray, " rows"]:

@@ -23,12 +23,14 @@ from bayesvb.experts.further_predictor import (
 from bayesvb.experts.linked import AbstractLinkedExperts, Rows
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import softplus
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+from bayesvb.variational.supports import AbstractSupport, Real
 
 __all__ = ["ZeroInflatedExperts", "with_zeros"]
 
@@ -174,11 +176,28 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         counts = self.experts.prior_draws(n, n_components, rng)
         return {**counts, ZERO: self.of_further.draws(n, rng)[:, None]}
 
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """Supports of the parameters of the counts, and ``zero``."""
+        return {**self.experts.supports(n_components), ZERO: Real((1, self.n_further))}
+
+    def with_prior_power(self, power: float) -> ZeroInflatedExperts:
+        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        counts = self.experts.with_prior_power(power)
+        further = self.of_further if power == 0.0 else self.of_further.to_the_power(power)
+        return ZeroInflatedExperts(counts, further)
+
+    def collapsed(self, posterior: FurtherPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
+        """Experts of counts without noise."""
+        return self.experts.collapsed(posterior.experts, block)
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
         logit, of_count = self.drawn_further(draws, block), self.experts.log_lik(draws, block)
-        either = np.where(_is_zero(block), np.logaddexp(logit, of_count), of_count)
-        return np.asarray(either - softplus(logit))
+        xp = namespace(logit)
+        either: Float[np.ndarray, "draws experts rows"]
+        either = xp.where(_is_zero(block), xp.logaddexp(logit, of_count), of_count)
+        either = either - softplus(logit)
+        return either
 
     def responses(
         self,
@@ -258,7 +277,8 @@ def with_zeros(
 
 def _is_zero(block: Block) -> Bool[np.ndarray, " rows"]:
     """Rows without counts."""
-    return np.asarray(block.response[0] == 0.0)
+    is_zero: Bool[np.ndarray, " rows"] = block.response[0] == 0.0
+    return is_zero
 
 
 def _derivatives(

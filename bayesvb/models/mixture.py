@@ -522,6 +522,9 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
             order[s] = matching(reference, shares.T)
         moved = {"gate": self.gate.permuted_draws(draws["gate"], order)}
         for name in draws.keys() - moved.keys():
+            if draws[name].shape[1] == 1:  # the components have it in common
+                moved[name] = draws[name]
+                continue
             index = order.reshape(*order.shape, *(1,) * (draws[name].ndim - 2))
             moved[name] = np.take_along_axis(draws[name], index, axis=1)
         return moved, int((order != np.arange(self.n_components)).any(axis=1).sum())

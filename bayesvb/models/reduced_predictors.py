@@ -20,9 +20,6 @@ from bayesvb.models.reduced_gates import AbstractReducedGate
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
 
-STEP = 1e-4
-"""Step of central differences of a row's log density, whose relative error is its square."""
-
 FEW_PER_COMPONENT = 300
 """Rows per component of several with a dispersion or a shape below which linear response is not
 always enough: few rows say little of the dispersion, and the posterior is skewed. Of one component,
@@ -52,7 +49,9 @@ class PredictorRows(MixtureRows):
         predictor = u[:, :, 0] @ self.design
         if self.block.offset is not None:
             predictor = predictor + self.block.offset
-        terms = np.array(np.swapaxes(self._log_density(predictor, t), 0, 1))
+        density = self._slopes if slopes else self._log_density
+        each, *derivatives = density(predictor, t)
+        terms = np.array(np.swapaxes(each, 0, 1))
         weights = self._log_weights(terms, logits)
         top = terms.max(axis=0)
         terms -= top
@@ -65,19 +64,27 @@ class PredictorRows(MixtureRows):
         terms /= total  # responsibilities
         if self.weight is not None:
             terms *= self.weight
-        share, step = np.swapaxes(terms, 0, 1), STEP
-        ends = [self._log_density(predictor + one, t) for one in (step, -step)]
-        by_u = (share * (ends[0] - ends[1]) / (2.0 * step)) @ self.design.T
-        ends = [self._log_density(predictor, t + one) for one in (step, -step)]
-        by_t = (share * (ends[0] - ends[1])).sum(axis=2, keepdims=True) / (2.0 * step)
+        share = np.swapaxes(terms, 0, 1)
+        by_u = (share * derivatives[0]) @ self.design.T
+        by_t = [np.vecdot(share, one) for one in derivatives[1:]]
         by_logit = np.matmul(self._excess(terms, weights[1]), self.gating.T).transpose(1, 0, 2)
-        return value, by_u[:, :, None], by_t[:, :, : t.shape[2]], by_logit
+        return value, by_u[:, :, None], np.reshape(by_t, (*share.shape[:2], -1)), by_logit
 
-    def _log_density(self, predictor: DrawnRows, t: LogPrecisions) -> DrawnRows:
+    def _log_density(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows]:
         """Log density of each row under each expert."""
         if t.shape[2]:
-            return np.asarray(self.experts.log_density_of_rows(self.block, predictor, np.exp(t)))
-        return np.asarray(self.experts.log_mass(self.block, predictor))
+            return (self.experts.log_density_of_rows(self.block, predictor, np.exp(t)),)
+        return (self.experts.log_mass(self.block, predictor),)
+
+    def _slopes(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows, ...]:
+        """Log density, and its derivatives in the predictor and in the positive parameter's log."""
+        if t.shape[2]:
+            slopes: tuple[DrawnRows, ...]
+            slopes = self.experts.slopes_of_rows(self.block, predictor, np.exp(t))
+            return slopes
+        flat = predictor.reshape(-1, predictor.shape[-1])
+        found = self.experts.expected(self.block, flat, np.zeros_like(flat))
+        return found.value.reshape(predictor.shape), found.slope.reshape(predictor.shape)
 
 
 @dataclass(frozen=True)

@@ -184,7 +184,7 @@ REFUSALS = (
     Refusal("only mixtures of Gaussian linear", ["exact"], ["table"],
             [name for name in MODELS if name not in ("gaussian", "bernoulli", "poisson")]),
     Refusal("with these priors has no", BY_ROW, ["table"], tuple(MODELS)[4:]),
-    Refusal("no point estimates", ["em"], models=("bernoulli", "poisson", "normal", "components")),
+    Refusal("no point estimates", ["em"], models=("normal", "components")),
     Refusal("not identified", ["select"], ("table", "sites", *STREAMS), ["bernoulli"]),
     Refusal("no such thing as components", ["responsibilities"], models=("normal", "components")),
     Refusal("no such thing as components", ["components"], models=["normal"]),

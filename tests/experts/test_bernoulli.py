@@ -143,8 +143,6 @@ def test_what_the_family_has_not_is_named(data):
         model_of(data, priors=bvb.Priors(dof=4.0))
     with pytest.raises(DataError, match="`y` holds 2, and must be 0 or 1"):
         model_of(data.assign(y=data["y"] + 1.0))
-    with pytest.raises(DataError, match="no point estimates"):
-        model_of(data).fit("em")
 
 
 # -- smooth curves, groups of rows, and the report -----------------------------------------------
