@@ -12,9 +12,10 @@ effect depends on another covariate. Without a caveat a sentence is false
 - spread: to state a direction of the standard deviation that it does not have, or anything of it
   with one component.
 
-Sentences that name a problem of a check beside the change make no claim. Of crossing designs it
-is also counted how often the sentences state the shares of the rows by sign, and how often they
-name the other covariate.
+Sentences that name a problem of a check beside the change make no claim ("caveat"); those that
+begin with "Provisional:", as another check is a problem, do, and are counted too. Of crossing
+designs it is also counted how often the sentences state the shares of the rows by sign, and how
+often they name the other covariate.
 
     python tests/benchmarks/bench_first_sentence.py --null 300 --wrong 300 --crossing 100
 """
@@ -38,6 +39,8 @@ CHANGE = re.compile(
     r"the (mean|standard deviation) of y (rises|falls) by (\S+?)(?: on average)? "
     r"\(89% interval (\S+) to (\S+)\)"
 )
+
+LEAD = re.compile(r"From (\w+) = (\S+) to (\S+)")
 
 
 def noise(rng, n):
@@ -83,10 +86,10 @@ def curve(rng, n):
 KINDS = {"null": (noise, line), "wrong": (growing, heavy, curve), "crossing": (crossing,)}
 
 
-def true_changes(data, mean, name):
-    """Change of the mean in each row between the two quantiles that the sentence compares."""
-    low, high = data[name].quantile([0.1, 0.9])
-    return mean(data.assign(**{name: high})) - mean(data.assign(**{name: low}))
+def true_changes(data, mean, name, *ends):
+    """Change of the mean in each row between the two values that the sentence compares."""
+    low, high = (mean(data.assign(**{name: float(end.replace("\u2212", "-"))})) for end in ends)
+    return high - low
 
 
 def judged(design, seed, n_components):
@@ -95,10 +98,10 @@ def judged(design, seed, n_components):
     rows = data.assign(y=mean(data) + noise)
     model = bvb.DensityRegression(formula, rows, n_components=n_components)
     text = " ".join(sentences(model.fit(seed=seed, restarts=2, draws=500)))
-    true = true_changes(data, mean, re.match(r"From (\w+) = ", text)[1])
     stated = {what: numbers for what, *numbers in CHANGE.findall(text)}
     found = dict.fromkeys(("direction", "size", "one sign", "spread"), False)
     if "mean" in stated:
+        true = true_changes(data, mean, *LEAD.search(text).groups())
         verb, _, low, high = stated["mean"]
         sign = {"rises": 1.0, "falls": -1.0}[verb]
         low, high = float(low), float(high)
@@ -110,7 +113,8 @@ def judged(design, seed, n_components):
     if n_components == 1:
         found["spread"] = "deviation" in text or "wide" in text
     return {"false": any(found.values()), **found, "caveat": "is not reliable" in text,
-            "direction stated": "mean" in stated, "shares stated": "of the rows" in text,
+            "provisional": text.startswith("Provisional:"), "direction stated": "mean" in stated,
+            "shares stated": "of the rows" in text,
             "other covariate named": len(set(re.findall(r"\b[xw]\b", text))) == 2}  # fmt: skip
 
 
