@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, HasScores
 from bayesvb.results.checks.base import Check
@@ -18,10 +21,12 @@ from .cells.names import called
 from .cells.numerals import counted, enumerated, numeral
 from .cells.plain import Summary
 from .panels import panels
+from .rows.average_effects import has_one_occupied
 from .rows.sampling import gated
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
+    from bayesvb.formula.missing import MissingValues
     from bayesvb.results.base import AbstractFit
 
 MOST_ASKED, LONGEST = 5, 90
@@ -29,6 +34,9 @@ MOST_ASKED, LONGEST = 5, 90
 
 LONGEST_REMEDY = 100
 """Characters of a remedy that the strip has room for; longer ones stand with the checks."""
+
+CONSTANT_SPREAD = "The model holds the spread constant."
+"""What the strip says of models whose spread no covariate can change."""
 
 NEAR = 2.0
 """Standard errors by which the share of rows in their intervals may differ from 90%."""
@@ -54,7 +62,7 @@ def answer(
     """
     return {
         "question": question or question_of(fit),
-        "strip": strip(sections, checks),
+        "strip": strip(sections, checks, constant_spread=_holds_spread(fit)),
         "panels": panels(fit),
         "data": _data(fit),
     }
@@ -81,8 +89,10 @@ def question_of(fit: AbstractFit) -> str:
     if not design.covariates:
         exact = isinstance(model, HasExactPosterior)
         return f"What is the mean of {names}?" if exact else f"How is {names} distributed?"
+    others = [name for name in design.covariates if name not in design.groupings]
+    covariates = listed(_called(design, others or design.covariates))
     verb = "does" if len(design.response_names) == 1 else "do"
-    return f"How {verb} {names} depend on {listed(_called(design, design.covariates))}?"
+    return f"How {verb} {names} depend on {covariates}?"
 
 
 def _called(design: Design, names: Sequence[str]) -> list[str]:
@@ -99,13 +109,23 @@ def listed(names: Sequence[str]) -> str:
     return enumerated(shown)
 
 
-def strip(sections: Mapping[str, Summary], checks: Sequence[Check]) -> list[Summary]:
+def _holds_spread(fit: AbstractFit) -> bool:
+    """Whether the spread of a continuous response is the same in all rows by assumption."""
+    return fit.model.response.kind == "continuous" and gated(fit) and has_one_occupied(fit)
+
+
+def strip(
+    sections: Mapping[str, Summary], checks: Sequence[Check], *, constant_spread: bool = False
+) -> list[Summary]:
     """Fit to the data, new observations, computation: each with a grade and one fact."""
     own = {name: [one for one in checks if one.group == name] for name in ("fit", "computation")}
     n_tests = sum(not math.isnan(one.p_value) for one in own["fit"])
-    passed = f"No misfit detected in {counted(n_tests, 'test')}."
+    tests = f" in {counted(n_tests, 'test')}" if n_tests else ""
+    fit = _cell("Fit to the data", own["fit"], f"No misfit detected{tests}.")
+    if fit is not None and constant_spread:
+        fit["says"] = f"{fit['says']} {CONSTANT_SPREAD}"
     cells = [
-        _cell("Fit to the data", own["fit"], passed if n_tests else "No misfit detected."),
+        fit,
         _new_observations(sections, [one for one in checks if one.group == "accuracy"]),
         _cell("Computation", own["computation"], "No computational problem detected."),
     ]
@@ -123,10 +143,15 @@ def _cell(title: str, checks: Sequence[Check], passed: str) -> Summary | None:
     word = counted(len(graded), grade)
     more = f" and {len(graded) - 1} more" if len(graded) > 1 else ""
     first = graded[0]
-    says = f"{first.name}{more}."
-    if grade == "problem" and len(first.remedy) <= LONGEST_REMEDY:
-        says = f"{first.name}{more}: {first.remedy}"
+    remedy = _brief(first.remedy)
+    says = f"{first.name}{more}{f': {remedy}' if remedy else '.'}"
     return {"title": title, "grade": grade, "word": word, "says": says, "remedy": True}
+
+
+def _brief(remedy: str) -> str:
+    """A remedy, or its first sentence, if the strip has room for it; nothing otherwise."""
+    first = f"{remedy.split('. ')[0].removesuffix('.')}."
+    return next((text for text in (remedy, first) if 0 < len(text) <= LONGEST_REMEDY), "")
 
 
 def _new_observations(sections: Mapping[str, Summary], accuracy: Sequence[Check]) -> Summary | None:
@@ -138,7 +163,10 @@ def _new_observations(sections: Mapping[str, Summary], accuracy: Sequence[Check]
     found = sections.get("calibration")
     if not found or not found["left_out"]:
         return _cell(title, accuracy, "A linear model does not predict rows left out better.")
-    cover = [_coverage(one) for one in found["responses"] if not found.get("censored")]
+    if found.get("censored"):
+        return {"title": title, "grade": "note", "word": "not tested", "remedy": False,
+                "says": "Coverage is not tested: some values are censored."}  # fmt: skip
+    cover = [_coverage(one) for one in found["responses"]]
     if not cover:
         return None
     observed, deviation = max(cover, key=lambda one: abs(one[1]))
@@ -165,10 +193,17 @@ def _left_out(found: Summary) -> str:
 
 def _data(fit: AbstractFit) -> Summary:
     """Rows used of rows given, and whether effects are stated."""
-    design = fit.model.design
+    design, ends = fit.model.design, fit.model.design.interval
     return {
         "used": design.n_fitted,
         "given": design.n_fitted + design.n_missing,
-        "missing_in": design.left_out.columns if design.n_missing else "",
+        "censored": 0 if ends is None else int(np.isinf(ends).any(axis=1).sum()),
+        "missing_in": _labelled(design).columns if design.n_missing else "",
         "association": bool(design.covariates) and gated(fit),
     }
+
+
+def _labelled(design: Design) -> MissingValues:
+    """Rows left out, with the labels of the columns that lack values."""
+    lacking = design.left_out
+    return replace(lacking, counts={called(design, name): n for name, n in lacking.counts.items()})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from bayesvb.distributions.response import Response
     from bayesvb.formula.design import Design
 
 LONGEST = 60
@@ -14,6 +15,14 @@ LONGEST = 60
 def called(design: Design, name: str) -> str:
     """Label of a column, or its name, short enough for a sentence."""
     return cut(design.called(name))
+
+
+def level_scale(response: Response) -> str:
+    """Numbers that stand for the levels of an ordered response, in brackets; empty for others."""
+    order = response.order
+    if not order.values or order.are_numbers:
+        return ""
+    return f" ({order.labels[0]} = 1 to {order.labels[-1]} = {len(order)})"
 
 
 def cut(text: str, most: int = LONGEST) -> str:

@@ -9,7 +9,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.estimands import target_words
 from bayesvb.results.groups import grouping_of
 
-from ..cells.names import called, cut
+from ..cells.names import called, cut, level_scale
 from ..cells.numerals import counted, percent, significant
 from ..cells.plain import Summary
 from ..rows.average_effects import Change, rows_averaged, rows_words
@@ -38,7 +38,7 @@ def effects_panel(fit: AbstractFit) -> Summary | None:
     if not gated(fit) or not fit.model.design.covariates:
         return None
     pairs = [
-        (one, _stated(fit, one))
+        (one, one.of_mean)
         for one in by_size(fit)
         if one.response == 0 and one.n_values <= MOST_LEVELS
     ]
@@ -46,7 +46,7 @@ def effects_panel(fit: AbstractFit) -> Summary | None:
         return None
     pairs = _of_one_class(fit, pairs)
     pairs = sorted(pairs, key=lambda pair: -abs(pair[1].estimate))
-    clear = [pair for pair in pairs if fit.is_point_estimate or not _has_zero(pair[1])]
+    clear = [pair for pair in pairs if fit.is_point_estimate or pair[1].is_clear]
     shown = (clear or pairs)[:MOST_EFFECTS]
     n_smaller = len(clear) - len(shown) if clear else 0
     n_unclear = len(pairs) - len(clear) if clear else 0
@@ -60,13 +60,6 @@ def effects_panel(fit: AbstractFit) -> Summary | None:
         more=_more(n_smaller, n_unclear),
     )
     return {**panel, "n_smaller": n_smaller, "n_unclear": n_unclear}
-
-
-def _stated(fit: AbstractFit, one: Contrast) -> Change:
-    """The change of the mean, or of the probability that changes most."""
-    if not fit.model.response.is_categorical:
-        return one.changes[0]
-    return max(one.changes, key=lambda change: abs(change.estimate))
 
 
 def _of_one_class(
@@ -88,11 +81,8 @@ def _quantity(fit: AbstractFit, change: Change) -> str:
     if change.level:
         return f"probability of {called(fit.model.design, name)} = {change.level}"
     label = cut(fit.model.design.label(name))
-    return target_words(change.target, fit.model.response).format(y=label)
-
-
-def _has_zero(change: Change) -> bool:
-    return change.lower <= 0.0 <= change.upper
+    words = target_words(change.target, fit.model.response).format(y=label)
+    return words + level_scale(fit.model.response)
 
 
 def _caption(fit: AbstractFit) -> str:

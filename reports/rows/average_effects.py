@@ -19,7 +19,7 @@ from bayesvb.data.parts import SIGMA
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_differences
-from bayesvb.effects.covariates import is_numeric, quantiles
+from bayesvb.effects.covariates import is_number, is_numeric, quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
@@ -30,6 +30,7 @@ from .sampling import choice_words
 from .unseen import unseen_shares
 
 if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 ROWS = 1000
@@ -97,6 +98,11 @@ class Change:
     draws: Float[np.ndarray, " draws"]
 
     @property
+    def is_clear(self) -> bool:
+        """Whether the interval excludes zero."""
+        return not self.lower <= 0.0 <= self.upper
+
+    @property
     def decimals(self) -> int:
         """Decimals that show the width of the interval to two significant digits."""
         return significant([self.upper - self.lower or abs(self.estimate)], 2)
@@ -106,7 +112,7 @@ def rows_averaged(fit: AbstractFit) -> ObservedRows:
     """Observed rows over which a report averages, each by its case weight."""
     design = fit.model.design
     each = count(fit.draws) * fit.core.n_components * max(len(fit.model.response.level_names), 1)
-    n_averages = sum(_n_compared(covariate(design, name)) for name in compared(design))
+    n_averages = sum(_n_compared(design, name) for name in compared(design))
     return observed_rows(fit, int(np.clip(PROBABILITIES / (each * n_averages), FEWEST_ROWS, ROWS)))
 
 
@@ -121,21 +127,32 @@ def targets_of(fit: AbstractFit) -> tuple[str, ...]:
     return fit.model.response.targets
 
 
-def _n_compared(one: Covariate) -> int:
+def _n_compared(design: Design, name: str) -> int:
     """Values of a covariate that are compared with one another."""
-    return len(one.values) if one.discrete else 2
+    return len(covariate(design, name).values) if compares_levels(design, name) else 2
+
+
+def compares_levels(design: Design, name: str) -> bool:
+    """Whether each value of a covariate is compared with the first, as of levels, or of 0 and 1."""
+    one = covariate(design, name)
+    return one.discrete and (len(one.values) <= 2 or not is_number(design, name))
 
 
 def compared_values(fit: AbstractFit, name: str) -> list[object]:
     """Values of a covariate that are compared: levels, or two round values of a number.
 
-    They are near its 10% and 90% quantiles; where these coincide, the extremes are compared.
+    They are near its 10% and 90% quantiles, and observed ones of a number with few values; where
+    they coincide, the extremes are compared.
     """
     design = fit.model.design
     one = covariate(design, name)
-    if one.discrete:
+    if compares_levels(design, name):
         return list(one.values)
     least, low, high, most = quantiles(design, name, (0.0, *ENDS, 1.0)).tolist()
+    if one.discrete:
+        known = [float(str(value)) for value in one.values]
+        low, high = (min(known, key=lambda value: abs(value - end)) for end in (low, high))
+        return [low, high] if low < high else [known[0], known[-1]]
     if low == high:
         return list(one.values)
     return [low, high] if name in design.dates else rounded_ends(least, low, high, most)

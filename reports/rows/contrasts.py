@@ -23,15 +23,26 @@ from .average_effects import (
     Reach,
     average_draws,
     changes,
+    compares_levels,
     reached_values,
     rows_averaged,
     rows_words,
     targets_of,
 )
-from .profiles import Measure, compared, covariate, labels, most_moving
+from .profiles import (
+    Measure,
+    compared,
+    labels,
+    means_moved,
+    most_moving,
+    moved_along,
+)
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+
+BENT = 2.0
+"""Range of the mean of single rows, in average changes, from which the range counts."""
 
 ERROR = 0.05
 """Probability of a direction stated for a response that no covariate changes."""
@@ -81,6 +92,12 @@ class Contrast:
         """Largest change of a mean, a standard deviation or a probability."""
         return max(abs(one.estimate) for one in self.changes)
 
+    @property
+    def of_mean(self) -> Change:
+        """Change of the mean, or of the probability that changes most; a clear one if any is."""
+        stated = [one for one in self.changes if one.target != "sd"]
+        return max(stated, key=lambda one: (one.is_clear, abs(one.estimate)))
+
 
 def contrasts(fit: AbstractFit) -> tuple[Contrast, ...]:
     """Contrasts of all covariates that are compared, in the order of the formula.
@@ -105,12 +122,38 @@ def averaged_words(fit: AbstractFit) -> str:
 
 
 def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = None) -> str | None:
-    """Covariate that changes a response most, of those whose contrast is no extrapolation.
+    """Covariate with the largest clear change of the mean of a response, or of a probability.
 
-    Of all covariates where every contrast is one.
+    The mean of single rows may move much farther than the average between the two values, in a
+    curve that turns or if the effect depends on another covariate: then its range counts. Where no
+    change is clear, it is the covariate that changes the measure most. Covariates whose contrast
+    is an extrapolation are chosen only if there is no other.
     """
-    far = {one.covariate for one in contrasts(fit) if one.reach == "extrapolated"}
+    names = fit.model.design.response_names
+    number = names.index(response) if response else 0
+    known = [one for one in contrasts(fit) if one.response == number]
+    far = {one.covariate for one in known if one.reach == "extrapolated"}
+    near = [one for one in known if one.covariate not in far] or known
+    sizes: dict[str, float] = {}
+    for one in near:
+        change = one.of_mean
+        if (size := _moved_by(fit, one, change, measure, names[number])) or change.is_clear:
+            sizes[one.covariate] = max(size, abs(change.estimate), sizes.get(one.covariate, 0.0))
+    if sizes:
+        return max(sizes, key=lambda name: sizes[name])
     return most_moving(fit, measure, response, without=far)
+
+
+def _moved_by(
+    fit: AbstractFit, one: Contrast, change: Change, measure: Measure, response: str
+) -> float:
+    """Range of the mean of single rows if it is far more than the average change; 0 otherwise."""
+    if one.discrete:
+        return 0.0
+    of_mean = measure if fit.model.response.is_categorical else means_moved
+    moved = moved_along(fit, one.covariate, of_mean, response)
+    least = max(BENT * abs(change.estimate), change.upper - change.lower)
+    return moved if moved > least else 0.0
 
 
 def by_size(fit: AbstractFit) -> list[Contrast]:
@@ -144,7 +187,7 @@ def _of_covariate(fit: AbstractFit, name: str, n_covariates: int) -> Iterator[Co
                 covariate=name,
                 ends=(values[0], values[place]),
                 words=(texts[0], texts[place]),
-                discrete=covariate(design, name).discrete,
+                discrete=compares_levels(design, name),
                 n_values=len(values),
                 reach=reach,
                 response=response,

@@ -211,12 +211,17 @@ def most_moving(
     moved = {}
     names = compared(design)
     for name in [name for name in names if name not in without] or names:
-        one = covariate(design, name)
-        rows = _averages(fit, one, _usual_values(design, one), JUDGED)
-        moved[name] = measure(fit, rows, response)
+        moved[name] = moved_along(fit, name, measure, response)
     if not moved or max(moved.values()) < 1e-9:
         return None
     return str(max(moved, key=lambda name: moved[name]))
+
+
+def moved_along(fit: AbstractFit, name: str, measure: Measure, response: str) -> float:
+    """Measure of the predictive distributions in a sample of rows along one covariate."""
+    one = covariate(fit.model.design, name)
+    rows = _averages(fit, one, _usual_values(fit.model.design, one), JUDGED)
+    return measure(fit, rows, response)
 
 
 def _usual_values(design: Design, one: Covariate) -> list[object]:
@@ -228,6 +233,12 @@ def _usual_values(design: Design, one: Covariate) -> list[object]:
 def weights_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     """Largest change of a component's weight, on average over rows."""
     return float(rows.moved(component_weights(fit, rows.frame)).max())
+
+
+def means_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
+    """Range of the mean, on average over rows."""
+    mean = fit.predictive(rows.frame, response=response).mean()
+    return float(rows.moved(np.asarray(mean)[None])[0])
 
 
 def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:

@@ -88,6 +88,9 @@ def _known(fit: AbstractFit) -> _KnownRows | None:
         return None
     columns = tuple(_column(frame[name], str(name)) for name in names)
     points = np.column_stack([column.coordinates(frame[column.name]) for column in columns])
+    points = np.unique(points, axis=0)  # of a design with repetitions the nearest row is at 0
+    if len(points) < 3:
+        return None
     tree = cKDTree(points)
     usual = float(np.quantile(tree.query(points, k=2)[0][:, 1], USUAL))
     return _KnownRows(columns, tree, max(usual, 1e-9))

@@ -118,8 +118,9 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     """Average probabilities, of which average effects are the differences."""
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
-    values, _ = reached_values(fit, along)
+    values = list(one.values)
     if not one.discrete:  # the contrast that the page states, and quartiles between its ends
+        values, _ = reached_values(fit, along)
         between = quantiles(design, along, QUARTILES).tolist()
         low, high = (float(str(value)) for value in (values[0], values[-1]))
         values = [low, *(value for value in dict.fromkeys(between) if low < value < high), high]

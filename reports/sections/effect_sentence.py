@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,13 +10,14 @@ from jaxtyping import Float
 
 from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB
+from bayesvb.distributions.transformations import written_function
 from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.effects.covariates import value_text
 from bayesvb.effects.estimands import target_words
 
 from ..cells.clauses import Clause
-from ..cells.names import called
-from ..cells.numerals import numeral, percent
+from ..cells.names import called, level_scale
+from ..cells.numerals import numeral, percent, significant
 from ..rows.average_effects import Change, clear_signs, rows_averaged, shares_by_sign
 from ..rows.contrasts import Contrast, contrasts
 
@@ -27,6 +29,9 @@ BETWEEN = 7
 
 BEYOND = 0.25
 """A turn is stated from this part of the change between the two ends on."""
+
+BASES = {"exp": math.e, "exp2": 2.0, "exp10": 10.0}
+"""Base of a logarithm by the function that undoes it."""
 
 NUMERIC, LEVELS = ("rises", "falls"), ("is higher", "is lower")
 """Verbs for a larger and for a smaller response."""
@@ -62,6 +67,7 @@ def effect_clauses(fit: AbstractFit, name: str, response: str) -> list[tuple[Cla
     clauses += [
         Clause(_change(fit, contrast, one), covariate=name, response=response, of_spread=True)
         for one in spread
+        if fit.is_point_estimate or clear_signs(one.draws, contrast.error)
     ]
     sentences = [tuple(clauses)]
     if turn := _turn(fit, contrast, first):
@@ -70,14 +76,16 @@ def effect_clauses(fit: AbstractFit, name: str, response: str) -> list[tuple[Cla
 
 
 def _largest(fit: AbstractFit, own: list[Contrast]) -> tuple[Contrast, Change, tuple[Change, ...]]:
-    """The contrast whose first quantity changes most, that change, and those of the spread."""
-    n_first = len(own[0].changes) if fit.model.response.is_categorical else 1
-    size = np.array([[abs(one.estimate) for one in each.changes[:n_first]] for each in own])
-    place, entry = np.unravel_index(int(size.argmax()), size.shape)
-    if size.shape[1] == 2:  # both levels change alike: the second one is stated
-        entry = np.intp(1)
-    contrast = own[int(place)]
-    return contrast, contrast.changes[int(entry)], contrast.changes[n_first:]
+    """The contrast with the largest clear change of the mean or a probability, and of the spread.
+
+    The largest of all where none is clear.
+    """
+    contrast = max(own, key=lambda one: (one.of_mean.is_clear, abs(one.of_mean.estimate)))
+    if not fit.model.response.is_categorical:
+        return contrast, contrast.of_mean, contrast.changes[1:]
+    # both of two levels change alike: the second one is stated
+    first = contrast.changes[1] if len(contrast.changes) == 2 else contrast.of_mean
+    return contrast, first, ()
 
 
 def _lead(fit: AbstractFit, contrast: Contrast) -> str:
@@ -86,8 +94,7 @@ def _lead(fit: AbstractFit, contrast: Contrast) -> str:
     units = {} if contrast.covariate in design.dates else design.known_units
     last, name = measured(last, contrast.covariate, units), called(design, contrast.covariate)
     if contrast.discrete:
-        most = " (the level that differs most from it)" if contrast.n_values > 2 else ""
-        return f"At {name} = {last} compared with {first}{most},"
+        return f"At {name} = {last} compared with {first},"
     return f"From {name} = {first} to {last}"
 
 
@@ -111,22 +118,34 @@ def _change(
     what = f"probability of {response} = {change.level}"
     if not change.level:
         what = target_words(change.target, fit.model.response).format(y=response)
+        what += level_scale(fit.model.response)
     unit = measured("", name, {} if change.level else fit.model.design.known_units)
     sign = 0 if doubted or fit.is_point_estimate else int(clear_signs(change.draws, contrast.error))
     numbers = (change.estimate, change.lower, change.upper)
     if sign < 0:
         numbers = (-change.estimate, -change.upper, -change.lower)
     size, low, high = (numeral(number, change.decimals) for number in numbers)
+    factor = _factor(fit, name, change)
     if fit.is_point_estimate:
-        return f"the fitted {what} changes by {size}{unit}{average}"
+        return f"the fitted {what} changes by {size}{unit}{average}{factor}"
     kind = "mean-field interval" if fit.covariance == "mean-field" else "interval"
     interval = f"{percent(PROB)} {kind} {low} to {high}"
     if doubted:
-        return f"the fitted {what} changes by {size}{unit}{average} ({interval})"
+        return f"the fitted {what} changes by {size}{unit}{average} ({interval}){factor}"
     if sign == 0:
         return f"the {what} changes by {size}{unit}{average} ({interval}; direction uncertain)"
     verb = (LEVELS if contrast.discrete else NUMERIC)[0 if sign > 0 else 1]
-    return f"the {what} {verb} by {size}{unit}{average} ({interval})"
+    return f"the {what} {verb} by {size}{unit}{average} ({interval}){factor}"
+
+
+def _factor(fit: AbstractFit, name: str, change: Change) -> str:
+    """Change of the mean of a logarithm as the ratio of geometric means of what it is taken of."""
+    inverse, original = written_function(name)
+    if change.target != "mean" or inverse not in BASES:
+        return ""
+    ends = [BASES[inverse] ** one for one in (change.estimate, change.lower, change.upper)]
+    factor = numeral(ends[0], significant([ends[2] - ends[1] or ends[0]], 2))
+    return f", a factor of {factor} in the geometric mean of {called(fit.model.design, original)}"
 
 
 def _by_sign(fit: AbstractFit, contrast: Contrast, change: Change) -> str:

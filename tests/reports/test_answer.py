@@ -9,8 +9,9 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.answer import question_of, strip
+from bayesvb.reports.answer import answer, question_of, strip
 from bayesvb.reports.cells.plain import plain
+from bayesvb.reports.choices import labelled_fits
 from bayesvb.reports.page import Choices, html, page_summary
 from bayesvb.reports.panels.effects import MOST_EFFECTS, effects_panel
 from bayesvb.reports.sections import SECTIONS
@@ -77,10 +78,12 @@ def test_the_question_names_columns_until_there_are_too_many(fit, data):
     ("checks", "grade", "says"),
     [
         ([check(), check("Tails")], "ok", "No misfit detected in 2 tests."),
-        ([check(grade="note"), check("Tails")], "note", "Mean by x."),
+        ([check(grade="note"), check("Tails")], "note", "Mean by x: do this"),
         ([check(grade="problem"), check("Tails", grade="problem"), check("Shape", grade="note")],
          "problem", "Mean by x and 1 more: do this"),
         ([replace(check(grade="problem"), remedy="do " + "much " * 30)], "problem", "Mean by x."),
+        ([replace(check(grade="note"), remedy="Do it. Then " + "do much " * 20)], "note",
+         "Mean by x: Do it."),
     ],
 )  # fmt: skip
 def test_the_first_cell_has_the_grade_of_the_worst_check(checks, grade, says):
@@ -100,11 +103,31 @@ def test_the_second_cell_has_the_coverage_of_rows_left_out(deviation, left_out, 
     found = {"left_out": left_out, "n_rows": 90, "responses": [{"coverage": {"rows": [row]}}]}
     (cell,) = strip({"calibration": found}, [])
     assert cell["grade"] == grade and cell["says"].endswith(says)
+    (cell,) = strip({"calibration": {**found, "censored": True}}, [])
+    assert cell["word"] == "not tested" and "some values are censored" in cell["says"]
     seen = {**found, "left_out": ""}
     assert strip({"calibration": seen}, []) == []  # rows of the fit say nothing of new ones
     worse = check("Beside a linear model", "accuracy", "problem", float("nan"))
     (cell,) = strip({"calibration": found}, [worse])
     assert cell["says"] == "Beside a linear model: do this" and cell["grade"] == "problem"
+
+
+def test_a_spread_that_no_covariate_can_change_is_stated(fit, data):
+    says = answer(fit, {}, [check()])["strip"][0]["says"]
+    assert says == "No misfit detected in 1 test. The model holds the spread constant."
+    counts = data.assign(n=np.arange(90) % 5)
+    model = bvb.DensityRegression("n ~ x", counts, n_components=1, family="poisson")
+    assert "constant" not in answer(model.fit(**FEW), {}, [check()])["strip"][0]["says"]
+
+
+def test_censored_rows_and_the_labels_of_columns_that_lack_values_are_in_the_data_line(data):
+    rows = data.head(60).assign(top=data["y"] > 3.0)
+    rows.loc[:2, "a"] = np.nan
+    model = bvb.DensityRegression("cens(y, top) ~ a", rows, n_components=1)
+    labelled = labelled_fits({"": model.fit(**FEW)}, {"a": "the label"})[""]
+    line = answer(labelled, {}, [])["data"]
+    assert line["censored"] == rows["top"].iloc[3:].sum() and line["given"] == 60
+    assert line["missing_in"] == "`the label` in 3"
 
 
 @pytest.mark.usefixtures("without_pictures")

@@ -197,12 +197,28 @@ def test_levels_without_a_covariate_and_several_responses_are_stated():
     assert sentence.startswith("At g = b compared with a, the mean of y is higher by ")
     fit = fitted("y ~ h", data)
     (sentence,) = sentences(fit, [])
-    assert sentence.startswith("At h = c compared with a (the level that differs most from it), ")
+    assert sentence.startswith("At h = c compared with a, the mean of y is higher by ")
     assert numbers(sentence) == pytest.approx(table_line(fit, "h", "mean", "c"))
     (sentence,) = sentences(fitted("y ~ 1", data), [])
     assert sentence.startswith("The formula has no covariate: the median of y is ")
     both = sentences(fitted("y2 + y ~ x", data), [problem("Mean by x of y")])
     assert "the mean of y2 falls by " in both[0] and "the fitted mean of y changes by " in both[1]
+
+
+def test_the_mean_of_a_logarithm_is_also_stated_as_a_factor_of_what_it_is_taken_of():
+    data = lines(-0.1).assign(z=lambda frame: np.exp(frame["y"]))
+    (sentence,) = sentences(fitted("log(z) ~ x", data), [])
+    words = r"falls by (\S+) \(.*\), a factor of (\S+) in the geometric mean of z\."
+    change, factor = (float(one) for one in re.search(words, sentence).groups())
+    assert factor == pytest.approx(np.exp(-change), rel=0.1)
+
+
+def test_numbers_that_stand_for_ordered_levels_are_named():
+    data = lines(n=60)
+    data["h"] = pd.cut(data["y"], 3, labels=["low", "middle", "high"])
+    model = bvb.DensityRegression("h ~ x", data, n_components=1, family="ordinal")
+    (sentence, *_) = sentences(model.fit(seed=1, restarts=1, draws=50), [])
+    assert "the mean level of h (low = 1 to high = 3) rises by " in sentence
 
 
 def test_a_response_that_nothing_changes_has_no_direction():

@@ -6,7 +6,8 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.reports.rows.average_effects import rounded_ends
-from bayesvb.reports.rows.contrasts import by_size, contrasts
+from bayesvb.reports.rows.contrasts import by_size, contrasts, main_covariate
+from bayesvb.reports.rows.profiles import most_moving, quantiles_moved
 
 
 @pytest.fixture(scope="module")
@@ -44,3 +45,35 @@ def test_ends_are_round_near_the_quantiles_and_inside_the_range():
         assert abs(first - low) + abs(last - high) <= 0.2 * (high - low) * (1.0 + 1e-9)
     assert rounded_ends(20.0, 37.0, 98.0, 160.0) == [40.0, 100.0]
     assert rounded_ends(20.0, 37.0, 98.0, 99.0) == [40.0, 98.0]
+
+
+@pytest.fixture(scope="module")
+def stepped():
+    """Levels that move the mean both ways, none of them clearly; a weaker, clear effect of `u`."""
+    rng = np.random.default_rng(16)
+    data = pd.DataFrame({"g": np.tile(list("abc"), 40), "t": np.repeat([1.0, 2.0, 4.0, 9.0], 30)})
+    data.loc[0, "t"] = 20.0
+    data["u"] = rng.normal(size=120)
+    moves = {"a": 0.0, "b": 0.3, "c": -0.3}
+    data["y"] = data["g"].map(moves) + 0.2 * data["u"] + rng.normal(size=120)
+    return bvb.DensityRegression("y ~ g + t + u", data, n_components=1).fit(seed=2, draws=100)
+
+
+def test_a_number_with_few_values_is_compared_between_two_of_them(stepped):
+    (one,) = (one for one in contrasts(stepped) if one.covariate == "t")
+    assert one.ends == (1.0, 9.0) and not one.discrete
+
+
+def test_a_covariate_whose_change_is_clear_leads(stepped):
+    clear = {one.covariate for one in contrasts(stepped) if one.of_mean.is_clear}
+    assert clear == {"u"} and main_covariate(stepped, quantiles_moved, "y") == "u"
+    assert most_moving(stepped, quantiles_moved, "y") == "g"
+
+
+def test_a_curve_that_turns_leads_though_its_ends_are_alike():
+    rng = np.random.default_rng(6)
+    data = pd.DataFrame(rng.uniform(-1.0, 1.0, (120, 2)), columns=["x", "z"])
+    data["y"] = 3.0 * data["x"] ** 2 + 0.6 * data["z"] + 0.3 * rng.normal(size=120)
+    fit = bvb.DensityRegression("y ~ poly(x, 2) + z", data, n_components=1).fit(seed=1, draws=100)
+    assert max(contrasts(fit), key=lambda one: one.size).covariate == "z"
+    assert main_covariate(fit, quantiles_moved, "y") == "x"

@@ -39,3 +39,10 @@ def test_where_rows_are_is_seen():
 
 def test_levels_are_never_unseen(fit):
     assert not unseen(fit, profile(fit, "g")).any()
+
+
+def test_values_between_those_of_a_repeated_design_are_seen():
+    frame = pd.DataFrame({"x": np.tile(np.linspace(0.0, 50.0, 6), 10), "g": list("ab") * 30})
+    frame["y"] = frame["x"] + np.random.default_rng(3).normal(size=60)
+    fit = bvb.DensityRegression("y ~ x + g", frame, n_components=1).fit(seed=1, restarts=1)
+    assert not unseen(fit, profile(fit, "x")).any()
