@@ -89,11 +89,17 @@ def class_curves(fit: AbstractFit, rows: Profile, curves: Sequence[ClassCurve]) 
     return plotted(
         canvas,
         x=design.label(one.name),
-        y=f"probability of {shortened(curves[0].name)}" if only else "probability",
+        y=_axis(fit, curves[0]) if only else "probability",
         alt=_alt(name, curves),
         caption=caption,
         legend=[] if only else [(curve.name, series(curve.number)) for curve in curves],
     )
+
+
+def _axis(fit: AbstractFit, curve: ClassCurve) -> str:
+    """Title of the axis of one curve: the response and the class."""
+    design = fit.model.design
+    return f"probability of {called(design, design.response_names[0])} = {shortened(curve.name)}"
 
 
 def class_numbers(fit: AbstractFit) -> Int[np.ndarray, " rows"]:

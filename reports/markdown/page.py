@@ -65,7 +65,7 @@ def _details(one: Element) -> list[Block]:
 
 def _figure(one: Element) -> list[Block]:
     caption = " ".join(inline(child) for child in one.all("figcaption"))
-    return [[f"> Figure. {caption}"]]
+    return [[f"> Figure. {caption}"]] if caption else []
 
 
 def _code(one: Element) -> list[Block]:

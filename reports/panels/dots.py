@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
+from ..cells.names import cut
 from ..cells.plain import Summary
 from ..figures.plot import number_axis
+
+LABEL_WIDTH, PADDING = 20, 0.5
+"""Characters of a line of a label, and lines between two rows."""
+
+MOST_TICKS = 3
+"""Labels under a panel."""
 
 LARGEST = 3
 """Lines in full ink where the panel is sorted by size."""
@@ -39,6 +48,12 @@ class Dot:
     decimals: int
     scale: tuple[float, float] = (0.0, 1.0)
     series: int = 0
+
+    @property
+    def n_lines(self) -> float:
+        """Lines that the row takes on a screen of 1280 pixels: label, note and padding."""
+        label, note = (-(-len(text) // LABEL_WIDTH) for text in (cut(self.label), self.note))
+        return label + note + PADDING
 
     @property
     def ends(self) -> tuple[float, float]:
@@ -116,10 +131,20 @@ def _place(value: float, low: float, high: float) -> float:
 
 
 def _ruler(low: float, high: float) -> Summary:
-    """Place of zero in the panel, and up to three labels under it."""
+    """Place of zero in the panel, and at most three labels under it, evenly spaced from zero."""
     ticks = number_axis(low, high).ticks
-    ticks = [ticks[0], ticks[len(ticks) // 2], ticks[-1]] if len(ticks) > 3 else ticks
+    zero = min(range(len(ticks)), key=lambda place: abs(ticks[place][0]))
+    for step in range(1, len(ticks) + 1):
+        shown = ticks[zero % step :: step]
+        if len(shown) <= MOST_TICKS:
+            break
     return {
         "origin": _place(0.0, low, high),
-        "labels": [(_place(at, low, high), text) for at, text in ticks],
+        "labels": [(_place(at, low, high), text) for at, text in shown],
     }
+
+
+def fitting(dots: Sequence[Dot], n_lines: float) -> list[Dot]:
+    """The first rows, as many as these lines hold, and one at least."""
+    totals = np.cumsum([dot.n_lines for dot in dots])
+    return list(dots[: max(int((totals <= n_lines).sum()), 1)])

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.estimands import target_words
@@ -14,14 +17,21 @@ from ..cells.numerals import counted, percent, significant
 from ..cells.plain import Summary
 from ..rows.average_effects import Change, rows_averaged, rows_words
 from ..rows.contrasts import Contrast, by_size
+from ..rows.group_effects import group_spreads
 from ..rows.sampling import gated
-from .dots import LARGEST, Dot, dot_panel
+from .dots import LARGEST, Dot, dot_panel, fitting
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 MOST_EFFECTS = 6
 """Effects beside the picture: more do not fit on a screen."""
+
+MOST_RESPONSES = 4
+"""Responses whose effects are shown."""
+
+LINES, LINES_ABOVE_GROUPS = 17.0, 8.0
+"""Lines that fit beside the picture of a first screen, and above the panel of groups."""
 
 MOST_LEVELS = 8
 """Levels of a covariate from which on its effects are left to the table of all effects."""
@@ -30,36 +40,55 @@ MOST_LEVELS = 8
 def effects_panel(fit: AbstractFit) -> Summary | None:
     """The largest average differences, each as a dot on a bar with its interval.
 
-    Of several responses those of the first; of classes those of the class that changes most. None
+    Of several responses the largest of each; of classes those of the class that changes most. None
     where groups follow courses of their own, as an average over these describes none of them.
     """
     if grouping_of(fit.model) is not None and fit.model.size > 1:
         return None
     if not gated(fit) or not fit.model.design.covariates:
         return None
-    pairs = [
-        (one, one.of_mean)
-        for one in by_size(fit)
-        if one.response == 0 and one.n_values <= MOST_LEVELS
-    ]
-    if not pairs:
+    n_responses = min(len(fit.model.design.response_names), MOST_RESPONSES)
+    choices = [one for number in range(n_responses) if (one := _chosen(fit, number))]
+    if not choices:
         return None
-    pairs = _of_one_class(fit, pairs)
-    pairs = sorted(pairs, key=lambda pair: -abs(pair[1].estimate))
-    clear = [pair for pair in pairs if fit.is_point_estimate or pair[1].is_clear]
-    shown = (clear or pairs)[:MOST_EFFECTS]
-    n_smaller = len(clear) - len(shown) if clear else 0
-    n_unclear = len(pairs) - len(clear) if clear else 0
+    n_lines = (LINES_ABOVE_GROUPS if group_spreads(fit) else LINES) / len(choices)
+    dots = [fitting(_dots(fit, one, len(choices)), n_lines) for one in choices]
+    n_smaller = sum(len(one.pairs) for one in choices) - sum(map(len, dots))
+    n_unclear = sum(one.n_unclear for one in choices)
     panel = dot_panel(
-        _dots(fit, shown),
-        title=f"Largest differences of the {_quantity(fit, shown[0][1])}",
-        caption=_caption(fit),
+        [dot for each in dots for dot in each],
+        title=_title(fit, choices),
+        caption=_caption(fit, len(choices)),
         heads=("Change", "Difference"),
         is_difference=True,
-        n_in_full=LARGEST,
+        n_in_full=LARGEST if len(choices) == 1 else None,
         more=_more(n_smaller, n_unclear),
     )
     return {**panel, "n_smaller": n_smaller, "n_unclear": n_unclear}
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Choice:
+    """Contrasts of one response, the largest first: the clear ones, or all where none is clear."""
+
+    response: int
+    pairs: list[tuple[Contrast, Change]]
+    n_unclear: int
+
+
+def _chosen(fit: AbstractFit, response: int) -> _Choice | None:
+    """Contrasts of one response; None if it has none."""
+    pairs = [
+        (one, one.of_mean)
+        for one in by_size(fit)
+        if one.response == response and one.n_values <= MOST_LEVELS
+    ]
+    if not pairs:
+        return None
+    pairs = sorted(_of_one_class(fit, pairs), key=lambda pair: -abs(pair[1].estimate))
+    clear = [pair for pair in pairs if fit.is_point_estimate or pair[1].is_clear]
+    n_unclear = len(pairs) - len(clear) if clear else 0
+    return _Choice(response=response, pairs=clear or pairs, n_unclear=n_unclear)
 
 
 def _of_one_class(
@@ -76,36 +105,49 @@ def _of_one_class(
     ]
 
 
-def _quantity(fit: AbstractFit, change: Change) -> str:
-    name = fit.model.design.response_names[0]
+def _title(fit: AbstractFit, choices: Sequence[_Choice]) -> str:
+    """Quantity of the only response, or that there are several."""
+    if len(choices) > 1:
+        return "Largest differences of the mean of each response"
+    name, change = fit.model.design.response_names[0], choices[0].pairs[0][1]
     if change.level:
-        return f"probability of {called(fit.model.design, name)} = {change.level}"
-    label = cut(fit.model.design.label(name))
-    words = target_words(change.target, fit.model.response).format(y=label)
-    return words + level_scale(fit.model.response)
+        quantity = f"probability of {called(fit.model.design, name)} = {change.level}"
+    else:
+        label = cut(fit.model.design.label(name))
+        quantity = target_words(change.target, fit.model.response).format(y=label)
+    return f"Largest differences of the {quantity}{level_scale(fit.model.response)}"
 
 
-def _caption(fit: AbstractFit) -> str:
+def _caption(fit: AbstractFit, n_responses: int) -> str:
     interval = "" if fit.is_point_estimate else f" Dot: estimate; bar: {percent(PROB)} interval."
     others = ""
     if len(fit.model.design.covariates) > 1:
         others = f" Averaged over {rows_words(fit, rows_averaged(fit))}, the others as observed."
-    return f"Differences when one covariate changes.{others}{interval}"
+    scale = " Bars in standard deviations of each response." if n_responses > 1 else ""
+    return f"Differences when one covariate changes.{others}{interval}{scale}"
 
 
-def _dots(fit: AbstractFit, shown: Sequence[tuple[Contrast, Change]]) -> list[Dot]:
-    """Effects with one precision, that of their intervals."""
+def _dots(fit: AbstractFit, choice: _Choice, n_responses: int) -> list[Dot]:
+    """Effects on one response with one precision, that of their intervals."""
+    design, shown = fit.model.design, choice.pairs[:MOST_EFFECTS]
     decimals = significant([change.upper - change.lower or change.estimate
                             for _, change in shown], 2)  # fmt: skip
+    several, spread = n_responses > 1, 1.0
+    if several:
+        spread = float(np.asarray(design.response, dtype=float)[:, choice.response].std())
+    own = design.label(design.response_names[choice.response])
+    names = [design.label(one.covariate) for one, _ in shown]
+    steps = [f"{one.words[0]} → {one.words[1]}" for one, _ in shown]
     return [
         Dot(
-            label=fit.model.design.label(one.covariate),
-            note=f"{one.words[0]} → {one.words[1]}",
+            label=own if several else name,
+            note=f"{cut(name)} {step}" if several else step,
             estimate=change.estimate,
             interval=None if fit.is_point_estimate else (change.lower, change.upper),
             decimals=decimals,
+            scale=(0.0, spread),
         )
-        for one, change in shown
+        for (_, change), name, step in zip(shown, names, steps, strict=True)
     ]
 
 

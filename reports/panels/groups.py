@@ -10,6 +10,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.curves import groups
 from bayesvb.formula.group_columns import UNSEEN
 
+from ..cells.names import called
 from ..cells.numerals import counted, percent, significant
 from ..cells.plain import Summary
 from ..rows.group_effects import LEVEL, GroupSpread, group_spreads
@@ -17,10 +18,11 @@ from ..rows.profiles import compared
 from .dots import Dot, dot_panel
 
 if TYPE_CHECKING:
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
-MOST_AT_EACH_END, FEWER = 4, 3
-"""Groups at either end; fewer below the effects of more than two covariates."""
+MOST_AT_EACH_END, FEWER = 3, 2
+"""Groups at either end; fewer below the effects of more than one covariate."""
 
 
 def groups_panel(fit: AbstractFit) -> Summary | None:
@@ -37,7 +39,7 @@ def groups_panel(fit: AbstractFit) -> Summary | None:
     is_own = table["term"] == f"({spread.effect} | {spread.grouping})"
     frame = table.loc[is_own & (table["group"] != UNSEEN)]
     frame = frame.sort_values("estimate", ascending=False, kind="stable")
-    n_each = MOST_AT_EACH_END if len(compared(fit.model.design)) <= 2 else FEWER
+    n_each = MOST_AT_EACH_END if len(compared(fit.model.design)) <= 1 else FEWER
     shown = frame
     if len(frame) > 2 * n_each:
         shown = pd.concat([frame.head(n_each), frame.tail(n_each)])
@@ -50,19 +52,19 @@ def groups_panel(fit: AbstractFit) -> Summary | None:
     left = len(frame) - len(shown)
     return dot_panel(
         dots,
-        title=_title(spread, len(shown), len(frame)),
+        title=_title(fit.model.design, spread, len(shown), len(frame)),
         caption=f"Difference from the typical group{_scale(fit)}. Bar: {percent(PROB)} interval.",
-        heads=(spread.grouping, "Difference"),
+        heads=(called(fit.model.design, spread.grouping), "Difference"),
         is_difference=True,
         more=f"{counted(left, 'group')} between them" if left else "",
     )
 
 
-def _title(spread: GroupSpread, n_shown: int, n_all: int) -> str:
+def _title(design: Design, spread: GroupSpread, n_shown: int, n_all: int) -> str:
     """What is compared, and of which groups."""
-    what = "" if spread.effect == LEVEL else f"Slopes of {spread.effect}: "
+    what = "" if spread.effect == LEVEL else f"Slopes of {called(design, spread.effect)}: "
     ends = f"{n_shown // 2} highest and {n_shown // 2} lowest of " if n_shown < n_all else ""
-    return f"{what}{ends}{n_all} groups of {spread.grouping}"
+    return f"{what}{ends}{n_all} groups of {called(design, spread.grouping)}"
 
 
 def _scale(fit: AbstractFit) -> str:

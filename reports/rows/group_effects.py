@@ -11,6 +11,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.variance_components import has_variance_components, variance_components
 
+from ..cells.names import called
 from ..cells.numerals import numeral, percent, significant
 
 if TYPE_CHECKING:
@@ -93,10 +94,14 @@ def _words(fit: AbstractFit, spread: GroupSpread) -> str:
     by = {"identity": f"±{size}", "log": f"a factor of {size}", "logit": f"±{size} log odds"}[link]
     interval = f"{percent(PROB)} interval {low} to {high}"
     if spread.effect != LEVEL:
-        return f"their slopes of {spread.effect} differ by {by} ({interval})"
-    at = f" at the mean of {' and '.join(spread.slopes)}" if spread.slopes else ""
+        return f"their slopes of {called(design, spread.effect)} differ by {by} ({interval})"
+    at = (
+        f" at the mean of {' and '.join(called(design, one) for one in spread.slopes)}"
+        if spread.slopes
+        else ""
+    )
     share = "" if spread.share is None else f", {percent(spread.share)} of the variance"
     return (
-        f"{numeral(spread.n_groups)} groups of {spread.grouping} differ by {by}{at} "
-        f"(standard deviation; {interval}){share}"
+        f"{numeral(spread.n_groups)} groups of {called(design, spread.grouping)} differ by {by}{at}"
+        f" (standard deviation; {interval}){share}"
     )

@@ -51,8 +51,8 @@ USUAL = (0.1, 0.9)
 MOST_COMPARED = 60
 """Covariates that are compared."""
 
-NAMED = 5
-"""Covariates held fixed that a caption names."""
+NAMED, LONGEST = 5, 90
+"""Covariates held fixed that a caption names, and their signs in all."""
 
 
 @dataclass(frozen=True)
@@ -151,9 +151,10 @@ def _averages(
 def _fixed(design: Design, held: Mapping[str, object]) -> str:
     if not held:
         return ""
-    shown = list(held.items())[:NAMED]
-    named = [f"{called(design, name)} = {_value(value)}" for name, value in shown]
-    more = f" and {len(held) - NAMED} more" if len(held) > NAMED else ""
+    named = [f"{called(design, name)} = {_value(value)}" for name, value in held.items()]
+    lengths = np.cumsum([len(text) for text in named])
+    named = named[: max(int((lengths <= LONGEST).sum()), 1)][:NAMED]
+    more = f" and {len(held) - len(named)} more" if len(held) > len(named) else ""
     any_group = "; a new group varies as groups do" if UNSEEN in held.values() else ""
     return f"at {', '.join(named)}{more} (medians, or the most frequent value{any_group})"
 

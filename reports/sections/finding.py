@@ -37,6 +37,9 @@ WIDE = (0.05, 0.5, 0.95)
 MOST_RESPONSES = 2
 """Responses of which a page says first what changes them."""
 
+MOST_PICTURES = 4
+"""Responses that are drawn beside one another."""
+
 Sentences = Sequence[Sequence[Clause]]
 """Clauses of each sentence."""
 
@@ -64,21 +67,33 @@ def finding(
             continue
         section = sections[name]
         several = "responses" in section
-        first = section["responses"][0] if several else section
+        each = section["responses"] if several else [section]
         stated = clauses_of(fit, name, section) if clauses is None else clauses[name]
         n_more = len(section["responses"]) - MOST_RESPONSES if several else 0
         more = [f"{counted(n_more, 'more response')}: see all effects."] if n_more > 0 else []
+        pictures = [one[picture] for one in each[:MOST_PICTURES]] if picture else [None]
         summary = {
             "sentences": [*_written(fit, stated, checks), *more],
-            "figure": first[picture] if picture else None,
+            "figure": pictures[0],
+            "multiples": _multiples(pictures),
         }
         if picture is None:
             return summary, sections
-        remaining = {**first, picture: None}
-        if several:
-            remaining = {**section, "responses": [remaining, *section["responses"][1:]]}
-        return summary, {**sections, name: remaining}
-    return {"sentences": [], "figure": None}, sections
+        taken = [{**one, picture: None} for one in each[:MOST_PICTURES]]
+        kept = {**section, "responses": [*taken, *each[MOST_PICTURES:]]} if several else taken[0]
+        return summary, {**sections, name: kept}
+    return {"sentences": [], "figure": None, "multiples": []}, sections
+
+
+def _multiples(pictures: Sequence[Summary | None]) -> list[Summary]:
+    """Small pictures of several responses, which are read as the first one; none of a single one.
+
+    They have neither caption nor labels at the ends of curves.
+    """
+    drawn = [one for one in pictures if one is not None]
+    if len(drawn) < 2:
+        return []
+    return [{**one, "end_labels": [], "caption": ""} for one in drawn]
 
 
 def clauses_of(fit: AbstractFit, name: str, section: Summary | None) -> Sentences:

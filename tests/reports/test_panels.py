@@ -1,6 +1,7 @@
 """Panels beside the picture: dots, bars and the numbers beside them."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,7 +9,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.reports.panels import panels
-from bayesvb.reports.panels.dots import Dot, dot_panel
+from bayesvb.reports.panels.dots import Dot, dot_panel, fitting
 from bayesvb.reports.sections.candidates import choice_sentence
 from bayesvb.reports.sections.finding import sentences
 
@@ -32,6 +33,36 @@ def test_the_place_of_zero_is_marked(low, origin):
         title="", caption="", heads=("", ""),
     )  # fmt: skip
     assert panel["ruler"]["origin"] == origin
+
+
+def test_labels_under_a_panel_are_few_and_evenly_spaced_from_zero():
+    for low, high in ((-457.0, 0.0), (-0.4, 9.4), (0.0, 7.4), (-36.0, 60.0), (-1.0, 0.2)):
+        dot = Dot(label="a", estimate=high, interval=(low, high), decimals=1)
+        ruler = dot_panel([dot], title="", caption="", heads=("", ""))["ruler"]
+        at = np.array([place for place, _ in ruler["labels"]])
+        assert len(at) <= 3 and np.isclose(at, ruler["origin"], atol=0.1).any()
+        assert np.ptp(np.diff(at)) < 0.3 if len(at) > 2 else len(at) > 0
+
+
+def test_as_many_rows_are_shown_as_fit_beside_the_picture():
+    short = Dot(label="x", note="1 to 2", estimate=1.0, decimals=1)
+    long = replace(short, label="average number of rooms of a dwelling")
+    assert (short.n_lines, long.n_lines) == (2.5, 3.5)
+    assert fitting([long, short, short], 6.0) == [long, short] and fitting([long], 1.0) == [long]
+
+
+def test_each_of_several_responses_has_its_largest_effects_in_its_standard_deviations():
+    rng = np.random.default_rng(1)
+    data = pd.DataFrame(rng.normal(size=(60, 2)), columns=["x", "w"])
+    data["y"] = data["x"] + 0.1 * rng.normal(size=60)
+    data["z"] = 100.0 * data["w"] - 50.0 * data["x"] + rng.normal(size=60)
+    fit = bvb.DensityRegression("y + z ~ x + w", data, n_components=1)
+    (panel,) = panels(fit.fit(seed=1, restarts=1, draws=80))
+    shown = [(row["label"], row["note"][0]) for row in panel["rows"]]
+    assert shown == [("y", "x"), ("z", "w"), ("z", "x")]
+    lengths = [row["places"][1] - panel["ruler"]["origin"] for row in panel["rows"]]
+    ratio = [row["estimate"] / data[row["label"]].std(ddof=0) for row in panel["rows"]]
+    assert np.array(lengths) / lengths[0] == pytest.approx(np.array(ratio) / ratio[0], abs=0.01)
 
 
 def test_the_exact_posterior_is_shown_beside_the_approximate_one_and_is_the_sentence():

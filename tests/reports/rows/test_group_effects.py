@@ -37,11 +37,11 @@ def test_the_sentence_and_the_panel_show_the_variance_components_and_the_effects
     assert last.startswith("14 groups of g differ by ±") and last.endswith("% of the variance.")
     panel = groups_panel(fit)
     effects = bvb.effects.groups(fit).set_index("group")["estimate"].drop("new group")
-    ends = effects.sort_values(ascending=False).iloc[[*range(4), *range(-4, 0)]]
+    ends = effects.sort_values(ascending=False).iloc[[*range(3), *range(-3, 0)]]
     assert [row["label"] for row in panel["rows"]] == list(ends.index)
     assert [row["estimate"] for row in panel["rows"]] == pytest.approx(list(ends))
-    assert panel["title"] == "4 highest and 4 lowest of 14 groups of g"
-    assert panel["more"] == "6 groups between them"
+    assert panel["title"] == "3 highest and 3 lowest of 14 groups of g"
+    assert panel["more"] == "8 groups between them"
 
 
 def test_slopes_are_stated_and_shown_where_they_differ(data):
