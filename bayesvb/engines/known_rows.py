@@ -93,9 +93,9 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         return self.model.kl(posterior) - rows
 
     @property
-    def rows_stand_for_others(self) -> bool:
-        """Whether those of the model do."""
-        return self.model.rows_stand_for_others
+    def draws_complete(self) -> bool:
+        """Whether draws of the model hold every parameter."""
+        return self.model.draws_complete
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Those of the model."""

@@ -283,7 +283,7 @@ def sample_sizes(
     One number where starts are compared on all rows.
     """
     limits = [MANY_ROWS]
-    if engine.maximises_bound and model.rows_stand_for_others and not rough:
+    if engine.maximises_bound and model.draws_complete and not rough:
         n_coefficients = model.n_components * len(features(source.empty()))
         limits.append(max(SCREEN_ROWS, PER_COEFFICIENT * n_coefficients))
     sizes = [source.n_rows]

@@ -104,7 +104,7 @@ def settled_response(
         near = settled_response(model, source, stats, rng, Cavi(), streams, budget, attempts=1)
         return replace(near, uphill=False)
     climb = _Climb(model, engine, streams, budget, attempts)
-    whole = source.n_rows <= MANY_ROWS or not model.rows_stand_for_others
+    whole = source.n_rows <= MANY_ROWS or not model.draws_complete
     if whole or model.coordinates(model.update(stats)) is None:
         return climb.settled(source, stats)
     rows = source.standing_for_all(MANY_ROWS // 2, rng)

@@ -201,8 +201,8 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @property
     def draws_complete(self) -> bool:
-        """Whether draws hold every parameter."""
-        return True
+        """Whether draws hold every parameter: not effects of groups that ``line_laws`` are of."""
+        return not self.line_laws(None)
 
     def log_predictive_of_groups(
         self, posterior: PosteriorT, members: Members, n_experts: int
@@ -253,7 +253,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     def line_laws(self, posterior: PosteriorT | None) -> Sequence[Normal]:
         """Laws of the coefficients of each response under the posterior, or the prior (None).
 
-        In units of the noise. Of experts whose draws may lack effects of groups; none otherwise.
+        In units of the noise. Of experts whose draws lack effects of groups; none otherwise.
         """
         return ()
 

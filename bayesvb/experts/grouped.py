@@ -16,6 +16,7 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, AnyExperts
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
+from bayesvb.factors.normal import Normal
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -93,10 +94,9 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         """Whether those of the experts can be learned."""
         return self.experts.learns_scales
 
-    @property
-    def draws_complete(self) -> bool:
-        """Whether draws hold every parameter of the experts."""
-        return self.experts.draws_complete
+    def line_laws(self, posterior: object | None) -> Sequence[Normal]:
+        """Laws of the coefficients of the experts."""
+        return self.experts.line_laws(posterior)
 
     def predictive_without(
         self,

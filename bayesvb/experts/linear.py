@@ -250,21 +250,14 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return cls(MatrixNormalGamma.prior(mean, operator, prior.noise_shape, rate))
 
     @property
-    def draws_complete(self) -> bool:
-        """Whether draws hold every coefficient."""
-        return self.prior.operator.is_complete
-
-    @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Unless effects of groups have no columns: a posterior of each row would have them all."""
         return self.prior.operator.is_dense
 
-    def with_complete_draws(self) -> LinearExperts:
-        """Return experts whose draws hold the effects of all groups."""
-        return replace(self, prior=self.prior.with_complete_draws())
-
     def line_laws(self, posterior: Regressions | None) -> list[Normal]:
-        """Return the law of the coefficients of each response."""
+        """Return the law of the coefficients of each response, where draws lack effects."""
+        if self.prior.operator.is_complete:
+            return []
         law = self.prior if posterior is None else cast(MatrixNormalGamma, posterior)
         return [law.of_response(i) for i in range(len(self.prior.rate))]
 

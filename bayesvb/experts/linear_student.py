@@ -116,22 +116,14 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     common: CommonEffectPrior | None = None
 
     @property
-    def draws_complete(self) -> bool:
-        """Whether draws hold every coefficient."""
-        return self._linear.operator.is_complete
-
-    @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Unless effects of groups have no columns: a posterior of each row would have them all."""
         return self._linear.operator.is_dense
 
-    def with_complete_draws(self) -> StudentExperts:
-        """Return experts whose draws hold the effects of all groups."""
-        linear = self._linear.with_complete_draws()
-        return replace(self, prior=replace(self.prior, linear=linear))
-
     def line_laws(self, posterior: StudentPosterior | None) -> list[Normal]:
-        """Return the law of the coefficients of each response."""
+        """Return the law of the coefficients of each response, where draws lack effects."""
+        if self._linear.operator.is_complete:
+            return []
         law = posterior or self.prior
         return [law.regression(i).of_response(0) for i in range(len(self.prior.dof))]
 

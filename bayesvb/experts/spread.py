@@ -145,11 +145,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         """Whether the lines take many statistics at once."""
         return self.experts.posterior_by_row
 
-    @property
-    def draws_complete(self) -> bool:
-        """Whether draws hold every coefficient."""
-        return self.experts.draws_complete
-
     def local(self, posterior: FurtherPosterior, block: Block) -> SpreadLocalPosterior:
         """Expected log likelihood of these rows under every expert."""
         design = self.design(block)
@@ -269,11 +264,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         lines = self.experts.prior_draws(n, n_components, rng)
         own = self.of_further.draws(n * n_components, rng)
         return {**lines, SPREAD: own.reshape(n, n_components, -1)}
-
-    def with_complete_draws(self) -> SpreadExperts:
-        """Return experts whose draws hold the effects of all groups."""
-        lines: Any = self.experts
-        return replace(self, experts=lines.with_complete_draws())
 
     def line_laws(self, posterior: FurtherPosterior | None) -> Sequence[Normal]:
         """Laws of the coefficients of the lines."""

@@ -99,10 +99,6 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         operator = self.operator.shared
         return replace(self, mean=self.mean[..., : operator.n_coefficients], operator=operator)
 
-    def with_complete_draws(self) -> MatrixNormalGamma:
-        """Return the law whose draws hold every coefficient."""
-        return replace(self, operator=self.operator.completed())
-
     def regression(self, response: int) -> MatrixNormalGamma:
         """Law of the coefficients and the noise of one response."""
         if self.mean.shape[-2] == 1:

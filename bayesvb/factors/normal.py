@@ -88,10 +88,6 @@ class Normal:
         operator = self.operator.shared
         return Normal(self.mean[..., : operator.n_coefficients], operator)
 
-    def with_complete_draws(self) -> Normal:
-        """Return the law whose draws hold every coefficient."""
-        return replace(self, operator=self.operator.completed())
-
     def plus(
         self,
         curvature: Float[np.ndarray, "*batch packed"],

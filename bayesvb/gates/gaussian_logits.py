@@ -166,11 +166,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         """Draws of the coefficients of every logit that the prior's structure has draws hold."""
         return posterior.draws(n, rng)
 
-    def with_complete_draws(self: LogitGateT) -> LogitGateT:
-        """The same gate, whose draws hold the effects of all groups."""
-        gate: Any = self
-        return cast(LogitGateT, replace(gate, prior=self.prior.with_complete_draws()))
-
     @abc.abstractmethod
     def log_weights_at(
         self,

@@ -8,9 +8,9 @@ over rows come packed: the distinct entries that the structure does not force to
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cached_property
-from typing import ClassVar, TypeVar
+from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -28,6 +28,8 @@ from bayesvb.numerics.linalg import (
 )
 
 PrecisionT = TypeVar("PrecisionT", bound="AbstractPrecision")
+
+RecordT = TypeVar("RecordT")
 
 Vectors = Float[np.ndarray, "... _"]
 """Some vectors for each matrix of a batch; leading axes broadcast."""
@@ -359,3 +361,23 @@ def as_precision(
     if isinstance(precision, AbstractPrecision):
         return precision
     return DensePrecision(precision)
+
+
+def with_complete_draws(record: RecordT) -> RecordT:
+    """Return a frozen record whose laws have draws that hold every coefficient.
+
+    Parameters
+    ----------
+    record : dataclass instance
+        Experts, a gate, or a law; precisions among its fields, and among those of records in its
+        fields, are ``completed``.
+    """
+    given: Any = record
+    changes: dict[str, Any] = {}
+    for field in fields(given):
+        value = getattr(given, field.name)
+        if isinstance(value, AbstractPrecision):
+            changes[field.name] = value.completed()
+        elif is_dataclass(value) and not isinstance(value, type):
+            changes[field.name] = with_complete_draws(value)
+    return cast(RecordT, replace(given, **changes))

@@ -22,6 +22,7 @@ from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
+from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.drawn_effects import EffectLaws, with_gate_keys, with_line_keys
 from bayesvb.models.ensemble import matching
@@ -264,11 +265,6 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         own = (self.gate, stats.gate)
         return GroupedResponse.of((self, posterior, source), own, none, ()).if_few()
 
-    @property
-    def rows_stand_for_others(self) -> bool:
-        """Unless experts have effects of very many groups."""
-        return self.experts.draws_complete
-
     def _eliminates_groups(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
         """Whether there are very many groups, and derivatives of the weights of a row."""
         by_group = isinstance(posterior.experts, MatrixNormalGamma) and not self.draws_complete
@@ -450,21 +446,16 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def _laws_of_effects(self, experts: Any, gate: Any) -> EffectLaws:
         """Distributions of effects under laws of the experts (the prior if None) and the gate."""
-        return EffectLaws(
-            () if self.experts.draws_complete else tuple(self.experts.line_laws(experts)),
-            None if self.gate.draws_complete else gate,
-        )
+        lines = tuple(self.experts.line_laws(experts))
+        return EffectLaws(lines, None if self.gate.draws_complete else gate)
 
     def with_complete_draws(self) -> Mixture:
         """The mixture whose draws hold effects of groups: itself where groups are too many."""
         if self.draws_complete:
             return self
-        experts: Any = self.experts
-        gate: Any = self.gate
-        experts = experts.with_complete_draws()
+        experts, gate = with_complete_draws(self.experts), with_complete_draws(self.gate)
         if not experts.draws_complete:
             return self
-        gate = gate if gate.draws_complete else gate.with_complete_draws()
         return replace(self, experts=experts, gate=gate, effect_laws=None)
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:

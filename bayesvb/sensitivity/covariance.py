@@ -171,7 +171,7 @@ def response_or_direction(
     if known is not None:
         return resolved(known), None
     shared = model.response_of_shared(stats, posterior, source)
-    if not model.rows_stand_for_others and not shared and stats.to_vector().size > MOST_ENTRIES:
+    if not model.draws_complete and not shared and stats.to_vector().size > MOST_ENTRIES:
         return withheld(TOO_MANY), None
     tilted = shared or model.coordinates(posterior)
     if tilted is None:
@@ -227,7 +227,7 @@ def _by_row(
     None also where it finds no maximum: only passes tell why. They fail where statistics next to
     those of a fit are of no data, which second derivatives do not see.
     """
-    if not (source.rows_at_hand and model.rows_stand_for_others):
+    if not (source.rows_at_hand and model.draws_complete):
         return None
     if model.row_derivatives(model.update(stats), source.take(np.arange(1))) is None:
         return None

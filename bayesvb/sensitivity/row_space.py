@@ -407,7 +407,7 @@ def choose_row_space(
 def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
     """Number of scalars of all rows; None where there is no row space, or it takes longer."""
     n_entries = stats.to_vector().size
-    if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.rows_stand_for_others):
+    if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.draws_complete):
         return None
     posterior, one = model.update(stats), source.take(np.arange(1))
     known = model.row_derivatives(posterior, one)

@@ -151,14 +151,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    @property
-    def rows_stand_for_others(self) -> bool:
-        """Whether a sample with weights can stand for all rows where a covariance is sought.
-
-        Not where each group has effects: it would have few rows of a group, and count them often.
-        """
-        return True
-
     def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
         """What these rows add to the bound where ascents are ranked; nothing as a rule."""
         return BoundGap(0.0)

@@ -12,6 +12,7 @@ from bayesvb.errors import DataError
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.linear import LinearStats
 from bayesvb.experts.regression import RegressionPrior
+from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.models.drawn_effects import EFFECT_KEY, EffectLaws, with_line_keys
 
 GROUPS, TERMS, ROWS = 6, 2, 50
@@ -130,7 +131,7 @@ def test_draws_hold_keys_of_effects_which_are_the_same_wherever_asked(pair):
 
 
 def test_draws_that_hold_effects_are_those_of_columns(pair):
-    complete = pair.grouped.with_complete_draws()
+    complete = with_complete_draws(pair.grouped)
     sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
     q, p = complete.update(sums), pair.posteriors(4)[1]
     assert complete.draws_complete and not complete.posterior_by_row
@@ -156,7 +157,7 @@ def test_draws_that_hold_effects_are_those_of_columns(pair):
 def test_changes_of_expectations_are_those_of_columns():
     pair, rng = Pair("gaussian"), np.random.default_rng(0)
     sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
-    complete = pair.grouped.with_complete_draws()
+    complete = with_complete_draws(pair.grouped)
     q, p = complete.update(sums), pair.posteriors(4)[1]
     weights, precision = rng.normal(size=(3, 2, ROWS)), rng.normal(size=(3, TERMS + 2))
     both = []
@@ -178,7 +179,7 @@ def test_changes_of_expectations_are_those_of_columns():
 
 def test_completed_draws_have_the_lines_and_the_density_of_all_coefficients(pair):
     sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
-    q, complete = pair.grouped.update(sums), pair.grouped.with_complete_draws()
+    q, complete = pair.grouped.update(sums), with_complete_draws(pair.grouped)
     laws, draws = pair.keyed(q, 20, 0)
     whole, of_effects = laws.completed(draws)
     assert EFFECT_KEY not in whole

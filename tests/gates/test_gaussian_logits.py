@@ -9,6 +9,7 @@ from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
+from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.models.drawn_effects import GATE_EFFECT_KEY, EffectLaws, with_gate_keys
 
 GROUPS, ROWS = 5, 40
@@ -46,8 +47,8 @@ def posteriors(pair):
 def test_draws_that_hold_effects_are_those_of_columns(pair):
     (gate, rows), (dense, columns) = pair[0]
     q, p = posteriors(pair)
-    complete = gate.with_complete_draws()
-    law = q.with_complete_draws()
+    complete = with_complete_draws(gate)
+    law = with_complete_draws(q)
     draws = complete.draws(law, 20, np.random.default_rng(0))
     assert draws.shape[2] == 2 + GROUPS == complete.support().size // draws.shape[1]
     weights = complete.log_weights(draws, rows), dense.log_weights(draws, columns)
@@ -69,5 +70,5 @@ def test_completed_draws_have_the_weights_and_the_density_of_all_coefficients(pa
     assert GATE_EFFECT_KEY in draws and GATE_EFFECT_KEY not in whole
     expected = gate.drawn_log_weights(laws.at_logits(draws, rows), rows)
     assert_allclose(gate.drawn_log_weights(whole, rows), expected, rtol=1e-10)
-    total = gate.with_complete_draws().log_density(q.with_complete_draws(), whole["gate"])
+    total = with_complete_draws(gate).log_density(with_complete_draws(q), whole["gate"])
     assert_allclose(gate.log_density(q, draws["gate"]) + of_effects, total, rtol=1e-9)
