@@ -17,7 +17,9 @@ SECTIONS = "reports/test_report_sections.py"
 PARTS = "reports/test_report_parts.py"
 CLASSES = "reports/test_report_classes.py"
 
-PANES = "buttons checks code compare effects picture reading variables".split()
+PANES = (
+    "buttons checks code compare components effects picture predict reading report variables"
+).split()
 
 TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/argument_checks.py": ("estimators/test_bad_input.py",),

@@ -1,27 +1,36 @@
-"""What a fit answers: picture and sentence of the finding, as a report has them.
+"""Questions of the page to a fit, and its answers.
 
 An answer is small and plain, so that it can be sent to the page; the fit itself never is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
-from bayesvb.estimators.loading import load
+from bayesvb.interactive.picture_numbers import PictureNumbers, picture_numbers
+from bayesvb.reports.fragments import report_section
 from bayesvb.reports.rows.profiles import compared
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.finding import KINDS, finding
 
 if TYPE_CHECKING:
+    from bayesvb.estimators.fit import Fit
     from bayesvb.results.base import AbstractFit
     from bayesvb.results.checks.base import Check
 
 
 ALONG = ("conditional", "classes")
 """Sections whose picture can be drawn along any covariate."""
+
+
+@runtime_checkable
+class Question(Protocol):
+    """A question to a fit."""
+
+    def answer(self, fit: Fit, checks: Sequence[Check]) -> object:
+        """Return the answer; the checks of the fit are known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,12 +46,15 @@ class Picture:
         Covariate along which it is drawn; empty if there is none.
     covariates : tuple of str
         Along which it can be drawn.
+    numbers : PictureNumbers or None
+        The same as a table.
     """
 
     figure: dict[str, object] | None
     sentences: tuple[str, ...]
     along: str
     covariates: tuple[str, ...]
+    numbers: PictureNumbers | None = None
 
 
 def picture(fit: AbstractFit, along: str = "", checks: Sequence[Check] = ()) -> Picture:
@@ -64,34 +76,51 @@ def picture(fit: AbstractFit, along: str = "", checks: Sequence[Check] = ()) -> 
             break
     first, _ = finding(fit, {name: section}, checks=checks)
     stated = section["responses"][0] if "responses" in section else section
+    drawn_along = stated.get("along") or ""
     return Picture(
         figure=first["figure"],
         sentences=tuple(first["sentences"]),
-        along=stated.get("along") or "",
+        along=drawn_along,
         covariates=tuple(compared(fit.model.design)),
+        numbers=picture_numbers(fit, drawn_along),
     )
 
 
 @dataclass(frozen=True, kw_only=True)
-class ReportTask:
-    """The report of a saved fit, as the work of a process.
+class Along:
+    """Question for the picture along another covariate."""
+
+    along: str
+
+    def answer(self, fit: Fit, checks: Sequence[Check]) -> Picture:
+        """Draw the picture."""
+        return picture(fit, self.along, checks)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ComponentTables:
+    """Components and parameters of a fit as HTML.
 
     Attributes
     ----------
-    path : Path
-        File of the fit.
-    source : str
-        Where the data come from.
+    components : str
+        Section of the report; empty for a model of one component.
+    parameters : str
+        Table of all parameters with their intervals.
     """
 
-    path: Path
-    source: str
+    components: str
+    parameters: str
 
-    @property
-    def page(self) -> Path:
-        """Path of the report: beside the fit."""
-        return self.path.with_suffix(".html")
 
-    def messages(self, tell: Callable[[object], None]) -> Iterator[object]:
-        """Yield the path of the report when it is written."""
-        yield load(self.path).report(self.page, source=self.source)
+@dataclass(frozen=True, kw_only=True)
+class Components:
+    """Question for the components and the parameters."""
+
+    def answer(self, fit: Fit, checks: Sequence[Check]) -> ComponentTables:
+        """Make the tables."""
+        has_section = SECTIONS["components"].short(fit) is not None
+        return ComponentTables(
+            components=report_section(fit, "components").html if has_section else "",
+            parameters=fit.table("html"),
+        )

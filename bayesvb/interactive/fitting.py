@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +18,9 @@ import pandas as pd
 
 from bayesvb.errors import BayesVBError
 from bayesvb.estimators import DensityRegression
-from bayesvb.interactive.answers import Picture, picture
+from bayesvb.estimators.loading import load
+from bayesvb.interactive.answers import Picture, Question, picture
+from bayesvb.interactive.covariate_controls import Control, covariate_controls
 from bayesvb.interactive.history import Record
 from bayesvb.interactive.reading import sample_of
 from bayesvb.interactive.remedies import Remedy, remedies
@@ -67,12 +69,15 @@ class Shown:
         From the start of the task.
     notes : tuple of str
         Warnings.
+    controls : tuple of Control
+        Controls for the covariates.
     """
 
     picture: Picture
     n_rows: int
     seconds: float
     notes: tuple[str, ...]
+    controls: tuple[Control, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,8 +97,6 @@ class Judged:
         Panels of the report: the largest effects.
     seconds : float
         From the start of the task.
-    record : Record or None
-        What is kept of a full fit.
     """
 
     verdict: str
@@ -102,7 +105,6 @@ class Judged:
     sentences: tuple[str, ...]
     panels: tuple[dict[str, Any], ...]
     seconds: float
-    record: Record | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,8 +128,22 @@ def failed(error: BaseException) -> Failed:
         return Failed(message="stopped", stopped=True)
     if isinstance(error, BayesVBError):
         return Failed(message=error.why, hint=error.hint or "")
+    if isinstance(error, OSError) and error.strerror:
+        place = f": {error.filename}" if error.filename else ""
+        return Failed(message=f"{error.strerror}{place}", hint="free space, then try again")
     message = f"{type(error).__name__}: {error}"
     return Failed(message=message, hint="please report this defect")
+
+
+def answered(question: object, fit: Fit, checks: Sequence[Check]) -> object:
+    """Return the answer of a fit to a question, or why there is none."""
+    assert isinstance(question, Question)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return question.answer(fit, checks)
+    except (Exception, KeyboardInterrupt) as error:  # the next question may have an answer
+        return failed(error)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -142,7 +158,7 @@ class FitTask:
     along : str
         Covariate of the picture; the one that changes the response most if empty.
     path : Path, optional
-        Where a full fit is saved; a quick one is made without.
+        Where a full fit is saved; it is read if it is there. A quick one is made without.
     """
 
     request: Request
@@ -155,8 +171,11 @@ class FitTask:
         """Whether all rows are fitted."""
         return self.path is not None
 
-    def messages(self, tell: Tell) -> Iterator[object]:
-        """Yield ``Shown``, then ``Judged``; ``tell`` is called with ``Progress``."""
+    def messages(self, tell: Tell, questions: Iterator[object]) -> Iterator[object]:
+        """Yield ``Shown``, ``Judged``, of a full fit its ``Record``, then answers to questions.
+
+        Meanwhile ``tell`` is called with ``Progress``.
+        """
         began = time.perf_counter()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -167,11 +186,19 @@ class FitTask:
             n_rows=fit.model.design.n_fitted,
             seconds=time.perf_counter() - began,
             notes=tuple(notes if self.is_full else ()),
+            controls=covariate_controls(fit),
         )
-        yield self._judged(fit, began)
+        judged = self._judged(fit, began)
+        yield judged
+        if self.path is not None:
+            yield self._record(fit, judged.verdict, self.path)
+        for question in questions:
+            yield answered(question, fit, judged.checks)
 
     def _fit(self, tell: Tell) -> Fit:
         request = self.request
+        if self.path is not None and self.path.exists():
+            return load(self.path)
         frame = self.frame if self.is_full else sample_of(self.frame, QUICK_ROWS)
         model = DensityRegression(request.formula, frame, **request.options)  # type: ignore[arg-type]
         if not self.is_full:
@@ -188,25 +215,26 @@ class FitTask:
                 remedies=remedies(made, self.request, fit.model, self.frame),
                 sentences=picture(fit, self.along, made).sentences,
                 panels=tuple(panels(fit)),
-                record=self._record(fit, worst(made)),
                 seconds=time.perf_counter() - began,
             )
 
-    def _record(self, fit: Fit, verdict: str) -> Record | None:
+    def _record(self, fit: Fit, verdict: str, path: Path) -> Record | Failed:
         """Save a full fit, and return what is kept of it."""
-        if self.path is None:
-            return None
-        fit.save(self.path)
+        try:
+            if not path.exists():
+                fit.save(path)
+        except OSError as error:
+            return failed(error)
         formula = fit.model.formula
-        told = fit.model.size > 1 or formula.gating_given
-        options = replace(self.request, formula=formula.canonical(gate=told))
+        has_gate = fit.model.size > 1 or formula.gating_given
+        options = replace(self.request, formula=formula.canonical(gate=has_gate))
         return Record(
             request=self.request,
             key=options.to_json(),
             response=" + ".join(fit.model.observed()),
             elpd=loo(fit),
             verdict=verdict,
-            path=self.path,
+            path=path,
         )
 
 
@@ -228,5 +256,5 @@ def warm() -> None:
     frame = pd.DataFrame({"x": [float(i) for i in range(40)]})
     frame["y"] = (frame["x"] * 7.0) % 11.0
     task = FitTask(request=Request(formula="y ~ s(x, k=4)"), frame=frame)
-    for _ in task.messages(lambda message: None):
+    for _ in task.messages(lambda message: None, iter(())):
         pass

@@ -70,6 +70,10 @@ class History:
         """Return the history without the record of this key."""
         return replace(self, records=self._without(key))
 
+    def find(self, key: str) -> Record | None:
+        """Return the record of this key."""
+        return next((record for record in self.records if record.key == key), None)
+
     def _without(self, key: str) -> tuple[Record, ...]:
         return tuple(record for record in self.records if record.key != key)
 

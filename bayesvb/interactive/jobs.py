@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 from bayesvb.errors import DataError
-from bayesvb.interactive.zygote import PID, Task
+from bayesvb.interactive.zygote import PID, Idle, Task
 
 PAUSE = 0.08
 """Seconds without another edit after which one is worked on: keys are 30 to 80 ms apart."""
@@ -31,7 +31,7 @@ class Job:
     ----------
     pid : int
     interrupted : bool
-        Whether it was asked to stop.
+        Whether it was asked to stop, and has not yet.
     """
 
     def __init__(self, pid: int, connection: Connection) -> None:
@@ -48,6 +48,11 @@ class Job:
             self._ended.set()
             self._connection.close()
             return None
+
+    def send(self, message: object) -> None:
+        """Send the task, then questions; ``receive`` tells whether the process has ended."""
+        with suppress(BrokenPipeError):
+            self._connection.send(message)
 
     def interrupt(self) -> None:
         """Ask a fit to keep what it has reached, as Ctrl-C does."""
@@ -103,8 +108,7 @@ class Zygote:
             ours.close()
             raise DataError("the process that starts fits has ended", hint="start anew")
         job = Job(PID.unpack(reply)[0], Connection(ours.detach()))
-        with suppress(BrokenPipeError):  # receive() then says that it has ended
-            job._connection.send(task)
+        job.send(task)
         return job
 
     def close(self) -> None:
@@ -126,8 +130,8 @@ class Desk:
     start : callable
         Starts a process, ``Zygote.start``.
     hear : coroutine function
-        Called with the task and each of its messages, in their order, and with None at its end.
-        Messages of a task that was replaced are dropped.
+        Called with the task and each of its messages, in their order: ``Idle`` when it waits for
+        questions, and None at its end. Messages of a task that was replaced are dropped.
     task : Task or None
         What is being worked on.
     """
@@ -136,7 +140,14 @@ class Desk:
     hear: Hear
     task: Task | None = None
     _job: Job | None = None
+    _is_idle: bool = False
+    _questions: dict[type, object] = field(default_factory=dict)
     _followers: set[asyncio.Task[None]] = field(default_factory=set)
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether a task is being worked on, or a question answered."""
+        return self.task is not None and not self._is_idle
 
     def submit(self, task: Task, pause: float = PAUSE) -> None:
         """End the present task, and work on this one unless another comes within the pause."""
@@ -146,20 +157,44 @@ class Desk:
         self._followers.add(follower)  # the loop keeps weak references only
         follower.add_done_callback(self._followers.discard)
 
+    def ask(self, question: object) -> bool:
+        """Put a question to the present task, in place of an older one of its kind.
+
+        Returns
+        -------
+        bool
+            Whether there is a task that can answer.
+        """
+        if self.task is None:
+            return False
+        self._questions[type(question)] = question
+        self._send_question()
+        return True
+
     def end(self) -> None:
         """End the present task at once."""
         self.task = None
+        self._is_idle = False
+        self._questions.clear()
         if self._job is not None:
             self._job.end()
             self._job = None
 
     def stop(self) -> None:
         """Let the present task keep what it has reached; end it soon, or the second time."""
+        if not self.is_busy:
+            return
         if self._job is None or self._job.interrupted:
             self.end()
             return
         self._job.interrupt()
-        asyncio.get_running_loop().call_later(PATIENCE, self._job.end)
+        asyncio.get_running_loop().call_later(PATIENCE, _end_interrupted, self._job)
+
+    def _send_question(self) -> None:
+        if self._is_idle and self._questions and self._job is not None:
+            kind = next(iter(self._questions))
+            self._is_idle = False
+            self._job.send(self._questions.pop(kind))
 
     async def _follow(self, task: Task, pause: float) -> None:
         await asyncio.sleep(pause)
@@ -172,7 +207,18 @@ class Desk:
             job.end()
         while (message := await asyncio.to_thread(job.receive)) is not None:
             if task is self.task:
+                self._is_idle = isinstance(message, Idle)
+                job.interrupted &= not self._is_idle
                 await self.hear(task, message)
+                self._send_question()
         if task is self.task:
             self._job = None
             await self.hear(task, None)
+            if task is self.task:
+                self.end()
+
+
+def _end_interrupted(job: Job) -> None:
+    """End a process that is still busy with what it was asked to stop."""
+    if job.interrupted:
+        job.end()

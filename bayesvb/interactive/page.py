@@ -16,15 +16,18 @@ from bayesvb.datasets import names
 from bayesvb.errors import BayesVBError
 from bayesvb.experts import EXPERTS
 from bayesvb.gates import GATES
-from bayesvb.interactive.answers import ReportTask
-from bayesvb.interactive.fitting import QUICK_ROWS, Failed, FitTask, Shown
+from bayesvb.interactive.answers import Along, Components, Question
+from bayesvb.interactive.fitting import QUICK_ROWS, FitTask, Shown
 from bayesvb.interactive.guard import LARGEST_UPLOAD
 from bayesvb.interactive.jobs import Desk, Start
 from bayesvb.interactive.panes import PANES, Pane
 from bayesvb.interactive.reading import ROWS, completions, read, sample_of, vocabulary, word_before
+from bayesvb.interactive.reporting import ReportTask
 from bayesvb.interactive.request import MOST_COMPONENTS, Request
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import Table, file_table, shipped_table
+from bayesvb.interactive.what_if import WhatIf
+from bayesvb.interactive.zygote import Idle
 
 MOST_PAGES = 4
 """Pages of one server that fit at the same time."""
@@ -68,7 +71,7 @@ def make_app(table: Table, start: Start, folder: Path) -> App:
             message = (
                 f"The workbench is open in {MOST_PAGES} pages: close one, and load this again."
             )
-            _register("status", lambda: tags.span(message, class_="failed"))
+            _register(output, "status", lambda: tags.span(message, class_="failed"))
             return
         pages.add(session)
         session.on_ended(lambda: pages.discard(session))
@@ -76,7 +79,7 @@ def make_app(table: Table, start: Start, folder: Path) -> App:
         session.on_ended(page.desk.end)
         session.on_ended(page.writer.end)
         for pane in PANES:
-            page.show(pane)
+            page.show(pane, output)
         _listen(page, input)
 
     return App(_document(), server, static_assets={"/files": folder})
@@ -91,6 +94,9 @@ def _listen(page: Page, input: Inputs) -> None:
     async def act(event: Any) -> None:
         await page.act(event["name"], event["value"])
 
+    async def predict(row: Any) -> None:
+        page.predict({str(name): str(value) for name, value in row["values"].items()}, row["above"])
+
     async def upload(files: Any) -> None:
         (file,) = files
         await page.open(lambda: file_table(Path(file["datapath"]), file["name"]))
@@ -98,6 +104,7 @@ def _listen(page: Page, input: Inputs) -> None:
     _on(input.request, page.edit)
     _on(input.caret, complete)
     _on(input.event, act)
+    _on(input.row_values, predict)
     _on(input.upload, upload)
 
 
@@ -126,13 +133,16 @@ class Page:
         self.writer = Desk(start, self._written)
         self.state = State(table=table)
         self.asked: tuple[Request, str] | None = None
+        self.above = ""
+        self.open_panes: set[str] = set()
+        self._questions: dict[str, tuple[object, Question]] = {}
         self._drawn: dict[str, reactive.Value[State]] = {}
         self._take(table)
 
-    def show(self, pane: Pane) -> None:
+    def show(self, pane: Pane, output: Outputs) -> None:
         """Draw a pane again whenever what it reads has changed."""
         value = self._drawn[pane.name] = reactive.Value(self.state)
-        _register(pane.name, lambda: pane.draw(value()))
+        _register(output, pane.name, lambda: pane.draw(value()))
 
     def _set(self, state: State) -> None:
         before, self.state = self.state, state
@@ -155,6 +165,8 @@ class Page:
                 self._set(self.state.heard(task, message))
                 if isinstance(message, Shown):
                     await self._send("along", list(message.picture.covariates))
+                if isinstance(message, Idle):
+                    self._ask_for_panes()
             await reactive.flush()
 
     async def _send(self, kind: str, message: object) -> None:
@@ -174,9 +186,32 @@ class Page:
             self.desk.end()
             self.asked = None
             self._set(self.state.saying(OLDER if self.state.shown else ""))
+        elif self.asked is not None and self.asked[0] == request and self.desk.task is not None:
+            if self.asked[1] != along:
+                self.desk.ask(Along(along=along))
+            self.asked = request, along
         elif self.asked != (request, along):
             self.asked = request, along
             self._begin(FitTask(request=request, frame=self.quick_rows, along=along))
+
+    def predict(self, values: dict[str, str], above: str) -> None:
+        """Predict a row of covariates."""
+        self.state, self.above = replace(self.state, row=values), above
+        self._ask_for_panes()
+
+    def _ask_for_panes(self) -> None:
+        """Ask the fit what the open panes show, unless it has been asked the same before."""
+        questions: dict[str, Question] = {
+            "predict": WhatIf(values=self.state.row, above=self.above),
+            "components": Components(),
+        }
+        task = self.desk.task
+        if task is not self.state.task:  # the fit is not there yet
+            return
+        for name in self.open_panes & set(questions):
+            asked = task, questions[name]
+            if self._questions.get(name) != asked and self.desk.ask(asked[1]):
+                self._questions[name] = asked
 
     def _begin(self, task: FitTask) -> None:
         self.desk.submit(task)
@@ -192,15 +227,20 @@ class Page:
         if name == "ready":
             await self._send("set", _values(Request(formula=self.state.table.formula)))
         elif name == "stop":
-            self.asked = None
-            self.desk.stop()
-            self._set(self.state.saying("stopping ..." if self.desk.task else "stopped"))
+            self._stop()
         elif name == "full":
             self._fit_fully()
         elif name == "remove":
             self._set(replace(self.state, history=self.state.history.without(value)))
+        elif name == "back":
+            await self._go_back(value)
         elif name == "report":
             self._report(value)
+        elif name == "show":
+            self.open_panes.add(value)
+            self._ask_for_panes()
+        elif name == "hide":
+            self.open_panes.discard(value)
         elif name == "paste":
             await self._paste(value)
         elif name == "open" and value in names():
@@ -222,25 +262,35 @@ class Page:
         self.asked = state.typed, along
         self._begin(FitTask(request=state.typed, frame=state.table.frame, along=along, path=path))
 
+    def _stop(self) -> None:
+        if self.desk.is_busy:
+            self.asked = None
+            self.desk.stop()
+            self._set(self.state.saying("stopping ..." if self.desk.task else "stopped"))
+
+    async def _go_back(self, key: str) -> None:
+        """Show a fit of the history, and its request in the controls."""
+        record = self.state.history.find(key)
+        if record is None:
+            return
+        self.asked = record.request, ""
+        await self._send("set", _values(record.request))
+        frame = self.state.table.frame
+        self._begin(FitTask(request=record.request, frame=frame, path=record.path))
+
     def _report(self, key: str) -> None:
         """Write the report of a fit beside it, in a process of its own."""
-        for record in self.state.history.records:
-            if record.key == key:
-                task = ReportTask(path=record.path, source=self.state.table.name)
-                self.writer.submit(task, pause=0.0)
-                self._set(self.state.saying("writing the report ...", "busy"))
+        record = self.state.history.find(key)
+        if record is not None:
+            task = ReportTask(path=record.path, source=self.state.table.name)
+            self.writer.submit(task, pause=0.0)
+            self._set(self.state.saying("writing the report ...", "busy"))
 
     async def _written(self, task: Any, message: object) -> None:
-        """Offer a report that has been written, or say why it has not."""
+        """Show a report, or say why it cannot be written."""
         async with reactive.lock():
-            records = [r for r in self.state.history.records if r.path == task.path]
             with reactive.isolate():
-                if isinstance(message, Failed):
-                    self._set(self.state.failing(message.message))
-                elif message is not None and records:
-                    reports = self.state.reports | {records[0].key}
-                    state = replace(self.state, reports=reports)
-                    self._set(state.saying("the report is written: see Compare"))
+                self._set(self.state.reported(message))
             await reactive.flush()
 
     async def _paste(self, line: str) -> None:
@@ -265,10 +315,10 @@ class Page:
         await self._send("set", _values(Request(formula=table.formula)))
 
 
-def _register(name: str, draw: Callable[[], Tag]) -> None:
+def _register(output: Outputs, name: str, draw: Callable[[], Tag]) -> None:
     """Make a function the content of an output, which Shiny names after it."""
     draw.__name__ = name
-    render.ui(draw)
+    output(suspend_when_hidden=False)(render.ui(draw))  # a pane that is folded is hidden
 
 
 def _values(request: Request) -> dict[str, object]:
@@ -302,10 +352,27 @@ def _document() -> Tag:
         tags.section(tags.h2("Checks"), ui.output_ui("checks"), id="verdict"),
         tags.section(tags.h2("Effects"), ui.output_ui("effects")),
         tags.section(tags.h2("Compare"), ui.output_ui("compare")),
+        _folded("predict", "Predict", ui.output_ui("row"), _above(), ui.output_ui("predicted")),
+        _folded("components", "Components", ui.output_ui("components")),
+        _folded("report", "Report", ui.output_ui("report")),
         tags.section(tags.h2("Code"), ui.output_ui("code"), _pasting(), class_="code"),
     )
     skip = tags.a("Skip to the picture", href="#seen", class_="skip")
     return tags.html(tags.body(head, *ASSETS, skip, header, main), lang="en")
+
+
+def _folded(name: str, title: str, *content: Any) -> Tag:
+    """A pane that is computed only while it is open."""
+    summary = tags.summary(tags.h2(title))
+    return tags.section(tags.details(summary, *content, data_pane=name), class_="folded")
+
+
+def _above() -> Tag:
+    return tags.div(
+        tags.label("Probability of a response above", for_="above"),
+        tags.input(type="number", step="any", id="above"),
+        class_="row",
+    )
 
 
 def _opening() -> Tag:

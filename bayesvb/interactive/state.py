@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
+from bayesvb.interactive.answers import ComponentTables, Picture
+from bayesvb.interactive.covariate_controls import Control
 from bayesvb.interactive.fitting import Failed, FitTask, Judged, Progress, Shown
-from bayesvb.interactive.history import History
+from bayesvb.interactive.history import History, Record
 from bayesvb.interactive.reading import Reading
+from bayesvb.interactive.reporting import Preview, Written
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.tables import Table
+from bayesvb.interactive.what_if import Predicted
 
 RESTARTS = 8
 """Initialisations of a full fit of several components."""
@@ -29,10 +35,19 @@ class State:
         What is being done.
     tone : {"idle", "busy", "failed"}
     history : History
-    reports : frozenset of str
-        Keys of the records whose reports are written.
+    preview : Preview or None
+        Report that is shown.
+    reports : frozenset of Path
+        Files of the fits whose reports are written.
     typed, reading : Request and Reading, or None
         What stands in the controls, and what is said of it.
+    controls : tuple of Control
+        Covariates of the fit that is shown.
+    row : Mapping of str to str
+        Their values for predictions.
+    predicted : FitTask and Predicted, or None
+    components : FitTask and ComponentTables, or None
+        Answers of a fit to the panes that are open, and which fit it was.
     """
 
     table: Table
@@ -43,9 +58,14 @@ class State:
     status: str = ""
     tone: str = "idle"
     history: History = field(default_factory=History)
-    reports: frozenset[str] = frozenset()
+    preview: Preview | None = field(default=None, repr=False)
+    reports: frozenset[Path] = frozenset()
     typed: Request | None = None
     reading: Reading | None = None
+    controls: tuple[Control, ...] = ()
+    row: Mapping[str, str] = field(default_factory=dict)
+    predicted: tuple[FitTask, Predicted] | None = None
+    components: tuple[FitTask, ComponentTables] | None = None
 
     @property
     def request(self) -> Request | None:
@@ -76,8 +96,15 @@ class State:
                 return self._doing(_progress(task, message), "busy")
             case Shown():
                 text = f"{self._fit_words(task, message)}; checking ..."
-                shown = replace(self, task=task, shown=message)
-                return shown._doing(text, "busy")
+                return self._with_controls(task, message)._doing(text, "busy")
+            case Record():
+                return replace(self, history=self.history.with_record(message))
+            case Picture() if self.shown is not None:
+                return replace(self, shown=replace(self.shown, picture=message))
+            case Predicted():
+                return replace(self, predicted=(task, message))
+            case ComponentTables():
+                return replace(self, components=(task, message))
             case Judged():
                 return self._judged(task, message)
             case Failed():
@@ -87,14 +114,36 @@ class State:
             return self.saying("stopped")
         return self
 
+    def reported(self, message: object) -> State:
+        """Return the state after a message of the task that writes a report."""
+        match message:
+            case Preview():
+                return replace(self, preview=message)
+            case Written():
+                written = replace(self, reports=self.reports | {message.path})
+                return written.saying("the report is written: see Report")
+            case Failed():
+                return self.failing(message.message, message.hint)
+        return self
+
     def _judged(self, task: FitTask, judged: Judged) -> State:
-        history = self.history
-        if judged.record is not None:
-            history = history.with_record(judged.record)
         assert self.shown is not None
         text = f"{self._fit_words(task, self.shown)}, checked in {judged.seconds:.1f} s"
-        state = replace(self, judged=judged, judged_task=task, history=history)
+        picture = replace(self.shown.picture, sentences=judged.sentences)  # hedged by the checks
+        shown = replace(self.shown, picture=picture)
+        state = replace(self, shown=shown, judged=judged, judged_task=task)
         return state._doing(text)
+
+    def _with_controls(self, task: FitTask, shown: Shown) -> State:
+        """Show a fit; values of covariates stay where their control is the same as before."""
+        state = replace(self, task=task, shown=shown)
+        if shown.controls == self.controls:
+            return state
+        kept = {
+            one.name: self.row[one.name] if one in self.controls else one.value
+            for one in shown.controls
+        }
+        return replace(state, controls=shown.controls, row=kept)
 
     def _doing(self, status: str, tone: str = "idle") -> State:
         """Return the state with what a fit does, unless an error is shown that came meanwhile."""

@@ -11,11 +11,13 @@ Nothing outlives the server: the zygote ends when its socket closes, a task when
 from __future__ import annotations
 
 import os
+import queue
 import signal
 import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Protocol, runtime_checkable
 
@@ -25,12 +27,28 @@ PID = struct.Struct("<q")
 """Reply to a request for a process."""
 
 
+@dataclass(frozen=True)
+class Idle:
+    """Message of a process that waits for a question."""
+
+
 @runtime_checkable
 class Task(Protocol):
-    """Work of one process: what it says until it is done."""
+    """Work of one process: its messages until it ends."""
 
-    def messages(self, tell: Callable[[object], None]) -> Iterator[object]:
-        """Yield the messages; ``tell`` sends what cannot be yielded, from within a callback."""
+    def messages(
+        self, tell: Callable[[object], None], questions: Iterator[object]
+    ) -> Iterator[object]:
+        """Yield the messages.
+
+        Parameters
+        ----------
+        tell : callable
+            Sends a message from within a callback, which cannot yield it.
+        questions : iterator
+            Waits for the next question of the page. A task that does not iterate over it ends with
+            its last message.
+        """
 
 
 @runtime_checkable
@@ -70,10 +88,11 @@ def _serve(descriptor: int, zygote: int, failed: Failure) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
     end_with_parent(zygote)
     connection = Connection(descriptor)
+    received: queue.SimpleQueue[object] = queue.SimpleQueue()
     try:
         task: Task = connection.recv()
-        threading.Thread(target=_end_with, args=(connection,), daemon=True).start()
-        for message in task.messages(connection.send):
+        threading.Thread(target=_receive, args=(connection, received), daemon=True).start()
+        for message in task.messages(connection.send, _questions(connection, received)):
             connection.send(message)
     except (EOFError, BrokenPipeError):
         pass
@@ -83,7 +102,17 @@ def _serve(descriptor: int, zygote: int, failed: Failure) -> None:
         os._exit(0)
 
 
-def _end_with(connection: Connection) -> None:
-    """End this process when the server has closed the connection, or has been killed."""
-    connection.poll(None)
-    os._exit(1)
+def _questions(connection: Connection, received: queue.SimpleQueue[object]) -> Iterator[object]:
+    """Yield the questions of the page as they come."""
+    while True:
+        connection.send(Idle())
+        yield received.get()
+
+
+def _receive(connection: Connection, received: queue.SimpleQueue[object]) -> None:
+    """Receive questions; end this process when the server has closed the connection, or died."""
+    try:
+        while True:
+            received.put(connection.recv())
+    except (EOFError, OSError):
+        os._exit(1)

@@ -1,27 +1,36 @@
 """Quick and full fits of a request, in this process."""
 
+import errno
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.interactive.fitting import QUICK_ROWS, FitTask, Judged, Progress, Shown, failed
+from bayesvb.interactive.answers import Along
+from bayesvb.interactive.fitting import QUICK_ROWS, Failed, FitTask, Judged, Progress, Shown, failed
 from bayesvb.interactive.request import Request
+from bayesvb.interactive.what_if import WhatIf
 
 RNG = np.random.default_rng(1)
 FRAME = pd.DataFrame({"x": RNG.uniform(size=40), "z": RNG.uniform(size=40)})
 FRAME["y"] = 2 * FRAME["x"] + RNG.normal(size=40)
 
 
-def messages(**options):
+def messages(questions=(), **options):
     told = []
     task = FitTask(request=Request(formula="y ~ x + z"), **options)
-    return list(task.messages(told.append)), told
+    return list(task.messages(told.append, iter(questions))), told
 
 
 def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
-    (shown, judged), told = messages(frame=FRAME)
+    questions = (Along(along="z"), WhatIf(values={"x": "many"}), WhatIf(values={"x": "0.5"}))
+    (shown, judged, *answers), told = messages(questions, frame=FRAME)
+    along, refused, predicted = answers
+    assert along.along == "z" and along.figure != shown.picture.figure
+    assert isinstance(refused, Failed) and "'many' is not a number" in refused.message
+    assert predicted.values == {"x": "0.5"}
     assert isinstance(shown, Shown) and isinstance(judged, Judged) and told == []
     assert shown.picture.along == "x"
     assert shown.picture.covariates == ("x", "z")
@@ -32,19 +41,36 @@ def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
 def test_a_quick_fit_is_of_a_sample_of_the_rows():
     rows = pd.concat([FRAME] * 60, ignore_index=True)
     task = FitTask(request=Request(formula="y ~ x"), frame=rows)
-    assert next(task.messages(print)).n_rows == QUICK_ROWS
+    assert next(task.messages(print, iter(()))).n_rows == QUICK_ROWS
 
 
 @pytest.mark.heavy
 def test_a_full_fit_is_what_the_printed_lines_make(tmp_path):
-    (shown, judged), told = messages(frame=FRAME, path=tmp_path / "fit.nc")
+    path = tmp_path / "fit.nc"
+    (shown, judged, record), told = messages(frame=FRAME, path=path)
     assert all(isinstance(one, Progress) for one in told)
     assert shown.n_rows == len(FRAME)
     scope = {"data": FRAME}
     exec(Request(formula="y ~ x + z").python("data = data"), scope)
-    saved = bvb.load(tmp_path / "fit.nc")
-    assert saved.elbo == scope["fit"].elbo
+    assert record.path == path and record.verdict == judged.verdict
+    assert bvb.load(path).elbo == scope["fit"].elbo
     assert judged.verdict == scope["fit"].check().attrs["verdict"]
+
+
+@pytest.mark.heavy
+def test_a_saved_fit_is_shown_again_and_a_full_disk_loses_no_picture(tmp_path, monkeypatch):
+    (first, _, record), _ = messages(frame=FRAME, path=tmp_path / "fit.nc")
+    (again, _, same), told = messages(frame=FRAME, path=tmp_path / "fit.nc")
+    assert again.picture == first.picture and told == []
+    assert (same.key, same.elpd.elpd) == (record.key, record.elpd.elpd)
+
+    def full(fit, path):
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    monkeypatch.setattr(bvb.Fit, "save", full)
+    (shown, judged, refused), _ = messages(frame=FRAME, path=tmp_path / "other.nc")
+    assert shown.picture == first.picture and judged.checks
+    assert refused.message == f"No space left on device: {tmp_path / 'other.nc'}"
 
 
 def test_errors_are_sentences():

@@ -11,9 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from bayesvb.interactive.answers import Along
 from bayesvb.interactive.fitting import Failed, FitTask, Judged, Shown
 from bayesvb.interactive.jobs import Desk, Zygote
 from bayesvb.interactive.request import Request
+from bayesvb.interactive.zygote import Idle
 
 LONG = "import time\ntime.sleep(600)"
 
@@ -24,7 +26,7 @@ class Words:
 
     words: tuple[str, ...]
 
-    def messages(self, tell):
+    def messages(self, tell, questions):
         yield from self.words
 
 
@@ -33,9 +35,13 @@ class Recorded:
 
     def __init__(self, task):
         self.words, self.ended, self.interrupted = list(task.words), False, False
+        self.asked = []
 
     def receive(self):
         return None if self.ended or not self.words else self.words.pop(0)
+
+    def send(self, message):
+        self.asked.append(message)
 
     def interrupt(self):
         self.interrupted = True
@@ -82,6 +88,33 @@ def test_an_edit_ends_the_task_before_it_of_which_nothing_more_is_heard():
     assert (endless, None) not in heard
 
 
+def test_questions_wait_for_the_task_and_the_newest_of_a_kind_is_asked():
+    task = Words(("shown", Idle(), "answer", Idle()))
+    jobs = []
+
+    async def hear(task, message):
+        if message == "shown":
+            assert desk.is_busy
+            for question in (1, "first", 2, "second"):
+                assert desk.ask(question)
+        elif isinstance(message, Idle):
+            assert not desk.is_busy
+
+    async def main():
+        desk.submit(task, 0.0)
+        while desk.task is not None:
+            await asyncio.sleep(0.001)
+
+    def start(task):
+        jobs.append(Recorded(task))
+        return jobs[0]
+
+    desk = Desk(start, hear)
+    asyncio.run(main())
+    assert jobs[0].asked == [2, "second"]
+    assert not desk.ask(1)
+
+
 def gone(pid: int, within: float = 5.0) -> bool:
     """Whether a process ends soon; one that nobody has buried is gone too."""
     until = time.monotonic() + within
@@ -100,7 +133,7 @@ def gone(pid: int, within: float = 5.0) -> bool:
 class Sleep:
     """A task that says its process and its parent, then sleeps."""
 
-    def messages(self, tell):
+    def messages(self, tell, questions):
         tell((os.getpid(), os.getppid()))
         time.sleep(600)
         yield None
@@ -143,8 +176,12 @@ def test_a_process_fits_fails_stops_and_ends(tmp_path):
     data, zygote = pd.DataFrame(frame), Zygote()
     try:
         job = zygote.start(FitTask(request=Request(formula="y ~ x"), frame=data))
-        shown, judged, end = job.receive(), job.receive(), job.receive()
-        assert isinstance(shown, Shown) and isinstance(judged, Judged) and end is None
+        shown, judged, idle = job.receive(), job.receive(), job.receive()
+        assert isinstance(shown, Shown) and isinstance(judged, Judged) and idle == Idle()
+        job.send(Along(along="x"))
+        assert (job.receive().along, job.receive()) == ("x", Idle())
+        job.end()
+        assert job.receive() is None
         job.end()  # of a process that has ended
         job = zygote.start(FitTask(request=Request(formula="y ~ z"), frame=data))
         message = job.receive()

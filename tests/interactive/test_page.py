@@ -129,16 +129,34 @@ def test_a_remedy_is_a_button_and_fits_are_compared(page):
     has(page, "#compared", rows="2")
     rows = page.locator("#compared tbody tr")
     assert better in rows.nth(0).inner_text() and "best" in rows.nth(0).inner_text()
-    for name, content in (("Fit", b"\x89HDF"), ("Report", b"<!doctype html>")):
-        if name == "Report":
-            rows.nth(0).get_by_role("button", name="Report").click()
+    rows.nth(0).get_by_role("button", name="Report").click()
+    page.locator("[data-pane=report] summary").click()
+    has(page, "#previewed", formula=better, written="true")
+    title = page.frame_locator("#previewed iframe").locator("h1")
+    assert title.inner_text() == "How does accel depend on times?"
+    for name, content in (("Fit", b"\x89HDF"), ("HTML", b"<!doctype html>"), ("Markdown", b"#")):
         with page.expect_download() as download:
-            rows.nth(0).get_by_role("link", name=name).click()
+            page.locator("#previewed").get_by_role("link", name=name).click()
         assert Path(download.value.path()).read_bytes().startswith(content)
     page.get_by_label(f"Back to {better}").click()
-    has(page, "#shown", formula=better)
+    has(page, "#shown", formula=better, full="true")
+    page.locator("#along").select_option("times")  # the full fit stays
+    has(page, "#shown", along="times", full="true")
     page.get_by_label("Remove accel ~ times", exact=True).click()
     has(page, "#compared", rows="1")
+
+
+def test_a_row_is_predicted_and_components_are_shown(page):
+    for pane in ("predict", "components"):
+        page.locator(f"[data-pane={pane}] summary").click()
+    has(page, "#components-shown", formula="accel ~ s(times)", components="1")
+    page.get_by_role("spinbutton", name="times").fill("15")
+    has(page, "#row-predicted", values='{"times": "15"}')
+    page.get_by_label("Probability of a response above").fill("0")
+    page.locator("#row-predicted", has_text="P(accel (g) > 0)").wait_for()
+    choose(page, 2)
+    has(page, "#components-shown", components="2")
+    has(page, "#row-predicted", values='{"times": "15"}')
 
 
 def test_a_pasted_line_restores_its_state(page):

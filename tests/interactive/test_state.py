@@ -1,12 +1,15 @@
 """What a page says of the messages of its fits."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
 from bayesvb.interactive.answers import Picture
+from bayesvb.interactive.covariate_controls import Control
 from bayesvb.interactive.fitting import Failed, FitTask, Judged, Progress, Shown
+from bayesvb.interactive.reporting import Preview, Written
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import open_table
@@ -16,8 +19,7 @@ QUICK = FitTask(request=Request(formula="y ~ x", n_components=2), frame=STATE.ta
 FULL = FitTask(request=QUICK.request, frame=QUICK.frame, path=Path("fit.nc"))
 PICTURE = Picture(figure=None, sentences=(), along="", covariates=())
 SHOWN = Shown(picture=PICTURE, n_rows=2000, seconds=0.4, notes=())
-JUDGED = Judged(verdict="ok", checks=(), remedies={}, sentences=(), panels=(), seconds=1.0,
-                record=None)  # fmt: skip
+JUDGED = Judged(verdict="ok", checks=(), remedies={}, sentences=(), panels=(), seconds=1.0)
 
 
 @pytest.mark.parametrize(
@@ -55,3 +57,23 @@ def test_checks_of_an_older_picture_are_called_stale():
     assert not state.is_stale and state.request == QUICK.request
     state = state.heard(FULL, SHOWN)
     assert state.is_stale and state.judged_task is QUICK
+
+
+def control(name, high):
+    return Control(name=name, label=name, kind="number", value="1", low="0", high=high, step="0.1")
+
+
+def test_values_of_a_row_stay_while_their_controls_are_the_same():
+    state = STATE.heard(QUICK, replace(SHOWN, controls=(control("x", "2"), control("z", "2"))))
+    assert state.row == {"x": "1", "z": "1"}
+    state = replace(state, row={"x": "1.5", "z": "1.5"})
+    assert state.heard(FULL, replace(SHOWN, controls=state.controls)).controls is state.controls
+    state = state.heard(QUICK, replace(SHOWN, controls=(control("x", "2"), control("z", "3"))))
+    assert state.row == {"x": "1.5", "z": "1"}
+
+
+def test_a_report_is_previewed_before_its_files_are_written():
+    state = STATE.reported(Preview(path=FULL.path, html="<p>"))
+    assert state.preview.html == "<p>" and not state.reports
+    assert state.reported(Written(path=FULL.path)).reports == {FULL.path}
+    assert state.reported(Failed(message="no space")).tone == "failed"

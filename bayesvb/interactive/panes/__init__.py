@@ -12,9 +12,12 @@ from bayesvb.interactive.state import State
 from .checks import checks
 from .code import code
 from .compare import compare
+from .components import components
 from .effects import effects
 from .picture import picture
+from .predict import predicted, row
 from .reading import reading, status
+from .report import report
 from .variables import data, variables
 
 __all__ = ["PANES", "Pane"]
@@ -44,9 +47,13 @@ PANES = (
     Pane("reading", reading, ("reading", "typed")),
     Pane("variables", variables, ("table",)),
     Pane("status", status, ("status",)),
-    Pane("picture", picture, ("shown", "judged")),
+    Pane("picture", picture, ("shown",)),
     Pane("checks", checks, ("judged", "task")),
     Pane("effects", effects, ("judged",)),
-    Pane("compare", compare, ("history", "task", "reports")),
+    Pane("row", row, ("controls",)),
+    Pane("predicted", predicted, ("predicted",)),
+    Pane("components", components, ("components",)),
+    Pane("compare", compare, ("history", "task")),
+    Pane("report", report, ("preview", "reports", "history")),
     Pane("code", code, ("task", "table", "typed")),
 )

@@ -12,6 +12,7 @@ def request_button(label: str, request: Request) -> Tag:
     return tags.button(label, type="button", class_="act", data_request=request.to_json())
 
 
-def event_button(label: str, event: str, value: str = "") -> Tag:
-    """Return a button that sends an event to the server."""
-    return tags.button(label, type="button", class_="act", data_event=event, data_value=value)
+def event_button(label: str, event: str, value: str, *, says: str) -> Tag:
+    """Return a button that sends an event to the server; ``says`` is its accessible name."""
+    data = {"data_event": event, "data_value": value}
+    return tags.button(label, type="button", class_="act", aria_label=says, **data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from htmltools import Tag, tags
 
 from bayesvb.interactive.history import Row
-from bayesvb.interactive.panes.buttons import event_button, request_button
+from bayesvb.interactive.panes.buttons import event_button
 from bayesvb.interactive.state import State
 
 CAPTION = (
@@ -35,16 +35,14 @@ def _row(row: Row, state: State) -> Tag:
     kind = "" if request.family == "gaussian" else f", {request.family}"
     size = f"{request.n_components} component{'s' * (request.n_components > 1)}{kind}"
     name = request.formula
-    back, remove = request_button("Back", request), event_button("Remove", "remove", record.key)
-    back.attrs["aria-label"], remove.attrs["aria-label"] = f"Back to {name}", f"Remove {name}"
-    file = tags.a("Fit", href=f"files/{record.path.name}", download="fit.nc")
-    report: Tag = event_button("Report", "report", record.key)
-    if record.key in state.reports:
-        href = f"files/{record.path.with_suffix('.html').name}"
-        report = tags.a("Report (HTML)", href=href, download="report.html")
-    buttons = tags.div(back, remove, report, file, class_="buttons")
+    buttons = [
+        event_button(label, label.lower(), record.key, says=f"{label}{words} {name}")
+        for label, words in (("Back", " to"), ("Report", " of"), ("Remove", ""))
+    ]
     return tags.tr(
-        tags.th(tags.code(name), tags.small(size), buttons, scope="row"),
+        tags.th(
+            tags.code(name), tags.small(size), tags.div(*buttons, class_="buttons"), scope="row"
+        ),
         tags.td(_difference(row)),
         tags.td(record.verdict, class_=f"is-{record.verdict}"),
         class_="current" if request == state.request else None,

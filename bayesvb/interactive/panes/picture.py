@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from htmltools import HTML, Tag, tags
 
+from bayesvb.interactive.fitting import FitTask
+from bayesvb.interactive.picture_numbers import PictureNumbers
 from bayesvb.interactive.state import State
 from bayesvb.reports.fragments import figure_html
 
@@ -13,15 +15,14 @@ def picture(state: State) -> Tag:
     if state.task is None or state.shown is None:
         return tags.p("The picture appears with the first fit.", class_="note")
     shown = state.shown.picture
-    judged = None if state.is_stale else state.judged  # only its own checks may hedge a sentence
-    first, *more = (judged or shown).sentences or ("",)
-    kind = "full fit" if state.task.is_full else "quick fit"
+    first, *more = shown.sentences or ("",)
     return tags.div(
         tags.p(first, class_="lead"),
         *[tags.p(sentence, class_="more") for sentence in more],
         HTML(figure_html(shown.figure, "picture")) if shown.figure else None,
         *[tags.p(note, class_="note") for note in state.shown.notes[:2]],
-        tags.p(f"{kind}: ", tags.code(state.task.request.formula), class_="small"),
+        _numbers(shown.numbers) if shown.numbers else None,
+        fit_name(state.task),
         id="shown",
         data_formula=state.task.request.formula,
         data_components=str(state.task.request.n_components),
@@ -29,3 +30,23 @@ def picture(state: State) -> Tag:
         data_along=shown.along,
         data_seconds=f"{state.shown.seconds:.3f}",
     )
+
+
+def fit_name(task: FitTask) -> Tag:
+    """Return which fit is shown."""
+    kind = "full fit" if task.is_full else "quick fit"
+    return tags.p(f"{kind}: ", tags.code(task.request.formula), class_="small")
+
+
+def _numbers(numbers: PictureNumbers) -> Tag:
+    heads = [tags.th(title, scope="col") for title in numbers.titles]
+    rows = [
+        tags.tr(tags.th(head, scope="row"), *[tags.td(cell) for cell in cells])
+        for head, *cells in numbers.rows
+    ]
+    table = tags.table(
+        tags.caption(numbers.caption), tags.thead(tags.tr(*heads)), tags.tbody(*rows)
+    )
+    label = "Numbers of the picture"
+    scroll = tags.div(table, class_="scroll", role="group", tabindex="0", aria_label=label)
+    return tags.details(tags.summary("As a table"), scroll, class_="numbers")

@@ -99,6 +99,24 @@
     if (data.request) set(JSON.parse(data.request));
     if (data.copy) navigator.clipboard.writeText(byId(data.copy).textContent);
   });
+  // The row that is predicted.
+  const row = () => send("row_values", {
+    values: Object.fromEntries([...document.querySelectorAll("[data-covariate]")].map(field => [field.dataset.covariate, field.value])),
+    above: byId("above").value,
+  });
+  let rowTimer;
+  document.addEventListener("input", event => {
+    const field = event.target, name = field.dataset.covariate;
+    if (name === undefined && field.id !== "above") return;
+    for (const other of field.closest(".pair")?.querySelectorAll("input") ?? []) other.value = field.value;
+    clearTimeout(rowTimer);
+    rowTimer = setTimeout(row, 30);
+  });
+  document.addEventListener("toggle", event => {
+    const pane = event.target.dataset?.pane;
+    if (pane) act(event.target.open ? "show" : "hide", pane);
+  }, true);
+
   document.addEventListener("change", event => {  // before the upload begins
     const [file] = event.target.id === "upload" ? event.target.files : [];
     if (!file || file.size <= +event.target.closest("[data-largest]").dataset.largest) return;
