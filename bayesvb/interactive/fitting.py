@@ -172,7 +172,7 @@ class FitTask:
         return self.path is not None
 
     def messages(self, tell: Tell, questions: Iterator[object]) -> Iterator[object]:
-        """Yield ``Shown``, ``Judged``, of a full fit its ``Record``, then answers to questions.
+        """Yield ``Shown``, of a full fit its ``Record``, ``Judged``, then answers to questions.
 
         Meanwhile ``tell`` is called with ``Progress``.
         """
@@ -189,9 +189,9 @@ class FitTask:
             controls=covariate_controls(fit),
         )
         judged = self._judged(fit, began)
-        yield judged
         if self.path is not None:
             yield self._record(fit, judged.verdict, self.path)
+        yield judged
         for question in questions:
             yield answered(question, fit, judged.checks)
 

@@ -26,6 +26,7 @@ MOST_RESPONSES = 4
 """Responses that are predicted, the first ones."""
 
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+"""Quantiles in the table; the outer pairs are the central 90% and the central half."""
 
 TAIL = 0.002
 """Probability on each side beyond which the density is not drawn."""

@@ -47,7 +47,7 @@ def test_a_quick_fit_is_of_a_sample_of_the_rows():
 @pytest.mark.heavy
 def test_a_full_fit_is_what_the_printed_lines_make(tmp_path):
     path = tmp_path / "fit.nc"
-    (shown, judged, record), told = messages(frame=FRAME, path=path)
+    (shown, record, judged), told = messages(frame=FRAME, path=path)
     assert all(isinstance(one, Progress) for one in told)
     assert shown.n_rows == len(FRAME)
     scope = {"data": FRAME}
@@ -59,8 +59,8 @@ def test_a_full_fit_is_what_the_printed_lines_make(tmp_path):
 
 @pytest.mark.heavy
 def test_a_saved_fit_is_shown_again_and_a_full_disk_loses_no_picture(tmp_path, monkeypatch):
-    (first, _, record), _ = messages(frame=FRAME, path=tmp_path / "fit.nc")
-    (again, _, same), told = messages(frame=FRAME, path=tmp_path / "fit.nc")
+    (first, record, _), _ = messages(frame=FRAME, path=tmp_path / "fit.nc")
+    (again, same, _), told = messages(frame=FRAME, path=tmp_path / "fit.nc")
     assert again.picture == first.picture and told == []
     assert (same.key, same.elpd.elpd) == (record.key, record.elpd.elpd)
 
@@ -68,7 +68,7 @@ def test_a_saved_fit_is_shown_again_and_a_full_disk_loses_no_picture(tmp_path, m
         raise OSError(errno.ENOSPC, "No space left on device", str(path))
 
     monkeypatch.setattr(bvb.Fit, "save", full)
-    (shown, judged, refused), _ = messages(frame=FRAME, path=tmp_path / "other.nc")
+    (shown, refused, judged), _ = messages(frame=FRAME, path=tmp_path / "other.nc")
     assert shown.picture == first.picture and judged.checks
     assert refused.message == f"No space left on device: {tmp_path / 'other.nc'}"
 

@@ -134,7 +134,11 @@ def test_a_remedy_is_a_button_and_fits_are_compared(page):
     has(page, "#previewed", formula=better, written="true")
     title = page.frame_locator("#previewed iframe").locator("h1")
     assert title.inner_text() == "How does accel depend on times?"
-    for name, content in (("Fit", b"\x89HDF"), ("HTML", b"<!doctype html>"), ("Markdown", b"#")):
+    for name, content in (
+        ("Fit", b"\x89HDF"),
+        ("HTML", b"<!doctype html>"),
+        ("Markdown", b"bayesvb"),
+    ):
         with page.expect_download() as download:
             page.locator("#previewed").get_by_role("link", name=name).click()
         assert Path(download.value.path()).read_bytes().startswith(content)

@@ -21,4 +21,4 @@ def test_the_short_edition_is_previewed_and_the_full_one_written(tmp_path):
         '<script type="application/json" id="summary">'
     ]
     full, markdown = (path.with_suffix(ending).read_text() for ending in (".html", ".md"))
-    assert len(full) > len(preview.html) and markdown.startswith("#")
+    assert len(full) > len(preview.html) and markdown.startswith("bayesvb report")
