@@ -130,18 +130,21 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
 
 @dataclass(frozen=True)
 class KnownInformation:
-    """What rows that are not there any more leave open of the parameters.
+    """Information about the parameters in rows that are no longer there.
 
     Attributes
     ----------
     coordinates : AbstractCoordinates
-        Standard coordinates of the posterior that had seen them.
-    missing : ndarray, shape (coordinates, coordinates)
-        By how much their precision is less than it would be if nothing about them were hidden.
+        Standard coordinates of the posterior given these rows.
+    complete : ndarray, shape (coordinates, coordinates)
+        Precision if nothing about the rows were hidden, such as their components.
+    observed : ndarray, shape (coordinates, coordinates)
+        Precision by linear response; the difference is the missing information (Louis 1982).
     """
 
     coordinates: AbstractCoordinates
-    missing: Float[np.ndarray, "coordinates coordinates"]
+    complete: Float[np.ndarray, "coordinates coordinates"]
+    observed: Float[np.ndarray, "coordinates coordinates"]
 
     @classmethod
     def of(
@@ -149,8 +152,8 @@ class KnownInformation:
     ) -> KnownInformation:
         """From the linear response of the fit to these rows.
 
-        That of a fit whose statistics stay as they are has what the prior couples, and no more:
-        the rows are behind the difference of the inverses.
+        A fit whose statistics are constant has the coupling by the prior only, and no missing
+        information.
         """
         posterior = model.update(stats)
         still = BesideKnownRows(model, stats)
@@ -158,18 +161,17 @@ class KnownInformation:
         found = model.coordinates(posterior)
         if found is None or own.failure is not None:
             raise np.linalg.LinAlgError(own.failure or model.without_response)
-        # Precisions subtract (Louis 1982): complete information less the observed one.
-        missing = np.linalg.inv(own.covariance) - np.linalg.inv(response.covariance)
-        return cls(found, missing)
+        return cls(found, np.linalg.inv(own.covariance), np.linalg.inv(response.covariance))
 
-    def seen_from(self, other: AbstractCoordinates) -> Float[np.ndarray, "coordinates coordinates"]:
+    def seen_from(self, other: AbstractCoordinates) -> KnownInformation:
         """The same in the standard coordinates of another posterior."""
-        steps = STEP * np.eye(len(self.missing))
+        steps = STEP * np.eye(len(self.observed))
         ahead, behind = (
             other.standard(self.coordinates.parameters(sign * steps)) for sign in (1.0, -1.0)
         )
         back = np.linalg.inv((ahead - behind) / (2.0 * STEP))
-        return np.asarray(back @ self.missing @ back.T)
+        complete, observed = (back @ one @ back.T for one in (self.complete, self.observed))
+        return KnownInformation(other, complete, observed)
 
 
 def response_beside(
@@ -179,21 +181,30 @@ def response_beside(
     known: KnownInformation,
     *,
     share: float = 1.0,
+    least: float = 0.0,
 ) -> LinearResponse:
-    """Linear response to new rows, less what the known ones leave open.
+    """Linear response to new rows and to known ones, which count for this ``share``.
 
-    Precisions of rows add up: that of all is the one of the new rows beside known statistics, less
-    what is missing of the known rows, which count for this ``share``.
+    Precisions of independent rows add up: the observed one of the known rows, and the one of the
+    new rows beside known statistics, less the complete one of the known rows. ``least`` is the
+    smallest change of the known rows' precision in any direction, relative to it: new rows do not
+    lessen it.
     """
     found = linear_response(beside, source, stats)
     if found.failure is not None:
         return found
     coordinates = beside.coordinates(beside.update(stats))
     assert coordinates is not None
-    # Of independent rows precisions add up, covariances do not.
-    precision = np.linalg.inv(found.covariance) - share * known.seen_from(coordinates)
-    values, axes = np.linalg.eigh(0.5 * (precision + precision.T))
-    if not values[0] > 0.0:
+    here = known.seen_from(coordinates)
+    root = np.linalg.cholesky(share * here.observed)
+    added = np.linalg.inv(found.covariance) - share * here.complete
+    added = np.linalg.solve(root, np.linalg.solve(root, 0.5 * (added + added.T)).T)
+    values, axes = np.linalg.eigh(added)
+    # Complete information changes with the parameters, by more than overlapping components keep of
+    # it: without a least change three components of a sine lost their response in five updates.
+    values = np.maximum(values, least)
+    if not values[0] > -1.0:
         why = "the parameters have moved too far from where the earlier rows were seen"
         return withheld(why, found.n_iter)
-    return replace(found, covariance=axes / values @ axes.T)
+    back = np.linalg.solve(root.T, axes)
+    return replace(found, covariance=back / (1.0 + values) @ back.T)

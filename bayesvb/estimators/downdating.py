@@ -105,6 +105,6 @@ def _response(
         return withheld(fit.core.without_response)
     try:
         known = KnownInformation.of(fit.core, fit.stats, fit.response, nobody.whole())
-        return response_beside(beside, nobody, stats, known, share=share)
+        return response_beside(beside, nobody, stats, known, share=share, least=-np.inf)
     except np.linalg.LinAlgError as error:
         return withheld(str(error))

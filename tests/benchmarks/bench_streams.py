@@ -1,0 +1,128 @@
+"""Fits that are updated block by block, compared with the fit to all rows of the stream.
+
+    python tests/benchmarks/bench_streams.py [NAME ...]
+
+``update`` is the mean log density of 10,000 new rows after 100,000 rows in blocks of 2,000,
+``first`` that of the fit to the first block, ``all rows`` that of a fit to all of them; nats per
+row. ``falls short by`` is the difference of the last two; the aim is 0.01. Rules were chosen on
+the sets marked so. Results: docs/benchmarks/streams.csv.
+"""
+
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+from bench_convergence import impact, line, sine, two_experts
+from tables import keep
+
+import bayesvb as bvb
+
+ROWS, BLOCK, NEW = 100_000, 2_000, 10_000
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Rows in their order, a model, and whether rules were chosen on it."""
+
+    rows: Callable[[int, np.random.Generator], pd.DataFrame]
+    model: Callable[[pd.DataFrame], object]
+    chosen_on: bool = False
+
+
+def regression(formula: str, n_components: int) -> Callable[[pd.DataFrame], object]:
+    """Model of a formula."""
+    return lambda data: bvb.DensityRegression(formula, data, n_components=n_components)
+
+
+def clusters(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Five overlapping clusters in four dimensions."""
+    centres = 2.0 * np.random.default_rng(9).normal(size=(5, 4))
+    rows = centres[rng.choice(5, n, p=[0.35, 0.25, 0.2, 0.15, 0.05])]
+    return pd.DataFrame(rows + rng.normal(size=(n, 4)), columns=list("abcd"))
+
+
+def lines(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Three lines, one of them of a twentieth of the rows."""
+    x, noise = rng.normal(size=(2, n))
+    which = rng.choice(3, n, p=[0.6, 0.35, 0.05])
+    y = np.choose(which, [1.0 + x, -1.0 - x, 5.0 + 0.0 * x]) + 0.5 * noise
+    return pd.DataFrame({"x": x, "y": y})
+
+
+def late(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Two lines; a third one from row 10,000 on."""
+    x, noise = rng.normal(size=(2, n))
+    share = np.where(np.arange(n) < 10_000, 0.0, 0.2)
+    which = np.where(rng.random(n) < share, 2, rng.choice(2, n))
+    y = np.choose(which, [1.0 + x, -1.0 - x, 4.0 + 2.0 * x]) + 0.5 * noise
+    return pd.DataFrame({"x": x, "y": y})
+
+
+def classes(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Three classes whose borders are bent."""
+    x, z = rng.normal(size=(2, n))
+    scores = np.stack([2.0 * np.sin(2.0 * x), z * x, 1.0 - z**2]) + rng.gumbel(size=(3, n))
+    return pd.DataFrame({"x": x, "z": z, "k": np.array(list("abc"))[scores.argmax(axis=0)]})
+
+
+def factors(n: int, rng: np.random.Generator) -> pd.DataFrame:
+    """Three factors of eight variables, a tenth of the values missing."""
+    loadings = np.random.default_rng(9).normal(size=(3, 8))
+    rows = rng.normal(size=(n, 3)) @ loadings + 0.5 * rng.normal(size=(n, 8))
+    return pd.DataFrame(np.where(rng.random((n, 8)) < 0.1, np.nan, rows), columns=list("abcdefgh"))
+
+
+STREAMS = {
+    "two experts": Stream(lambda n, rng: two_experts(n, rng)[0], regression("y ~ x", 2), True),
+    "sine": Stream(lambda n, rng: sine(n, rng)[0], regression("y ~ x", 3), True),
+    "late line": Stream(late, regression("y ~ x", 3), True),
+    "superfluous": Stream(lambda n, rng: line(n, rng)[0], regression("y ~ x", 3)),
+    "impact": Stream(
+        lambda n, rng: impact(n, rng)[0], regression("y ~ bs(t, df=4) | gating(t)", 3)
+    ),
+    "three lines": Stream(lines, regression("y ~ x", 3)),
+    "clusters": Stream(clusters, lambda data: bvb.GaussianMixture("~ .", data, n_components=5)),
+    "classes": Stream(
+        classes, lambda data: bvb.ConditionalMixtureNetwork("k ~ x + z", data, n_experts=4)
+    ),
+    "factors": Stream(factors, lambda data: bvb.BayesianPCA("~ .", data, n_components=4)),
+}
+
+
+def measured(name: str, stream: Stream, seed: int, **options: object) -> dict[str, object]:
+    """A stream to its end, and the fit to all of its rows."""
+    data = stream.rows(ROWS, np.random.default_rng(seed))
+    new = data.iloc[[]]
+    order = np.random.default_rng(seed + 1).permutation(ROWS)
+    new = stream.rows(ROWS, np.random.default_rng(seed + 2)).iloc[order[:NEW]]
+    given = {"seed": 1, "n_jobs": 1, "combine": "best"}
+    began = time.process_time()
+    fit = first = stream.model(data[:BLOCK]).fit(**given)
+    begun = time.process_time()
+    for i in range(BLOCK, ROWS, BLOCK):
+        fit = fit.update(data[i : i + BLOCK], **options)
+    ended = time.process_time()
+    batch = stream.model(data).fit(**given, covariance="mean-field")
+    density = [one.log_density(new).mean() for one in (first, fit, batch)]
+    return {
+        "stream": name, "chosen on": stream.chosen_on, "first": density[0], "update": density[1],
+        "all rows": density[2], "falls short by": density[2] - density[1],
+        "covariance": fit.covariance, "cpu_s first": begun - began,
+        "cpu_s update": (ended - begun) / (ROWS // BLOCK - 1),
+        "cpu_s all rows": time.process_time() - ended,
+    }  # fmt: skip
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    for name in sys.argv[1:] or STREAMS:
+        print(name, flush=True)
+        keep(pd.DataFrame([measured(name, STREAMS[name], 100)]), "streams", by="stream")
+
+
+if __name__ == "__main__":
+    main()
