@@ -856,7 +856,7 @@ class Fit(AbstractFit):
         *,
         weights: object = None,
         forgetting: float = 1.0,
-        new_starts: int = 0,
+        new_starts: int | None = None,
         tol: float = 1e-3,
         max_iter: int = 2000,
     ) -> Fit:
@@ -877,10 +877,13 @@ class Fit(AbstractFit):
         forgetting : float
             What all earlier rows count from now on, at most 1: 0.9 forgets a tenth of them at each
             update, for processes that drift.
-        new_starts : int
-            New starts from all rows, for components that earlier rows did not need: the larger
-            bound wins, and components then have new labels. Needs all rows in memory, except for
-            `BayesianPCA` without missing values, where it has no cost and 0 means 4.
+        new_starts : int, optional
+            New starts, for components that earlier rows did not need. If all rows are in memory,
+            the larger ELBO wins. Otherwise starts see the rows of the first fit and the new ones,
+            or the new ones alone with ``forgetting``: if the ELBO of these rows alone is larger
+            than their part of the ELBO of the fit, new starts win, and all other rows are
+            forgotten. Components then have new labels. By default 4 for mixtures of up to 4,000
+            rows that are all in memory, and for `BayesianPCA` without missing values.
         tol : float
             Stop when all further sweeps together would raise the bound by less than this.
         max_iter : int

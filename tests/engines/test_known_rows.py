@@ -1,5 +1,7 @@
 """Ascents beside rows that left their statistics: monotone, stationary, with their information."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -76,3 +78,20 @@ def test_curvatures_add_up():
     alone = np.diag(linear_response(one, parts[1], found.stats).covariance)
     hidden = np.diag(exact.covariance).argmax()
     assert alone[hidden] < 0.98 * exact.covariance[hidden, hidden]
+
+
+@pytest.mark.parametrize("excess", [1.0, 1.2])
+def test_new_rows_do_not_lessen_the_information_of_known_ones(excess):
+    """Nor where complete information has changed by more than the known rows keep of it."""
+    _, parts, fit = halves(n=300)
+    before, one = linear_response(fit.core, parts[0], fit.stats), beside(fit)
+    stats = cavi(one, parts[1], fit.stats, tol=1e-4).stats
+    known = KnownInformation.of(fit.core, fit.stats, before, parts[1].empty())
+    known = replace(known, complete=excess * known.complete)
+    both = response_beside(one, parts[1], stats, known)
+    observed = known.seen_from(fit.core.coordinates(fit.core.update(stats))).observed
+    gained = np.linalg.eigvalsh(np.linalg.inv(observed) - both.covariance)
+    assert gained.min() > -1e-9 * gained.max()
+    assert gained.max() > 0.0
+    failed = response_beside(one, parts[1], stats, known, least=-np.inf).failure is not None
+    assert failed is (excess > 1.0)

@@ -159,7 +159,7 @@ def test_new_rows_may_be_read_in_blocks(model):
     later.loc[later.index[5], "y"] = np.nan
     fit = model(first).fit(seed=1, restarts=1, draws=50, covariance="mean-field")
     found = fit.update([later[:70], later[70:]], weights="w")
-    expected = fit.update(later, weights="w")
+    expected = fit.update(later, weights="w", new_starts=0)
     np.testing.assert_allclose(found.stats.to_vector(), expected.stats.to_vector(), rtol=1e-10)
     assert found.model.source.n_rows == expected.model.source.n_rows == 399
     assert found.model.source.total_weight == expected.model.source.total_weight
@@ -260,11 +260,47 @@ def test_new_starts_find_components_that_the_first_rows_did_not_need():
     data = bvb.datasets.load("faithful")
     model = bvb.DensityRegression("waiting ~ eruptions", data[:150], n_components=2)
     fit = model.fit(seed=1, restarts=8, tol=0.1, draws=50)
-    later = fit.update(data[150:], new_starts=4)
     batch = bvb.DensityRegression("waiting ~ eruptions", data, n_components=2).fit(
         seed=1, restarts=4, draws=50
     )
-    assert later.log_density(data).mean() > batch.log_density(data).mean() - 0.02
-    assert fit.update(data[150:]).log_density(data).mean() < batch.log_density(data).mean() - 0.05
-    with pytest.raises(DataError, match="new_starts=2 begins with all rows"):
-        later.update(data[:50], new_starts=2)
+    later, stays = (fit.update(data[150:], new_starts=starts) for starts in (None, 0))
+    best, new, old = (one.log_density(data).mean() for one in (batch, later, stays))
+    assert new > best - 0.02
+    assert old < best - 0.05
+
+
+def three_lines(n, share, seed):
+    """Two lines, and a third one of this share of the rows."""
+    rng = np.random.default_rng(seed)
+    x, noise = rng.normal(size=(2, n))
+    which = np.where(rng.random(n) < share, 2, rng.choice(2, n))
+    y = np.choose(which, [1.0 + x, -1.0 - x, 6.0 + 2.0 * x]) + 0.5 * noise
+    return pd.DataFrame({"x": x, "y": y})
+
+
+@pytest.fixture(scope="module")
+def two_of_three():
+    """Three components for two lines, after 100 rows that are gone."""
+    model = bvb.DensityRegression("y ~ x | 1", three_lines(100, 0.0, 1), n_components=3)
+    fit = model.fit(seed=1, restarts=1, draws=25, covariance="mean-field")
+    return fit.update(three_lines(100, 0.0, 2), new_starts=0)
+
+
+@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+def test_other_rows_are_forgotten_where_those_at_hand_need_another_component(
+    two_of_three, forgetting
+):
+    """Without new starts the third line stays a part of the second."""
+    new = three_lines(150, 0.3, 4)
+    later = two_of_three.update(new, new_starts=2, forgetting=forgetting)
+    assert later.model.source.n_rows == (250 if forgetting == 1.0 else 150)
+    assert later.model.source.total_weight == later.model.source.n_rows
+    stays = two_of_three.update(new, new_starts=0).log_density(new).mean()
+    assert later.log_density(new).mean() > stays + 0.2
+
+
+def test_no_row_is_forgotten_where_new_starts_find_nothing(two_of_three):
+    more = three_lines(100, 0.0, 3)
+    assert two_of_three.update(more, new_starts=1).model.source.n_rows == 300
+    with pytest.raises(DataError, match="new_starts=2 needs new rows in memory"):
+        two_of_three.update([more], new_starts=2)
