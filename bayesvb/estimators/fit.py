@@ -924,8 +924,8 @@ class Fit(AbstractFit):
     def to_stan(self, folder: str | Path) -> dict[str, Path]:
         """Write the model as a Stan program, with its data and our posterior.
 
-        For `DensityRegression` of one response with ``family`` gaussian, bernoulli or poisson, a
-        softmax gate and priors of fixed scales. Density and parameters are those of
+        For `DensityRegression` of one response of any ``family`` but student and sequential, with a
+        softmax gate, priors of fixed scales, and no further part of the formula. Density and parameters are those of
         ``model.log_joint``: of the standardised data, with the names of ``fit.draws``.
 
         Parameters

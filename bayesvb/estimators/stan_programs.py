@@ -7,7 +7,7 @@ included, and its parameters are those of ``fit.draws`` by name.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,13 +15,44 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bayesvb.argument_checks import shown
+from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.response_columns import INTERVAL, TRIALS
 from bayesvb.errors import DataError
+from bayesvb.experts.weibull import is_seen
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.all_rows import check_all_rows
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+
+
+Numbers = dict[str, object]
+"""Data of a program by name."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Parameter:
+    """A further parameter of each component.
+
+    Attributes
+    ----------
+    name : str
+        Of its draws, and in the program.
+    declaration : str
+    data : str
+        Declaration of the numbers of its prior.
+    prior : str
+        Statements for component ``k``.
+    numbers : callable
+        Returns the numbers of the prior of these experts.
+    """
+
+    name: str
+    declaration: str
+    data: str
+    prior: str
+    numbers: Callable[[Any], Numbers]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,32 +62,141 @@ class _Family:
     Attributes
     ----------
     response : str
-        Type of the responses.
+        Declarations of the responses and of what belongs to them.
     log_density : str
         Of row ``n`` under component ``k``.
-    has_noise : bool
-        Whether each component has a precision, in units of which coefficients have their prior.
+    further : _Parameter, optional
+    spread : str
+        Prior standard deviation of a coefficient.
+    numbers : callable
+        Returns the declared responses of these rows.
+    columns : tuple of str
+        Columns beside the response that the program reads.
     """
 
     response: str
     log_density: str
-    has_noise: bool = False
+    further: _Parameter | None = None
+    spread: str = "prior_sd[p]"
+    numbers: Callable[[Any, Block], Numbers]
+    columns: tuple[str, ...] = ()
+
+
+def _values(experts: Any, block: Block) -> Numbers:
+    return {"y": block.response[0].tolist()}
+
+
+def _counts(experts: Any, block: Block) -> Numbers:
+    return {"y": block.response[0].astype(int).tolist()}
+
+
+def _successes(experts: Any, block: Block) -> Numbers:
+    trials = np.broadcast_to(experts.trials(block), block.n_rows)
+    return {**_counts(experts, block), "trials": trials.astype(int).tolist()}
+
+
+def _times(experts: Any, block: Block) -> Numbers:
+    return {**_values(experts, block), "is_seen": is_seen(block).astype(int).tolist()}
+
+
+def _levels(experts: Any, block: Block) -> Numbers:
+    return {"y": (experts.places(block) + 1).tolist()}
+
+
+def _log_normal(name: str) -> _Parameter:
+    """A positive parameter whose logarithm has a normal prior."""
+    return _Parameter(
+        name=name,
+        declaration=f"vector<lower=0>[K] {name};",
+        data="real log_mean; real log_sd;",
+        prior=f"target += lognormal_lpdf({name}[k] | log_mean, log_sd);",
+        numbers=lambda experts: {
+            "log_mean": float(experts.dispersion.centre), "log_sd": float(experts.dispersion.sd)
+        },
+    )  # fmt: skip
+
+
+PRECISION = _Parameter(
+    name="precision",
+    declaration="vector<lower=0>[K] precision;",
+    data="real noise_shape; real noise_rate;",
+    prior="target += gamma_lpdf(precision[k] | noise_shape, noise_rate);",
+    numbers=lambda experts: {
+        "noise_shape": float(experts.prior.shape), "noise_rate": float(experts.prior.rate[0])
+    },
+)  # fmt: skip
+"""Of the noise: coefficients have their prior in units of it."""
+
+INCREMENTS = _Parameter(
+    name="increments",
+    declaration="matrix[K, T] increments;",
+    data="int T; vector[T] increment_sd;",
+    prior="""threshold[k, 1] = 0;
+    for (t in 1:T) {
+      target += normal_lpdf(increments[k, t] | 0, increment_sd[t]);
+      threshold[k, t + 1] = threshold[k, t] + exp(increments[k, t]);
+    }""",
+    numbers=lambda experts: {
+        "T": len(experts.increments.mean),
+        "increment_sd": _sds(experts.increments.precision).tolist(),
+    },
+)
+"""Logs of the distances between thresholds, the first of which is 0."""
 
 
 PREDICTOR = "dot_product(X[n], coefficients[k])"
+COUNTS = "array[N] int y;"
+TIMES = f"shape[k], exp({PREDICTOR})"
 
 FAMILIES: Mapping[str, _Family] = {
     "gaussian": _Family(
-        response="vector[N] y",
+        response="vector[N] y;",
         log_density=f"normal_lpdf(y[n] | {PREDICTOR}, 1 / sqrt(precision[k]))",
-        has_noise=True,
+        further=PRECISION,
+        spread="prior_sd[p] / sqrt(precision[k])",
+        numbers=_values,
     ),
     "bernoulli": _Family(
-        response="array[N] int y", log_density=f"bernoulli_logit_lpmf(y[n] | {PREDICTOR})"
+        response=COUNTS, log_density=f"bernoulli_logit_lpmf(y[n] | {PREDICTOR})", numbers=_counts
+    ),
+    "binomial": _Family(
+        response=f"{COUNTS} array[N] int trials;",
+        log_density=f"binomial_logit_lpmf(y[n] | trials[n], {PREDICTOR})",
+        numbers=_successes,
+        columns=(TRIALS,),
     ),
     "poisson": _Family(
-        response="array[N] int y", log_density=f"poisson_log_lpmf(y[n] | {PREDICTOR})"
+        response=COUNTS, log_density=f"poisson_log_lpmf(y[n] | {PREDICTOR})", numbers=_counts
     ),
+    "negbinomial": _Family(
+        response=COUNTS,
+        log_density=f"neg_binomial_2_log_lpmf(y[n] | {PREDICTOR}, dispersion[k])",
+        further=_log_normal("dispersion"),
+        numbers=_counts,
+    ),
+    "gamma": _Family(
+        response="vector[N] y;",
+        log_density=f"gamma_lpdf(y[n] | shape[k], shape[k] * exp(-{PREDICTOR}))",
+        further=_log_normal("shape"),
+        numbers=_values,
+    ),
+    "weibull": _Family(
+        response="vector[N] y; array[N] int is_seen;",
+        log_density=f"is_seen[n] * weibull_lpdf(y[n] | {TIMES})"
+        f" + (1 - is_seen[n]) * weibull_lccdf(y[n] | {TIMES})",
+        further=_log_normal("shape"),
+        numbers=_times,
+        columns=(INTERVAL,),
+    ),
+    **{
+        name: _Family(
+            response=COUNTS,
+            log_density=f"ordered_{link}_lpmf(y[n] | {PREDICTOR}, threshold[k])",
+            further=INCREMENTS,
+            numbers=_levels,
+        )
+        for name, link in (("ordinal", "logistic"), ("ordinal-probit", "probit"))
+    },
 }
 """Families that have a program."""
 
@@ -65,24 +205,25 @@ PROGRAM = """\
 data {
   int N; int P; int K;
   matrix[N, P] X;
-  RESPONSE;
+  RESPONSE
   vector[N] weight;
   vector[P] prior_mean; vector[P] prior_sd;
-@noise   real noise_shape; real noise_rate;
+@further   FURTHER_DATA
 @gate   int Q; matrix[N, Q] Z; vector[Q] gate_sd;
   real log_unit;
 }
 parameters {
   matrix[K, P] coefficients;
-@noise   vector<lower=0>[K] precision;
+@further   FURTHER
 @gate   matrix[K, Q] gate;
 }
 model {
+@increments   array[K] vector[T + 1] threshold;
   for (k in 1:K) {
     for (p in 1:P) {
       target += normal_lpdf(coefficients[k, p] | prior_mean[p], SPREAD);
     }
-@noise     target += gamma_lpdf(precision[k] | noise_shape, noise_rate);
+@further     FURTHER_PRIOR
 @gate     for (q in 1:Q) {
 @gate       target += normal_lpdf(gate[k, q] | 0, gate_sd[q]);
 @gate     }
@@ -100,7 +241,7 @@ model {
   }
 }
 """
-"""The program: lines with a mark are of models with a noise, or with a gate."""
+"""The program: lines with a mark are of models with a further parameter, increments, or a gate."""
 
 
 def write_stan(fit: AbstractFit, folder: str | Path) -> dict[str, Path]:
@@ -145,7 +286,7 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
         why = f"a fit that combines {len(fit.members)} restarts is no one posterior"
     elif type(core) is not Mixture:
         why = "learned scales, which smooth terms and group-level effects have, have no program"
-    elif set(rows.designs) - {MEAN, GATING} or rows.offset is not None:
+    elif set(rows.designs) - {MEAN, GATING, *family.columns} or rows.offset is not None:
         why = "further parts of the formula and offsets have no program"
     elif len(model.design.response_names) != 1 or model.grouping is not None:
         why = "several responses and groups that share a component have no program"
@@ -161,31 +302,40 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
 
 def _program(family: _Family, gated: bool) -> str:
     """Stan program, without the lines of what this model does not have."""
-    dropped = {"@noise": not family.has_noise, "@gate": not gated}
-    lines = [line for line in PROGRAM.splitlines() if not dropped.get(line.split(" ")[0], False)]
-    text = "\n".join(line.removeprefix("@noise ").removeprefix("@gate ") for line in lines) + "\n"
-    spread = "prior_sd[p] / sqrt(precision[k])" if family.has_noise else "prior_sd[p]"
-    for name, words in (
-        ("RESPONSE", family.response), ("SPREAD", spread), ("LOG_DENSITY", family.log_density),
-    ):  # fmt: skip
-        text = text.replace(name, words)
+    further = family.further
+    marks = {"@further": bool(further), "@increments": further is INCREMENTS, "@gate": gated}
+    lines = []
+    for line in PROGRAM.splitlines():
+        mark, _, rest = line.partition(" ")
+        if marks.get(mark, True):
+            lines.append(rest if mark in marks else line)
+    text = "\n".join(lines) + "\n"
+    words = {"RESPONSE": family.response, "SPREAD": family.spread}
+    if further is not None:
+        words["FURTHER_DATA"], words["FURTHER_PRIOR"] = (
+            further.data,
+            further.prior.replace("\n", "\n    "),
+        )
+        words["FURTHER"] = further.declaration
+    for name, statement in {**words, "LOG_DENSITY": family.log_density}.items():
+        text = text.replace(name, statement)
     return text
 
 
-def _data(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, object]:
+def _data(fit: AbstractFit, family: _Family, gated: bool) -> Numbers:
     """Standardised rows and the numbers of the prior."""
-    block, prior = fit.model.source.whole(), fit.core.experts.prior
-    x, mean = block.designs[MEAN], np.reshape(prior.mean, -1)
-    whole = family.response.startswith("array")
-    data: dict[str, object] = {
+    block, experts = fit.model.source.whole(), fit.core.experts
+    x = block.designs[MEAN]
+    data: Numbers = {
         "N": block.n_rows, "P": len(x), "K": fit.core.n_components, "X": x.T.tolist(),
-        "y": (block.response[0].astype(int) if whole else block.response[0]).tolist(),
+        **family.numbers(experts, block),
         "weight": block.weighted(np.ones((1, block.n_rows)))[0].tolist(),
-        "prior_mean": mean.tolist(), "prior_sd": _sds(prior.precision).tolist(),
+        "prior_mean": np.reshape(experts.prior.mean, -1).tolist(),
+        "prior_sd": _sds(experts.prior.precision).tolist(),
         "log_unit": float(fit.model.log_jacobian),
     }  # fmt: skip
-    if family.has_noise:
-        data |= {"noise_shape": float(prior.shape), "noise_rate": float(prior.rate[0])}
+    if family.further is not None:
+        data |= family.further.numbers(experts)
     if gated:
         z, gate = block.designs[GATING], fit.core.gate.prior
         data |= {"Q": len(z), "Z": z.T.tolist(), "gate_sd": _sds(gate.precision).tolist()}
@@ -202,8 +352,9 @@ def _sds(precision: np.ndarray) -> np.ndarray:
 def _posterior(fit: AbstractFit, family: _Family, gated: bool) -> dict[str, object]:
     """Means and standard deviations of the program's parameters, as posteriordb names them."""
     draws = {"coefficients": fit.draws["coefficients"][:, :, 0]}
-    if family.has_noise:
-        draws["precision"] = fit.draws["precision"][:, :, 0]
+    if family.further is not None:
+        values = fit.draws[family.further.name]
+        draws[family.further.name] = values[:, :, 0] if family.further is PRECISION else values
     if gated:
         draws["gate"] = fit.draws["gate"]
     names, columns = [], []

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.special import expit, log_softmax, logsumexp
-from scipy.stats import gamma, norm, poisson
+from scipy.special import expit, gammaln, log_ndtr, log_softmax, logsumexp
+from scipy.stats import binom, gamma, lognorm, norm, poisson, weibull_min
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
@@ -18,6 +18,10 @@ DATA["y"] = DATA["x"] + RNG.normal(size=25)
 DATA["b"] = (DATA["y"] > 0.0).astype(int)
 DATA["c"] = RNG.poisson(2.0, 25)
 pytestmark = pytest.mark.filterwarnings("ignore::bayesvb.errors.ConvergenceWarning")
+DATA["n"] = DATA["c"] + RNG.integers(1, 5, 25)
+DATA["t"] = np.exp(DATA["y"])
+DATA["seen"] = np.arange(25) % 3 > 0
+DATA["level"] = np.arange(25) % 4
 DATA["w"] = RNG.integers(1, 4, 25).astype(float)
 FIXED = bvb.Priors(scales="fixed", noise_shape=2.0, noise_rate=1.5, coefficient_sd=3.0)
 FEW = {"seed": 1, "restarts": 1, "max_iter": 10, "draws": 25, "combine": "best"}
@@ -34,19 +38,48 @@ class FromOne:
         return FromOne(found) if np.ndim(found) else float(found)
 
     def __setitem__(self, at, value):
-        self.values[at - 1] = value
+        self.values[tuple(np.atleast_1d(at) - 1)] = value
+
+
+def ordered(log_cdf):
+    """Log probability of a level between two thresholds, from the smaller tail."""
+
+    def log_mass(level, predictor, thresholds):
+        ends = np.concatenate([[-np.inf], thresholds.values, [np.inf]]) - predictor
+        low, high = ends[int(level) - 1 : int(level) + 1]
+        if low > 0.0:
+            low, high = -high, -low
+        return log_cdf(high) + np.log1p(-np.exp(log_cdf(low) - log_cdf(high)))
+
+    return log_mass
+
+
+def counts(y, log_mean, rho):
+    """Log probability of a count with this mean and dispersion."""
+    v = log_mean - np.log(rho)
+    ways = gammaln(y + rho) - gammaln(rho) - gammaln(y + 1.0)
+    return ways - y * np.logaddexp(0.0, -v) - rho * np.logaddexp(0.0, v)
 
 
 FUNCTIONS = {
     "normal_lpdf": norm.logpdf,
+    "lognormal_lpdf": lambda x, mean, sd: lognorm.logpdf(x, sd, scale=np.exp(mean)),
     "gamma_lpdf": lambda x, shape, rate: gamma.logpdf(x, shape, scale=1.0 / rate),
+    "weibull_lpdf": lambda x, shape, scale: weibull_min.logpdf(x, shape, scale=scale),
+    "weibull_lccdf": lambda x, shape, scale: weibull_min.logsf(x, shape, scale=scale),
     "bernoulli_logit_lpmf": lambda y, logit: np.log(expit(logit if y else -logit)),
+    "binomial_logit_lpmf": lambda y, n, logit: binom.logpmf(y, n, expit(logit)),
     "poisson_log_lpmf": lambda y, log_mean: poisson.logpmf(y, np.exp(log_mean)),
+    "neg_binomial_2_log_lpmf": counts,
+    "ordered_logistic_lpmf": ordered(lambda v: -np.logaddexp(0.0, -v)),
+    "ordered_probit_lpmf": ordered(log_ndtr),
     "dot_product": lambda a, b: float(a.values @ b.values),
     "rep_vector": lambda value, n: FromOne(np.full(n, value)),
     "log_softmax": lambda a: FromOne(log_softmax(a.values)),
     "log_sum_exp": lambda a: logsumexp(a.values),
+    "zeros": lambda *shape: FromOne(np.zeros(shape)),
     "sqrt": np.sqrt,
+    "exp": np.exp,
 }
 
 
@@ -62,6 +95,7 @@ def target_of(program, data, parameters):
         if loop:
             text = f"for {loop[1]} in range(1, {loop[2]} + 1):"
         text = re.sub(r"^vector\[\w\] ", "", text).replace(" | ", ", ").rstrip(";")
+        text = re.sub(r"^array\[(\w)\] vector\[(.*)\] (\w+)$", r"\3 = zeros(\1, \2)", text)
         lines.append("    " * depth + text)
         depth += bool(loop)
     names = {name: FromOne(v) if np.ndim(v) else v for name, v in {**data, **parameters}.items()}
@@ -77,6 +111,24 @@ def target_of(program, data, parameters):
         ("y ~ x * g | x", {"n_components": 2, "priors": FIXED, "weights": "w"}),
         ("b ~ x", {"n_components": 1, "family": "bernoulli", "weights": "w"}),
         ("c ~ x | g", {"n_components": 2, "family": "poisson", "priors": FIXED}),
+        ("c | trials(n) ~ x | x", {"n_components": 2, "family": "binomial", "priors": FIXED}),
+        ("c ~ x", {"n_components": 1, "family": "negbinomial", "weights": "w"}),
+        pytest.param(
+            *("c ~ x | g", {"n_components": 2, "family": "negbinomial", "priors": FIXED}),
+            marks=pytest.mark.heavy,
+        ),
+        ("t ~ x", {"n_components": 1, "family": "gamma"}),
+        pytest.param(
+            *("t ~ x | x", {"n_components": 2, "family": "gamma", "priors": FIXED}),
+            marks=pytest.mark.heavy,
+        ),
+        ("Surv(t, seen) ~ x + g", {"n_components": 1, "family": "weibull"}),
+        pytest.param(
+            *("t ~ x | x", {"n_components": 2, "family": "weibull", "priors": FIXED}),
+            marks=pytest.mark.heavy,
+        ),
+        ("level ~ x", {"n_components": 1, "family": "ordinal"}),
+        ("level ~ x", {"n_components": 1, "family": "ordinal-probit"}),
     ],
 )
 def test_the_text_has_the_log_joint_density(formula, options, tmp_path):
@@ -90,7 +142,8 @@ def test_the_text_has_the_log_joint_density(formula, options, tmp_path):
         point = {"coefficients": draws["coefficients"][s, :, 0]}
         if "precision" in draws:
             point["precision"] = draws["precision"][s, :, 0]
-        point["gate"] = draws["gate"][s]
+        point |= {name: draws[name][s] for name in ("dispersion", "shape", "increments", "gate")
+                  if name in draws}  # fmt: skip
         found = target_of(files["model.stan"].read_text(), data, point)
         assert found == pytest.approx(expected[s], rel=1e-9)
     summary = json.loads(files["model.summary.json"].read_text())
