@@ -925,8 +925,9 @@ class Fit(AbstractFit):
         """Write the model as a Stan program, with its data and our posterior.
 
         For `DensityRegression` of one response of any ``family`` but student and sequential, with a
-        softmax gate, priors of fixed scales, and no further part of the formula. Density and parameters are those of
-        ``model.log_joint``: of the standardised data, with the names of ``fit.draws``.
+        softmax gate, priors of fixed scales, and no further part of the formula. Density and
+        parameters are those of ``model.log_joint``: of the standardised data, with the names of
+        ``fit.draws``.
 
         Parameters
         ----------
