@@ -10,6 +10,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.point_estimates import PointEstimates
+from bayesvb.engines.quasi_newton import maximum
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AnyModel, ModelOf
@@ -86,7 +87,7 @@ class Em(AbstractEngine):
         what = (
             "The mode of the posterior density of coefficients, log precisions and log odds"
             if self.prior
-            else "The maximum of the likelihood"
+            else "The maximum of the likelihood (of a network by L-BFGS)"
         )
         return (
             f"{what}, by the EM algorithm: components of rows are averaged over given the "
@@ -111,15 +112,14 @@ class Em(AbstractEngine):
         """
         posterior = model.update(result.stats)
         coordinates = model.coordinates(posterior)
-        n_collapsed = self._warned(model, source, posterior)
-        findings = {"collapsed_components": float(n_collapsed)} if n_collapsed else {}
+        findings = self._warned(model, source, posterior)
         if coordinates is not None:
             findings["parameters"] = float(len(coordinates.perturbations()))
         return replace(result, findings=findings)
 
     @staticmethod
-    def _warned(model: AnyModel, source: AbstractSource, at: object) -> int:
-        """Number of components on a few rows; warns of them, and of weights without doubt."""
+    def _warned(model: AnyModel, source: AbstractSource, at: object) -> dict[str, float]:
+        """Components on a few rows, and separated rows, with a warning of either."""
         rows = source.thinned(CHECKED_ROWS)
         collapsed = np.flatnonzero(model.collapsed(at, rows))
         if len(collapsed):
@@ -131,14 +131,19 @@ class Em(AbstractEngine):
                 "fewer components, or more restarts",
                 ConvergenceWarning,
             )
-        elif model.separated(at, rows):
-            warn(
-                "the covariates of the weights tell the components of all rows: their coefficients "
-                "grow without end, and have no standard errors; fit with prior=True, or fewer "
-                "gating terms",
-                ConvergenceWarning,
-            )
-        return len(collapsed)
+            return {"collapsed_components": float(len(collapsed))}
+        if not model.separated(at, rows):
+            return {}
+        warn(
+            "the covariates separate the classes of all rows: coefficients grow without end, and "
+            "predictions are certain; fit with prior=True, or fewer experts"
+            if model.predicts_classes
+            else "the covariates of the weights tell the components of all rows: their "
+            "coefficients grow without end, and have no standard errors; fit with prior=True, or "
+            "fewer gating terms",
+            ConvergenceWarning,
+        )
+        return {"separated": 1.0}
 
     def model_for(self, core: AnyModel) -> AnyModel:
         """The model with a point for its posterior.
@@ -165,4 +170,7 @@ class Em(AbstractEngine):
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
         """State at a maximum of the log posterior, or likelihood; nothing is left to chance."""
+        likelihood = model.likelihood()
+        if likelihood is not None:
+            return maximum(likelihood, source, start, budget)
         return Cavi().run(model, source, start, budget, streams)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TypeVar
 
@@ -36,6 +36,9 @@ FEW_PASSES = 5
 
 DOUBLINGS = 3.0
 """How often passes are doubled in thought: from twice ``FEW_PASSES`` to more than ``PASSES``."""
+
+LIKELIHOOD_PASSES = 500
+"""Passes of a fold whose run starts again."""
 
 DENSITY = 3e-3
 """Nats per row by which densities of rows left out may be off for the bound's sake."""
@@ -174,8 +177,25 @@ def continued(
     streams: EngineStreams,
     passes: int = PASSES,
 ) -> StatsT:
-    """Statistics of a run that goes on with these rows alone, for at most so many passes."""
+    """Statistics of a run that goes on with these rows alone, for at most so many passes.
+
+    Maximum likelihood without a closed step starts again, from the memberships of these rows: where
+    it has told all labels its gradient is zero, with or without the others.
+    """
     posterior = model.update(stats)
-    first = model.global_step(posterior, rest.map_reduce(partial(model.e_step, posterior)).stats)
     budget = Budget(TOLERANCE * rest.total_weight, passes)
+    if model.likelihood() is None:
+        sweep = rest.map_reduce(partial(model.e_step, posterior))
+        first = model.global_step(posterior, sweep.stats)
+    else:
+        memberships = partial(_divided, model, posterior)
+        first = model.first_stats(rest.map_reduce(memberships))
+        budget = replace(budget, max_iter=LIKELIHOOD_PASSES)
     return engine.run(model, rest, first, budget, streams).whole().stats
+
+
+def _divided(model: AnyModel, posterior: object, block: Block) -> SufficientStats:
+    """Statistics of these rows for their memberships under the posterior."""
+    responsibilities = model.responsibilities(posterior, block)  # type: ignore[attr-defined]
+    stats: SufficientStats = model.partition_stats(block, responsibilities)
+    return stats

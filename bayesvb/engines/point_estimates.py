@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import BoundGap, LocalStep
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.likelihood import AbstractLikelihood
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
 from bayesvb.variational.row_derivatives import RowDerivatives
@@ -130,7 +131,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
     @property
     def without_response(self) -> str:  # type: ignore[override]
         """Why there are no standard errors."""
-        return self.given.without_information
+        return self.limit.without_information
 
     @property
     def n_components(self) -> int:
@@ -168,6 +169,10 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         found = self.limit.coordinates(posterior)
         return None if found is None else PointCoordinates(found.uncoupled(), COPIES**0.5)
 
+    def likelihood(self) -> AbstractLikelihood[StatsT] | None:
+        """As of the model; none where a prior counts."""
+        return None if self.penalised else self.limit.likelihood()
+
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
         """Components on a few rows, where a likelihood has no maximum; never with a prior."""
         found = self.limit.collapsed(posterior, block)
@@ -188,8 +193,8 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return self._each(self.given.starting_models(n))
 
     def alternatives(self) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
-        """Those of the model."""
-        return self._each(self.given.alternatives())
+        """Those of the model; none without a prior."""
+        return self._each(self.given.alternatives()) if self.penalised else {}
 
     def _each(
         self, models: Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]

@@ -154,7 +154,8 @@ class AbstractEstimator(AbstractPublicModel):
             ``"stack"`` mixes the predictive distributions of the restarts with the weights that
             make their leave-one-out density largest; draws then come from several of them.
             ``"average"`` gives each restart the same weight. ``"best"`` if left out, except for
-            networks, whose bound misranks restarts: they are stacked.
+            networks, whose bound misranks restarts: they are stacked, unless ``prior=False`` asks
+            for the largest likelihood.
         draws : int
             Draws from the posterior, for intervals and for ArviZ; at least 25.
         seed : int, optional
@@ -213,13 +214,15 @@ class AbstractEstimator(AbstractPublicModel):
         LongFitWarning
             After the first passes, if the fit may take more than ten seconds: how long, about.
         """
-        combine, limits = combine or self.default_combination, (restarts, max_iter, n_jobs, draws)
-        self._check_choices(method, combine, covariance, limits)
+        options |= {"start": start} if isinstance(start, str) else {}
+        check_choice("method", method, tuple(ENGINES))
+        without_prior = not ENGINES[method].with_options(**options).prior_counts
+        combine = combine or ("best" if without_prior else self.default_combination)
+        self._check_choices(combine, covariance, (restarts, max_iter, n_jobs, draws))
         restarts = 1 if self.single_start else restarts
         check_positive("tol", tol)
         seed = seed_in(checkpoint) if seed is None and checkpoint is not None else seed
         seed, budget = fresh_seed(seed), Budget(float(tol), max_iter, n_draws=draws)
-        options |= {"start": start} if isinstance(start, str) else {}
         if checkpoint is not None:
             settings = {
                 "method": method, "options": repr(sorted(options.items())), "seed": seed,
@@ -236,14 +239,9 @@ class AbstractEstimator(AbstractPublicModel):
             return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
 
     def _check_choices(
-        self,
-        method: str,
-        combine: str,
-        covariance: str,
-        limits: tuple[int, int, int | None, int],
+        self, combine: str, covariance: str, limits: tuple[int, int, int | None, int]
     ) -> None:
         """Raise for a choice that there is not, or a number below its least."""
-        check_choice("method", method, tuple(ENGINES))
         check_choice("combine", combine, self.combinations)
         check_choice("covariance", covariance, (*INTERVALS, "exact", "auto"))
         restarts, max_iter, n_jobs, draws = limits

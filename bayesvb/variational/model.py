@@ -14,6 +14,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
+from bayesvb.variational.likelihood import AbstractLikelihood
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -179,6 +180,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         Parameters whose mode says nothing of their size, as that of scales, are fixed in it.
         """
         return self
+
+    def likelihood(self) -> AbstractLikelihood[StatsT] | None:
+        """Log likelihood that a point without prior maximises; None where EM steps get there."""
+        return None
 
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
         """Components with next to no variance beside that of these rows: no maximum is there."""

@@ -408,7 +408,7 @@ def test_models_without_point_estimates_are_refused_with_a_remedy(made, words, d
 
 
 @pytest.mark.heavy
-def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_likelihood(tmp_path):
+def test_networks_have_a_mode_over_variational_latent_vectors(tmp_path):
     frame = bvb.datasets.load("iris").iloc[::2]
     model = bvb.ConditionalMixtureNetwork("label ~ petal_width", frame, n_experts=2)
     fit = model.fit("em", seed=1, restarts=2, draws=50, combine="best", tol=1e-6)
@@ -423,8 +423,25 @@ def test_networks_have_a_mode_over_variational_latent_vectors_and_no_maximum_lik
     page = fit.report(tmp_path / "page.html").read_text("utf-8")
     assert "There are estimates and no intervals" in page and "mean-field posterior" not in page
     assert (fit.predict(kind="class") == frame["label"]).mean() > 0.9
-    with pytest.raises(DataError, match=r"does not fit this Network.*with prior=True"):
-        model.fit("em", prior=False)
+
+
+@pytest.mark.heavy
+def test_networks_have_maximum_likelihood_estimates(tmp_path):
+    frame = bvb.datasets.load("iris").iloc[::2]
+    model = bvb.ConditionalMixtureNetwork("label ~ .", frame, n_experts=2)
+    with pytest.warns(ConvergenceWarning, match="separate the classes of all rows"):
+        fit = model.fit("em", prior=False, seed=1, restarts=2, draws=50)
+    assert fit.elbo == pytest.approx(fit.log_density(frame).sum(), abs=1e-3)
+    assert fit.elbo > -0.01  # every label of a flexible enough model
+    assert not fit.members and "prior" not in fit.restarts
+    assert "information of the parameters is singular" in str(fit)
+    # folds are refitted from scratch, and lose what the training rows do not
+    assert fit.loo().elpd_loo < -1.0
+    table = fit.check(only="computation")
+    assert table.loc["Likelihood has a maximum", "grade"] == "problem"
+    loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
+    pd.testing.assert_series_equal(loaded.log_density(frame), fit.log_density(frame))
+    assert "prior=False" in loaded.code()
 
 
 def test_the_prior_is_a_switch(data, unchecked):

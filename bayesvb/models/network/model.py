@@ -135,18 +135,26 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
     )
 
     def with_prior_power(self, power: float) -> Network:
-        """The network with the priors of its three parts to a power, which is not zero."""
+        """The network with the priors of its three parts to a power; see ``LikelihoodNetwork``."""
         if power == 0.0:
-            raise NotImplementedError(
-                "without a prior nothing tells the scale of its latent vectors from that of what "
-                "is made of them; with prior=True there are estimates"
-            )
+            return self._without_prior()
         return replace(
             self,
             experts=LatentExperts(self.experts.prior.to_the_power(power)),
             gate=self.gate.with_prior_power(power),
             output=self.output.with_prior_power(power),
         )
+
+    def _without_prior(self) -> Network:
+        """The network for maximum likelihood, if it is of classes."""
+        if not self.output.of_classes:
+            raise NotImplementedError(
+                "without a prior its noise and that of its latent vectors are not identified for a "
+                "numeric response; DensityRegression(gate='stick-breaking') has the same likelihood"
+            )
+        from bayesvb.models.network.likelihood import LikelihoodNetwork  # which is a Network
+
+        return LikelihoodNetwork.of(self)
 
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]

@@ -215,7 +215,12 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return replace(self, passes=1, points=FEW_POINTS, least_share=LEAST_SHARE)
 
     def with_prior_power(self, power: float) -> ClassOutput:
-        """The layer whose prior density is to a power."""
+        """The layer whose prior density is to a power.
+
+        Without a prior latent vectors are points, one for each component.
+        """
+        if power == 0.0:
+            return replace(self, covariance="full", conditional=True)
         return replace(self, prior=self.prior.to_the_power(power))
 
     def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> OutputDraws:

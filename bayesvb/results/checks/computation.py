@@ -93,9 +93,13 @@ def _maximum(fit: AbstractFit) -> list[Check]:
     if not fit.engine.finds_points or fit.engine.prior_counts:
         return []
     n_collapsed = fit.findings.get("collapsed_components", 0.0)
+    separated = fit.findings.get("separated", 0.0)
+    value, words = n_collapsed, "components on a few rows"
+    if separated and fit.core.predicts_classes:
+        value, words = separated, "separated classes: predictions of all rows are certain"
     return [
-        decided("Likelihood has a maximum", "computation", "problem" if n_collapsed else "ok",
-                n_collapsed, "components on a few rows", threshold="problem: above 0",
+        decided("Likelihood has a maximum", "computation", "problem" if value else "ok",
+                value, words, threshold="problem: above 0",
                 remedy=Remedy.of("Fit with ", Edit(arguments={"prior": True}),
                                  ", or fewer components."), section="computation")
     ]  # fmt: skip

@@ -1,0 +1,73 @@
+"""Likelihood of a network at a point: gradient, value, and the statistics that stand for it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.engines.point_estimates import PointEstimates
+from bayesvb.errors import DataError
+
+STEP = 1e-5
+
+
+@pytest.fixture(scope="module")
+def block():
+    iris = bvb.datasets.load("iris").iloc[::5]
+    model = bvb.ConditionalMixtureNetwork("label ~ . | gating(petal_width)", iris, n_experts=3)
+    rows = model.source.whole()
+    return model, replace(rows, weight=np.linspace(0.5, 2.0, rows.n_rows))
+
+
+@pytest.fixture(scope="module")
+def points(block):
+    return PointEstimates.of(block[0].core, penalised=False)
+
+
+@pytest.fixture(scope="module")
+def vector(block, points):
+    rng = np.random.default_rng(1)
+    partition = rng.dirichlet(np.ones(3), size=block[1].n_rows).T
+    start = points.likelihood().vector(points.partition_stats(block[1], partition))
+    return start + 0.5 * rng.normal(size=start.size)
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_the_gradient_is_that_of_differences_whatever_the_order_of_the_sticks(
+    order, block, points, vector
+):
+    stats = points.likelihood().stats(vector)
+    likelihood = points.permuted(order, stats)[0].likelihood()
+    found = likelihood.value_and_gradient(vector, block[1]).gradient
+    steps = STEP * np.eye(vector.size)
+    values = [
+        [
+            likelihood.value_and_gradient(vector + sign * step, block[1]).value
+            for sign in (1.0, -1.0)
+        ]
+        for step in steps
+    ]
+    ahead, behind = np.transpose(values)
+    assert_allclose(found, (ahead - behind) / (2.0 * STEP), atol=1e-6)
+
+
+def test_the_statistics_of_a_point_have_its_likelihood_as_their_bound(block, points, vector):
+    likelihood, rows = points.likelihood(), block[1]
+    value = likelihood.value_and_gradient(vector, rows).value
+    stats = likelihood.stats(vector)
+    posterior = points.update(stats)
+    assert points.e_step(posterior, rows).bound - points.kl(posterior) == pytest.approx(
+        value, abs=1e-3
+    )
+    assert points.log_predictive(posterior, rows) @ rows.weight == pytest.approx(value, abs=1e-4)
+    again = likelihood.value_and_gradient(likelihood.vector(stats), rows).value
+    assert again == pytest.approx(value, abs=1e-4)
+
+
+def test_a_numeric_response_is_referred_to_the_model_with_the_same_likelihood(block):
+    iris = bvb.datasets.load("iris").iloc[::5]
+    model = bvb.ConditionalMixtureNetwork("petal_width ~ sepal_width", iris, n_experts=2)
+    with pytest.raises(DataError, match="DensityRegression"):
+        model.fit("em", prior=False)
