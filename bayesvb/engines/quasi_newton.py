@@ -8,7 +8,6 @@ from typing import Generic
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import StatsT
@@ -80,6 +79,8 @@ def maximum(
     Liu, Nocedal (1989), On the limited memory BFGS method for large scale optimization,
     Mathematical Programming 45, 503-528.
     """
+    from scipy.optimize import minimize  # 0.1 s of import, for networks alone
+
     vector = likelihood.vector(start)
     objective = _Objective(likelihood, source, budget, vector)
     options = {

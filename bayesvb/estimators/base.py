@@ -215,10 +215,8 @@ class AbstractEstimator(AbstractPublicModel):
             After the first passes, if the fit may take more than ten seconds: how long, about.
         """
         options |= {"start": start} if isinstance(start, str) else {}
-        check_choice("method", method, tuple(ENGINES))
-        without_prior = not ENGINES[method].with_options(**options).prior_counts
-        combine = combine or ("best" if without_prior else self.default_combination)
-        self._check_choices(combine, covariance, (restarts, max_iter, n_jobs, draws))
+        combine = combine or self._combination(method, options)
+        self._check_choices(method, combine, covariance, (restarts, max_iter, n_jobs, draws))
         restarts = 1 if self.single_start else restarts
         check_positive("tol", tol)
         seed = seed_in(checkpoint) if seed is None and checkpoint is not None else seed
@@ -238,10 +236,21 @@ class AbstractEstimator(AbstractPublicModel):
             workers = processors() if n_jobs is None else n_jobs
             return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
 
+    def _combination(self, method: str, options: Mapping[str, Any]) -> str:
+        """Default for what is made of restarts; a likelihood has one largest value."""
+        check_choice("method", method, tuple(ENGINES))
+        has_prior = ENGINES[method].with_options(**options).prior_counts
+        return self.default_combination if has_prior else "best"
+
     def _check_choices(
-        self, combine: str, covariance: str, limits: tuple[int, int, int | None, int]
+        self,
+        method: str,
+        combine: str,
+        covariance: str,
+        limits: tuple[int, int, int | None, int],
     ) -> None:
         """Raise for a choice that there is not, or a number below its least."""
+        check_choice("method", method, tuple(ENGINES))
         check_choice("combine", combine, self.combinations)
         check_choice("covariance", covariance, (*INTERVALS, "exact", "auto"))
         restarts, max_iter, n_jobs, draws = limits

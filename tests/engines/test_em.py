@@ -425,25 +425,6 @@ def test_networks_have_a_mode_over_variational_latent_vectors(tmp_path):
     assert (fit.predict(kind="class") == frame["label"]).mean() > 0.9
 
 
-@pytest.mark.heavy
-def test_networks_have_maximum_likelihood_estimates(tmp_path):
-    frame = bvb.datasets.load("iris").iloc[::2]
-    model = bvb.ConditionalMixtureNetwork("label ~ .", frame, n_experts=2)
-    with pytest.warns(ConvergenceWarning, match="separate the classes of all rows"):
-        fit = model.fit("em", prior=False, seed=1, restarts=2, draws=50)
-    assert fit.elbo == pytest.approx(fit.log_density(frame).sum(), abs=1e-3)
-    assert fit.elbo > -0.01  # every label of a flexible enough model
-    assert not fit.members and "prior" not in fit.restarts
-    assert "information of the parameters is singular" in str(fit)
-    # folds are refitted from scratch, and lose what the training rows do not
-    assert fit.loo().elpd_loo < -1.0
-    table = fit.check(only="computation")
-    assert table.loc["Likelihood has a maximum", "grade"] == "problem"
-    loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
-    pd.testing.assert_series_equal(loaded.log_density(frame), fit.log_density(frame))
-    assert "prior=False" in loaded.code()
-
-
 def test_the_prior_is_a_switch(data, unchecked):
     with pytest.raises(DataError, match="prior='no' must be True"):
         bvb.DensityRegression("y ~ x", data).fit("em", prior="no")

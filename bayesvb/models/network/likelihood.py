@@ -8,8 +8,8 @@ smaller coefficients do. Maximum likelihood estimates therefore have no latent n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -18,11 +18,11 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.experts.linear import LinearStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.experts import LatentExperts
-from bayesvb.models.network.model import Network
 from bayesvb.models.network.output_classes import ClassOutput
-from bayesvb.models.network.state import NetworkPosterior, NetworkStats
+from bayesvb.models.network.state import NetworkStats
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.linalg import pack
 from bayesvb.numerics.special import jaakkola, log_sum_exp
@@ -39,52 +39,14 @@ ROUNDING = 1e-12
 POINT_WEIGHT = 1e6
 """Rows of the statistics of a point: beside them the prior of a start moves it by 1e-7."""
 
-SEPARATED = 0.99
-"""Probability of every training label from which on nothing keeps coefficients from growing."""
 
-
-@dataclass(frozen=True)
-class LikelihoodNetwork(Network):
-    """Network whose prior is there to keep matrices regular only, and without latent noise.
-
-    Attributes
-    ----------
-    given : Network
-        The network with its prior, from whose posterior means a run starts.
-    """
-
-    output: ClassOutput
-    given: Network = field(kw_only=True)
-
-    @classmethod
-    def of(cls, given: Network) -> LikelihoodNetwork:
-        """The network of point estimates.
-
-        Raises
-        ------
-        NotImplementedError
-            If the output layer has none.
-        """
-        prior = given.experts.prior
-        noise = MatrixNormalGamma.prior(
-            prior.mean, prior.precision, float(prior.shape), NOISE_VARIANCE * prior.rate
-        )
-        output: Any = given.output.with_prior_power(0.0)
-        gate = given.gate.with_prior_power(0.0)
-        return cls(LatentExperts(noise), gate, output, given=replace(given, output=output))
-
-    without_information = (
-        "linear maps of the latent vector leave the likelihood unchanged, so the information of "
-        "the parameters is singular"
+def without_noise(experts: LatentExperts) -> LatentExperts:
+    """Experts of latent vectors of which ``NetworkLikelihood.stats`` are the statistics."""
+    prior = experts.prior
+    rate = NOISE_VARIANCE * prior.rate
+    return LatentExperts(
+        MatrixNormalGamma.prior(prior.mean, prior.precision, float(prior.shape), rate)
     )
-
-    def likelihood(self) -> NetworkLikelihood:
-        """Log likelihood of the labels; EM steps would hardly move without noise."""
-        return NetworkLikelihood(self)
-
-    def separated(self, posterior: NetworkPosterior, block: Block) -> bool:
-        """Whether the label of every row is all but certain: coefficients then grow for ever."""
-        return bool(self.log_predictive(posterior, block).min() > np.log(SEPARATED))
 
 
 @dataclass(frozen=True)
@@ -93,16 +55,21 @@ class NetworkLikelihood(AbstractLikelihood[NetworkStats]):
 
     Attributes
     ----------
-    network : LikelihoodNetwork
+    experts, output : LatentExperts, ClassOutput
+        With their priors, under whose posterior means a run starts.
+    gate : StickBreakingGate
     """
 
-    network: LikelihoodNetwork
+    experts: LatentExperts
+    gate: StickBreakingGate
+    output: ClassOutput
 
     def vector(self, stats: NetworkStats) -> Float[np.ndarray, " parameters"]:
         """Coefficients of experts, gate, and output layer at their posterior means."""
-        posterior = self.network.given.update(stats)
-        means = posterior.experts.mean, posterior.gate.mean, posterior.output.mean
-        return np.concatenate([mean.ravel() for mean in means])
+        experts = self.experts.update(stats.experts).mean
+        gate = self.gate.update(stats.gate).mean
+        output = cast(LogitStats, stats.output).posterior(self.output.prior).mean
+        return np.concatenate([mean.ravel() for mean in (experts, gate, output)])
 
     def _parts(
         self, vector: Float[np.ndarray, " parameters"]
@@ -112,9 +79,8 @@ class NetworkLikelihood(AbstractLikelihood[NetworkStats]):
         Float[np.ndarray, "class_sticks latents_and_one"],
     ]:
         """Coefficients of experts, gate, and output layer."""
-        network = self.network
-        experts = (network.n_components, *network.experts.prior.mean.shape)
-        shapes = experts, network.gate.prior.mean.shape, network.output.prior.mean.shape
+        experts = (self.gate.n_components, *self.experts.prior.mean.shape)
+        shapes = experts, self.gate.prior.mean.shape, self.output.prior.mean.shape
         ends = np.cumsum([np.prod(shape, dtype=int) for shape in shapes])[:-1]
         each = zip(np.split(vector, ends), shapes, strict=True)
         experts_, gate, output = (values.reshape(shape) for values, shape in each)
@@ -152,7 +118,7 @@ class NetworkLikelihood(AbstractLikelihood[NetworkStats]):
         log_cosh, omega = jaakkola(np.abs(logit))
         log_lik = (labels.kappa * logit - labels.reach * log_cosh).sum(axis=1)
         stick = design.predict(gate)
-        local = self.network.gate.rows_of(stick, np.zeros_like(stick), design)
+        local = self.gate.rows_of(stick, np.zeros_like(stick), design)
         norm, responsibilities = log_sum_exp(local.expected_log_density + log_lik)
         weighted = block.weighted(responsibilities)
         # Fisher's identity: the gradient is that of the labels with the components given, averaged.

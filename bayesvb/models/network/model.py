@@ -20,6 +20,7 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
+from bayesvb.models.network.likelihood import NetworkLikelihood, without_noise
 from bayesvb.models.network.output import AbstractOutput, LatentDraws, LatentPredictive
 from bayesvb.models.network.output_gaussian import matched
 from bayesvb.models.network.shared_products import PairedProducts
@@ -38,6 +39,9 @@ the cache, enough that calls cost little beside arithmetic."""
 
 VARIANCES = (1.0, 0.1, 10.0)
 """Multiples of the prior variance of the experts' coefficients among which restarts take turns."""
+
+SEPARATED = 0.99
+"""Probability of every training label from which on nothing keeps coefficients from growing."""
 
 GUESSED_VARIANCE = 0.25
 """Variance of latent vectors that are guessed from the responses."""
@@ -63,6 +67,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
     gate: StickBreakingGate
     output: AbstractOutput[Any, Any]
     variances: tuple[float, ...] = VARIANCES
+    with_noise: LatentExperts | None = None
 
     @property
     def n_components(self) -> int:
@@ -129,13 +134,24 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
             + self.output.kl(posterior.output)
         )
 
-    without_information = (
-        "latent vectors have a variational posterior each, so that what was maximised is a lower "
-        "bound of the log posterior density"
-    )
+    @property
+    def without_information(self) -> str:  # type: ignore[override]
+        """Why a mode, or a maximum of the likelihood, has no standard errors."""
+        if self.with_noise is None:
+            return (
+                "latent vectors have a variational posterior each, so that what was maximised is a "
+                "lower bound of the log posterior density"
+            )
+        return (
+            "linear maps of the latent vector leave the likelihood unchanged, so the information "
+            "of the parameters is singular"
+        )
 
     def with_prior_power(self, power: float) -> Network:
-        """The network with the priors of its three parts to a power; see ``LikelihoodNetwork``."""
+        """The network with the priors of its three parts to a power.
+
+        To the power zero without latent noise; see ``NetworkLikelihood``.
+        """
         if power == 0.0:
             return self._without_prior()
         return replace(
@@ -152,9 +168,21 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
                 "without a prior its noise and that of its latent vectors are not identified for a "
                 "numeric response; DensityRegression(gate='stick-breaking') has the same likelihood"
             )
-        from bayesvb.models.network.likelihood import LikelihoodNetwork  # which is a Network
+        output: Any = self.output.with_prior_power(0.0)
+        experts = without_noise(self.experts)
+        return replace(self, experts=experts, output=output, with_noise=self.experts)
 
-        return LikelihoodNetwork.of(self)
+    def likelihood(self) -> NetworkLikelihood | None:
+        """Log likelihood of the labels; EM steps would hardly move without latent noise."""
+        output: Any = self.output
+        known = self.with_noise
+        return None if known is None else NetworkLikelihood(known, self.gate, output)
+
+    def separated(self, posterior: NetworkPosterior, block: Block) -> bool:
+        """Whether every label is all but certain without a prior: coefficients grow for ever."""
+        if self.with_noise is None:
+            return False
+        return bool(self.log_predictive(posterior, block).min() > np.log(SEPARATED))
 
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]

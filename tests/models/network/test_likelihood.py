@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.engines.point_estimates import PointEstimates
-from bayesvb.errors import DataError
+from bayesvb.errors import ConvergenceWarning, DataError
 
 STEP = 1e-5
 
@@ -71,3 +72,22 @@ def test_a_numeric_response_is_referred_to_the_model_with_the_same_likelihood(bl
     model = bvb.ConditionalMixtureNetwork("petal_width ~ sepal_width", iris, n_experts=2)
     with pytest.raises(DataError, match="DensityRegression"):
         model.fit("em", prior=False)
+
+
+@pytest.mark.heavy
+def test_networks_have_maximum_likelihood_estimates(tmp_path):
+    frame = bvb.datasets.load("iris").iloc[::2]
+    model = bvb.ConditionalMixtureNetwork("label ~ .", frame, n_experts=2)
+    with pytest.warns(ConvergenceWarning, match="separate the classes of all rows"):
+        fit = model.fit("em", prior=False, seed=1, restarts=2, draws=50)
+    assert fit.elbo == pytest.approx(fit.log_density(frame).sum(), abs=1e-3)
+    assert fit.elbo > -0.01  # every label of a flexible enough model
+    assert not fit.members and "prior" not in fit.restarts
+    assert "information of the parameters is singular" in str(fit)
+    # folds are refitted from scratch, and lose what the training rows do not
+    assert fit.loo().elpd_loo < -1.0
+    table = fit.check(only="computation")
+    assert table.loc["Likelihood has a maximum", "grade"] == "problem"
+    loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
+    pd.testing.assert_series_equal(loaded.log_density(frame), fit.log_density(frame))
+    assert "prior=False" in loaded.code()
