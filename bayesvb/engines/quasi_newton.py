@@ -10,8 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.statistics import StatsT
-from bayesvb.engines.base import Budget, EngineResult, is_ended_by
+from bayesvb.engines.base import Budget, EngineResult, StatsT, is_ended_by
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.likelihood import AbstractLikelihood
 
