@@ -75,6 +75,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/engines/differentiated.py": ("engines/test_nuts.py",),
     "bayesvb/engines/hamiltonian.py": ("engines/test_tempering.py",),
     "bayesvb/engines/sampler_record.py": ("engines/test_adaptive_importance.py",),
+    "bayesvb/linear/structure.py": ("formula/test_group_columns.py",),
     "bayesvb/models/drawn_effects.py": (
         "experts/test_drawn_lines.py",
         "gates/test_gaussian_logits.py",

@@ -1,6 +1,6 @@
 """The public models, one class per file, each with what its fits mean in the data's units.
 
-May import: errors, argument_checks, numerics, storage, data, factors, variational,
+May import: errors, argument_checks, numerics, linear, storage, data, factors, variational,
 formula, distributions, evaluation, gates, experts, sensitivity, engines, models, results, plots,
 reports.
 """

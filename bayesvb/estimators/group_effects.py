@@ -19,10 +19,10 @@ from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import AnyExperts, RegressionPrior
 from bayesvb.formula.design import Design
-from bayesvb.formula.group_columns import MOST_GROUPS
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
+from bayesvb.linear.structure import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -75,11 +75,11 @@ def effect_rows(design: Design, prior: GatePrior, scales: Scales) -> list[PriorR
 def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
     """Drawn effects of groups that have no columns, in the data's units, for the ArviZ object.
 
-    Of at most ``MOST_GROUPS`` groups, levels where the covariates of the slopes are zero: the lines
-    of rows of each group in which nothing else is there. Tables leave them out.
+    Of at most ``LIMITS.groups`` groups, levels where the covariates of the slopes are zero: the
+    lines of rows of each group in which nothing else is there. Tables leave them out.
     """
     known = design.groups
-    if known is None or not known.effects or len(known.labels) > MOST_GROUPS + 1:
+    if known is None or not known.effects or len(known.labels) > LIMITS.groups + 1:
         return []
     place, each = np.arange(len(known.labels)), []
     names = {MEAN: design.terms[MEAN], **further_terms(design)}

@@ -28,9 +28,9 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.half_t import HALF_T_DOF, HalfTScale
 from bayesvb.formula.design import Design
-from bayesvb.formula.own_columns import MOST_COLUMNS
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.gates.base import GatePrior
+from bayesvb.linear.structure import LIMITS
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS
 from bayesvb.models.scaled_mixture import ScaledMixture
@@ -240,8 +240,8 @@ class LearnedScales:
         """Whether coefficients of the components scatter around common ones.
 
         Those of several responses, of a prior in units of the response, of discrete responses, and
-        of formulas with more than ``MOST_COLUMNS`` group effects do not: their terms shrink towards
-        zero as with ``scales="learned"``.
+        of formulas with more than ``LIMITS.columns`` group effects do not: their terms shrink
+        towards zero as with ``scales="learned"``.
         """
         if self.priors.scales != "between" or self.n_components == 1:
             return False
@@ -250,7 +250,7 @@ class LearnedScales:
         apart = self.design.groups is not None or self.design.gate_groups is not None
         one_response = len(self.design.response_names) == 1
         in_noise = self.priors.coefficient_units == "noise"
-        few = not apart and self._n_group_effects <= MOST_COLUMNS
+        few = not apart and self._n_group_effects <= LIMITS.columns
         return bool(self.term_blocks.get(MEAN)) and one_response and in_noise and few
 
     @property

@@ -38,7 +38,7 @@ from bayesvb.estimators.saved_schema import (
     check_same_shapes,
     check_state,
 )
-from bayesvb.formula.own_columns import only_columns
+from bayesvb.linear.structure import only_columns
 from bayesvb.results.base import Member, replace_draws
 from bayesvb.results.capabilities import TakesGivenScales
 from bayesvb.results.exact_draws import automatic_draws

@@ -9,5 +9,5 @@ imports nothing of a later one:
 
 ``design`` calls them one after the other.
 
-May import: errors, numerics, data.
+May import: errors, numerics, linear, data.
 """

@@ -24,11 +24,9 @@ from bayesvb.formula.columns import with_own_names
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.linear.structure import LIMITS
 
-__all__ = ["MOST_GROUPS", "GroupColumns", "check_columns_of", "fit_groups"]
-
-MOST_GROUPS = 500
-"""Groups of a term of which each may be a column: the covariance of their effects is a matrix."""
+__all__ = ["GroupColumns", "check_columns_of", "fit_groups"]
 
 MOST_CORRELATED = 3
 """Effects with a full covariance: six numbers are integrated over. Four have ten, for which the
@@ -169,9 +167,9 @@ def check_columns_of(found: GroupColumns, written: str) -> None:
     DataError
     """
     count = len(found.groups)
-    if count > MOST_GROUPS:
+    if count > LIMITS.groups:
         raise DataError(
-            f"`{written}` has {count} groups, and at most {MOST_GROUPS} are possible here: the "
+            f"`{written}` has {count} groups, and at most {LIMITS.groups} are possible here: the "
             f"covariance of their effects takes {8e-9 * count**2:.1f} GB for each component",
             hint="group by something coarser; one term of more groups may stand in each part of a "
             "DensityRegression with coefficient_units='noise'",

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -16,34 +14,16 @@ from bayesvb.errors import DataError
 from bayesvb.formula.binding import BoundPart, BoundTerm
 from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
-from bayesvb.formula.group_columns import MOST_GROUPS, GroupColumns, check_columns_of, fit_groups
+from bayesvb.formula.group_columns import GroupColumns, check_columns_of, fit_groups
 from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.smooth_columns import SmoothColumns, SmoothCurve, fit_smooth
 from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.linear.structure import LIMITS, grouped_term
 
-__all__ = ["OwnColumns", "fit_own_columns", "only_columns"]
-
-MOST_COLUMNS = 100
-"""Group effects of a part that may all be columns: their names are in all tables, and components
-have a common part. One component with 2,000 rows takes 0.043 s of CPU time with 50 effects, in
-either way, 0.070 s with columns and 0.048 s without with 100, 0.33 s and 0.050 s with 400. With two
-components it is 1.6 s and 0.18 s with 60, and 4.6 s and 0.14 s with 100."""
-
-_ONLY: ContextVar[bool] = ContextVar("only_columns", default=False)
-
-
-@contextmanager
-def only_columns() -> Iterator[None]:
-    """Within it effects of groups are columns, as those of a model made before may have been."""
-    token = _ONLY.set(True)
-    try:
-        yield
-    finally:
-        _ONLY.reset(token)
-
+__all__ = ["OwnColumns", "fit_own_columns"]
 
 Levels = Mapping[ColumnRole, pd.Index]
 
@@ -214,8 +194,7 @@ def fit_own_columns(
     levels : mapping of ColumnRole to pandas.Index
         Levels of the columns that have some.
     eliminates : bool
-        Whether, of more than ``MOST_COLUMNS`` group effects, those of the term with the most groups
-        stay apart; all are columns otherwise.
+        Whether effects of the ``grouped_term`` stay apart; all are columns otherwise.
 
     Raises
     ------
@@ -232,21 +211,14 @@ def fit_own_columns(
             each.append(fit_groups(term.term, term.numbers, data))
         else:
             each.append(fit_smooth(term.term, term.numbers, data))
-    apart = _apart(each) if eliminates and not _ONLY.get() else None
+    terms = [one for one in each if isinstance(one, GroupColumns)]
+    sizes = [len(one.labels) for one in terms], [len(one.effects) for one in terms]
+    at = grouped_term(*sizes) if eliminates else None
+    apart = None if at is None else terms[at]
     for term, one in zip(part.own, each, strict=True):
         if isinstance(one, GroupColumns) and one is not apart:
             _check_columns(one, term, apart)
     return OwnColumns(part, tuple(GroupPlaces(apart) if one is apart else one for one in each))
-
-
-def _apart(each: Sequence[AbstractTermColumns]) -> GroupColumns | None:
-    """The term whose effects stay apart: with the most groups, if effects are too many together."""
-    terms = [one for one in each if isinstance(one, GroupColumns)]
-    if not terms:
-        return None
-    largest = max(terms, key=lambda one: len(one.groups))
-    n_columns = sum(len(one.labels) * len(one.effects) for one in terms)
-    return largest if n_columns > MOST_COLUMNS else None
 
 
 def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | None) -> None:
@@ -256,11 +228,11 @@ def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | N
     ------
     DataError
     """
-    if apart is None or len(found.groups) <= MOST_GROUPS:
+    if apart is None or len(found.groups) <= LIMITS.groups:
         return check_columns_of(found, term.term.place.text)
     raise DataError(
         f"`{term.term.place.text}` has {len(found.groups)} groups, and another term has "
-        f"more than {MOST_GROUPS} too: one term may have so many",
+        f"more than {LIMITS.groups} too: one term may have so many",
         hint="write (1 + x | g) for several effects of the same groups; keep the term with the "
         "most groups, and join levels of the other's column",
     )

@@ -16,6 +16,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.linear.designs import DrawnEffects, GroupedDesign, GroupRows
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, Vectors
+from bayesvb.linear.structure import LIMITS
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import (
     lower_pairs,
@@ -27,10 +28,6 @@ from bayesvb.numerics.linalg import (
 )
 from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
-
-MOST_DRAWN_GROUPS = 501
-"""Groups, that of all unseen ones among them, whose effects draws can hold. The covariance of all
-coefficients is then a matrix: of 500 effects in two components 4 MB."""
 
 Effects = Float[np.ndarray, "... effects groups"]
 
@@ -157,8 +154,8 @@ class ArrowPrecision(AbstractPrecision):
         return found
 
     def completed(self) -> ArrowPrecision:
-        """Return the same matrices of laws whose draws hold effects; itself of too many groups."""
-        return replace(self, is_complete=self.n_groups <= MOST_DRAWN_GROUPS)
+        """Return the same matrices of laws whose draws hold effects, unless groups are too many."""
+        return replace(self, is_complete=self.n_groups <= LIMITS.groups + 1)
 
     @cached_property
     def through(self) -> Float[np.ndarray, "*batch effects shared groups"]:

@@ -14,7 +14,7 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.engines.cavi import cavi
-from bayesvb.formula import group_columns, own_columns
+from bayesvb.linear.structure import LIMITS
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import linear_response
 
@@ -37,7 +37,7 @@ def simulated(n_groups: int) -> pd.DataFrame:
 def state(n_groups: int, gate: str, *, columns: bool):
     """A model whose groups are columns or not, and statistics of a partition by chance."""
     most = 10**6 if columns else 5
-    group_columns.MOST_GROUPS = own_columns.MOST_GROUPS = own_columns.MOST_COLUMNS = most
+    vars(LIMITS).update(columns=most, groups=most)
     text = "y ~ x + (1 | g)"
     model = bvb.DensityRegression(text, simulated(n_groups), n_components=2, gate=gate)
     rng, core = np.random.default_rng(2), model.core

@@ -22,7 +22,7 @@ from tables import keep
 
 import bayesvb as bvb
 from bayesvb.engines.cavi import cavi
-from bayesvb.formula import group_columns, own_columns
+from bayesvb.linear.structure import LIMITS
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import linear_response
 
@@ -104,7 +104,7 @@ def by_scale() -> None:
 
 def seconds_of(data: pd.DataFrame, most: int) -> float:
     """Seconds of the processor for a sweep with at most so many groups as columns."""
-    group_columns.MOST_GROUPS = own_columns.MOST_GROUPS = own_columns.MOST_COLUMNS = most
+    vars(LIMITS).update(columns=most, groups=most)
     model = model_of(data)
     stats, times = first_stats(model), []
     with single_threaded_blas():

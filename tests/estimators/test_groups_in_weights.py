@@ -14,8 +14,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.formula import own_columns
-from bayesvb.linear import arrow_precisions
+from bayesvb.linear.structure import LIMITS
 from bayesvb.models.ensemble import MEMBER, Ensemble, joined
 
 ASCENT = {"seed": 1, "restarts": 2, "tol": 1e-10, "draws": 4000}
@@ -49,7 +48,7 @@ def pair(request):
     options = {"n_components": 2, "gate": gate, "priors": bvb.Priors(scales="learned")}
     columns = bvb.DensityRegression(text, simulated(), **options).fit(**ASCENT)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(own_columns, "MOST_COLUMNS", 5)
+        patch.setitem(vars(LIMITS), "columns", 5)
         apart = bvb.DensityRegression(text, simulated(), **options).fit(**ASCENT)
         yield columns, apart
 
@@ -185,7 +184,7 @@ def test_statistics_of_blocks_add_to_those_of_the_whole(gate, few_columns, rng):
 def test_updated_fits_are_those_of_columns(gate, monkeypatch):
     data, later = simulated(n_rows=600), []
     for most in (500, 5):
-        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
+        monkeypatch.setitem(vars(LIMITS), "columns", most)
         text, first = "y ~ x + (1 | g)", data.iloc[:400]
         options = {"gate": gate, "priors": bvb.Priors(scales="learned")}
         model = bvb.DensityRegression(text, first, n_components=2, **options)
@@ -231,7 +230,7 @@ def test_what_cannot_have_them_says_so(text, options, message, few_columns):
 
 @pytest.mark.heavy
 def test_what_needs_draws_of_all_groups_says_so(fit, monkeypatch):
-    monkeypatch.setattr(arrow_precisions, "MOST_DRAWN_GROUPS", 12)
+    monkeypatch.setitem(vars(LIMITS), "groups", 11)
     fit = replace(fit)  # without what it has computed
     for asked in (
         fit.influence, fit.prior_sensitivity, lambda: fit.khat,
@@ -243,7 +242,7 @@ def test_what_needs_draws_of_all_groups_says_so(fit, monkeypatch):
 
 @pytest.mark.parametrize("scales", ["between", "fixed"])
 def test_draws_without_effects_have_no_importance_weights(scales, few_columns, monkeypatch):
-    monkeypatch.setattr(arrow_precisions, "MOST_DRAWN_GROUPS", 12)
+    monkeypatch.setitem(vars(LIMITS), "groups", 11)
     for text in ("y ~ x | x + (1 | g)", "y ~ x + (1 | g) | x"):
         priors = bvb.Priors(scales=scales)
         model = bvb.DensityRegression(text, simulated(), n_components=2, priors=priors)

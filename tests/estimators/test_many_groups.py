@@ -12,11 +12,9 @@ import bayesvb as bvb
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.engines.differentiated import Target, double_precision
 from bayesvb.errors import DataError
-from bayesvb.estimators import group_effects
 from bayesvb.estimators.group_effects import coefficients_per_term
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.formula import group_columns, own_columns
-from bayesvb.linear import arrow_precisions
+from bayesvb.linear.structure import LIMITS
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.named_draws import log_joint
 from bayesvb.sensitivity.lanczos import projected_covariance
@@ -150,8 +148,7 @@ REFUSED = {
 @pytest.mark.parametrize("formula", REFUSED)
 def test_what_cannot_have_so_many_groups_says_so(formula, few_columns, monkeypatch):
     error, message, options = REFUSED[formula]
-    for module in (group_columns, own_columns):
-        monkeypatch.setattr(module, "MOST_GROUPS", 5)
+    monkeypatch.setitem(vars(LIMITS), "groups", 5)
     with pytest.raises(error, match=f"(?s){message}"):
         bvb.DensityRegression(formula, simulated(), n_components=2, **options)
 
@@ -192,7 +189,7 @@ def test_importance_weights_are_those_of_columns(pair):
 def test_point_estimates_are_those_of_columns(few_columns, monkeypatch):
     fits = []
     for most in (5, 500):
-        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
+        monkeypatch.setitem(vars(LIMITS), "columns", most)
         priors = bvb.Priors(scales="fixed")
         model = bvb.DensityRegression(
             "y ~ x + (1 | g) | x + (1 | g)", simulated(), n_components=2, priors=priors
@@ -217,7 +214,7 @@ def test_log_joint_densities_and_their_gradients_are_those_of_columns(monkeypatc
     jax = pytest.importorskip("jax")
     values = []
     for most in (500, 5):
-        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
+        monkeypatch.setitem(vars(LIMITS), "columns", most)
         model = bvb.DensityRegression(
             "y ~ x + (x | g) | x + (1 | g)", simulated(), n_components=2,
             priors=bvb.Priors(scales="learned"),
@@ -235,7 +232,7 @@ def test_log_joint_densities_and_their_gradients_are_those_of_columns(monkeypatc
 
 @pytest.mark.heavy
 def test_what_needs_draws_or_answers_of_all_groups_says_so(pair, monkeypatch):
-    monkeypatch.setattr(arrow_precisions, "MOST_DRAWN_GROUPS", 12)
+    monkeypatch.setitem(vars(LIMITS), "groups", 11)
     apart = replace(pair[1])  # without what it has computed
     with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
         assert apart.khat
@@ -248,7 +245,6 @@ def test_what_needs_draws_or_answers_of_all_groups_says_so(pair, monkeypatch):
 
 @pytest.mark.heavy
 def test_drawn_effects_have_the_names_and_moments_of_those_of_columns(pair, monkeypatch):
-    monkeypatch.setattr(group_effects, "MOST_GROUPS", 500)
     columns, apart = (fit.with_covariance("mean-field") for fit in pair)
     found = apart.model.named_draws(apart)
     effects, beta = found.values["beta_groups"], columns.named_draws.values["beta"]
@@ -264,7 +260,6 @@ def test_drawn_effects_have_the_names_and_moments_of_those_of_columns(pair, monk
 
 @pytest.mark.heavy
 def test_drawn_effects_complete_the_lines_of_rows(pair, monkeypatch):
-    monkeypatch.setattr(group_effects, "MOST_GROUPS", 500)
     _, apart = pair
     named, row = apart.model.named_draws(apart), pd.DataFrame({"x": [1.7], "g": ["g3"]})
     names = list(named.coords["term_groups"])
@@ -275,7 +270,7 @@ def test_drawn_effects_complete_the_lines_of_rows(pair, monkeypatch):
     scaling = apart.model.scales.response
     expected = apart.core.drawn(apart.draws, weights, block, 0, scaling).location[..., 0].T
     assert_allclose(lines, expected, rtol=1e-10)
-    monkeypatch.setattr(group_effects, "MOST_GROUPS", 5)
+    monkeypatch.setitem(vars(LIMITS), "groups", 5)
     assert "beta_groups" not in apart.model.named_draws(apart).values
 
 
@@ -343,7 +338,7 @@ OTHERS = [
 def test_every_family_and_gate_is_that_of_columns(options, monkeypatch):
     data, fits = simulated(n_rows=240), []
     for most in (500, 5):
-        monkeypatch.setattr(own_columns, "MOST_COLUMNS", most)
+        monkeypatch.setitem(vars(LIMITS), "columns", most)
         # Columns have a common part with the default prior, effects without columns have none.
         given = {"priors": bvb.Priors(dof=options.get("dof"), scales="learned"), **options}
         given.pop("dof", None)
@@ -382,7 +377,7 @@ def lone():
     data, fits = simulated(n_rows=150, n_groups=15), []
     for most in (500, 5):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(own_columns, "MOST_COLUMNS", most)
+            patch.setitem(vars(LIMITS), "columns", most)
             model = bvb.DensityRegression("y ~ x + (x | g)", data, n_components=1)
             fits.append(model.fit(seed=1, tol=1e-8, draws=4000))
     return fits

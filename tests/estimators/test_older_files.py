@@ -12,7 +12,7 @@ from bayesvb.estimators.older_files import (
     with_packed_groups,
     without_lone_gate,
 )
-from bayesvb.formula import own_columns
+from bayesvb.linear.structure import LIMITS
 
 
 def test_the_gate_of_one_component_is_left_out():
@@ -82,7 +82,7 @@ def test_effects_that_were_columns_stay_columns(part, sums, tmp_path, monkeypatc
     fitted = {"seed": 1, "restarts": 1, "draws": 25, "covariance": "mean-field", "tol": 0.01}
     columns = bvb.DensityRegression(f"y ~ {part}", data, **options).fit(**fitted)
     paths = [columns.save(tmp_path / "columns.nc")]
-    monkeypatch.setattr(own_columns, "MOST_COLUMNS", 5)
+    monkeypatch.setitem(vars(LIMITS), "columns", 5)
     apart = bvb.DensityRegression(f"y ~ {part}", data, **options).fit(**fitted)
     assert (sums == "gate") == (apart.model.design.gate_groups is not None)
     paths.append(apart.save(tmp_path / "apart.nc"))

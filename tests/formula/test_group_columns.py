@@ -6,10 +6,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from bayesvb.errors import DataError, FormulaError
-from bayesvb.formula import own_columns
 from bayesvb.formula.design import build_design
-from bayesvb.formula.group_columns import MOST_GROUPS
 from bayesvb.formula.parser import parse_formula
+from bayesvb.linear.structure import LIMITS, only_columns
 
 N = 60
 
@@ -116,11 +115,11 @@ def test_what_has_no_groups_is_refused(text, data):
 
 def test_of_too_many_effects_those_of_the_most_groups_stay_apart(data, monkeypatch):
     formula = parse_formula("y ~ x + (1 | h) + (x | g)")
-    monkeypatch.setattr(own_columns, "MOST_COLUMNS", 11)  # 3 and 2 x 4 with new ones
+    monkeypatch.setitem(vars(LIMITS), "columns", 11)  # 3 and 2 x 4 with new ones
     assert build_design(formula, data, eliminates_groups=True).groups is None
-    monkeypatch.setattr(own_columns, "MOST_COLUMNS", 10)
+    monkeypatch.setitem(vars(LIMITS), "columns", 10)
     assert build_design(formula, data).groups is None
-    with own_columns.only_columns():
+    with only_columns():
         assert build_design(formula, data, eliminates_groups=True).groups is None
     design = build_design(formula, data, eliminates_groups=True)
     assert design.groups.names == () and design.groups.effects == ("(1 | g)", "(x | g)")
@@ -128,9 +127,9 @@ def test_of_too_many_effects_those_of_the_most_groups_stay_apart(data, monkeypat
 
 
 def test_too_many_groups_are_refused_with_their_number():
-    n = MOST_GROUPS + 1
+    n = LIMITS.groups + 1
     data = {"y": np.random.default_rng(0).normal(size=2 * n), "g": np.arange(2 * n) // 2}
-    with pytest.raises(DataError, match=rf"{n} groups, and at most {MOST_GROUPS} .* GB"):
+    with pytest.raises(DataError, match=rf"{n} groups, and at most {LIMITS.groups} .* GB"):
         design_of("y ~ (1 | g)", data)
 
 

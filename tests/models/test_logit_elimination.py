@@ -13,7 +13,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import ENGINES
 from bayesvb.engines.cavi import cavi
 from bayesvb.engines.settled_response import stepped
-from bayesvb.formula import own_columns
+from bayesvb.linear.structure import LIMITS
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.numerics.streams import Streams
 from bayesvb.results import leave_one_out
@@ -43,7 +43,7 @@ def clustered(n_rows):
 def model_of(text, data, most_columns, **options):
     """A density regression of which so many group effects may be columns."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(own_columns, "MOST_COLUMNS", most_columns)
+        patch.setitem(vars(LIMITS), "columns", most_columns)
         model = bvb.DensityRegression(text, data, priors=LEARNED, **options)
     assert (model.design.gate_groups is None) == (most_columns > GROUPS)
     return model
