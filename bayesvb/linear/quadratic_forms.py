@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -103,33 +102,15 @@ class Forms:
         Those with rows come first.
     noise : ndarray, shape (noises, noises)
         Covariance of the noise variables.
-    kept : bool
-        Whether covariances of the forms stay in memory for further products.
     """
 
     vectors: tuple[VectorForms, ...]
     noise: Float[np.ndarray, "noises noises"]
-    kept: bool = False
 
     def astype(self, kind: type) -> Forms:
         """Loadings in another precision."""
         vectors = tuple(vector.astype(kind) for vector in self.vectors)
-        return Forms(vectors=vectors, noise=self.noise.astype(kind), kept=self.kept)
-
-    @property
-    def n_covariances(self) -> int:
-        """Number of covariances of forms of a vector, and of several that share variables."""
-        sizes = np.array([len(vector.own) for vector in self.vectors])
-        return int(sizes.sum() ** 2 if self.n_common else (sizes**2).sum())
-
-    @cached_property
-    def _covariances(self) -> list[list[Float[np.ndarray, "_ _"]]]:
-        """Covariances of the forms ``-u^2 / 2`` of each vector with all; empty if they are zero."""
-        pairs = [[shared_loadings(one, other) for other in self.vectors] for one in self.vectors]
-        none = np.empty((0, 0))
-        return [
-            [half_squares(*pair) if pair[0].shape[1] else none for pair in row] for row in pairs
-        ]
+        return Forms(vectors=vectors, noise=self.noise.astype(kind))
 
     @property
     def with_rows(self) -> tuple[VectorForms, ...]:
@@ -168,13 +149,6 @@ class Forms:
 
     def squares_times(self, columns: Sequence[Columns]) -> list[Columns]:
         """Covariance of the forms ``-u^2 / 2`` of all vectors times columns, one array for each."""
-        if self.kept:
-            found = [np.zeros_like(c) for c in columns]
-            for total, row in zip(found, self._covariances, strict=True):
-                for own, c in zip(row, columns, strict=True):
-                    if own.size:
-                        total += own @ c
-            return found
         found = [v.covariance_times(c) for v, c in zip(self.vectors, columns, strict=True)]
         if self.n_common:
             for k, one in enumerate(self.vectors):

@@ -214,7 +214,7 @@ def _in_row_space(
         if space is not None:
             space = space.restricted()
             stand_ins = tilted.stand_ins(space.parts, space.scale)
-            covariance = stand_ins @ space.covariance(space.information()) @ stand_ins.T
+            covariance = stand_ins @ space.covariance(space.information()[0]) @ stand_ins.T
             return LinearResponse(covariance, 1)
     return None
 

@@ -9,9 +9,11 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.linear.quadratic_forms import Columns
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, no_maximum
 from bayesvb.sensitivity.row_space import (
     COLUMNS_AT_ONCE,
+    SINGLE,
     NoMaximum,
     RowSpace,
     Scalars,
@@ -20,7 +22,7 @@ from bayesvb.sensitivity.row_space import (
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 ACCURATE = 1e-6
-"""Last gain of conjugate gradients, as a part of the first: its root is that of solutions.
+"""Part of the quadratic form of a change that may be missing: its root is that of solutions.
 
 Predictions without rows are of first order, which is off by some percent of the indirect effect.
 """
@@ -58,24 +60,24 @@ class RowSensitivity(AbstractAppliedSensitivity):
     @cached_property
     def _single(self) -> RowSpace:
         """The space in single precision, unless that is too little."""
-        kind = np.float32 if self.accurate >= ACCURATE else np.float64
-        return self._bent.astype(kind).keeping()
+        kind = np.float32 if self.accurate >= SINGLE else np.float64
+        return self._bent.astype(kind)
 
     @cached_property
-    def _variables(self) -> tuple[Float[np.ndarray, "scalars variables"], np.ndarray]:
-        """``P L``, and the covariance of the variables."""
-        size = self.space.hessian.shape[0] * self.space.hessian.shape[1] + 2 * len(self.space.scale)
-        images = np.empty((size, self.space.n_variables), dtype=self._single.hessian.dtype)
-        information = self._bent.information(images)
-        return images, self._bent.inverse(information)
+    def _variables(self) -> tuple[Columns, Float[np.ndarray, "variables variables"]]:
+        """``Q P L``, and the covariance of the variables."""
+        try:
+            information, products = self._bent.information()
+        except NoMaximum:
+            raise no_maximum() from None
+        return products.astype(self._single.hessian.dtype), self._bent.inverse(information)
 
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these, some at a time."""
         found = np.array(added, dtype=float)
-        for start in range(0, len(added), COLUMNS_AT_ONCE):
-            part = slice(start, start + COLUMNS_AT_ONCE)
+        for part in _parts(len(added)):
             if found[part].any():
                 found[part] += self._indirect(self.metric_of(added[part]))
         return found
@@ -85,8 +87,7 @@ class RowSensitivity(AbstractAppliedSensitivity):
     ) -> Float[np.ndarray, "values entries"]:
         """``I + V B (D^-1 - B' V B)^-1 B'`` times each of these."""
         found = np.array(slopes, dtype=float)
-        for start in range(0, len(slopes), COLUMNS_AT_ONCE):
-            part = slice(start, start + COLUMNS_AT_ONCE)
+        for part in _parts(len(slopes)):
             found[part] += self.metric_of(self._indirect(slopes[part]))
         return found
 
@@ -95,38 +96,71 @@ class RowSensitivity(AbstractAppliedSensitivity):
         change = self.metric_of(np.eye(self.n_entries))
         return self._combined(self.space.bent(self._scalars(change))).T
 
-    def _indirect(self, change: Rows) -> Rows:
-        """``B (D^-1 - B' V B)^-1 B'`` times each change of the expectations."""
-        return self._solved(self._scalars(change))
-
     def indirect(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
     ) -> Float[np.ndarray, "some entries"]:
-        """``(I - F')^-1 - I`` times what each of some rows adds to the statistics, weighted.
+        r"""``(I - F')^-1 - I`` times what each of some rows adds to the statistics, weighted.
 
-        No product of two columns is made but in the result: the covariance of the scalars of a row
-        with those of all others is in closed form.
+        For the scalars ``g`` of a row it is ``B x``,
+
+        .. math:: x = P Q g + P L C (L' + L' P Q) g, \qquad C = (\Gamma^{-1} - L' P L)^{-1},
+
+        as ``\Gamma + C L' P L \Gamma = C``: the first term, of second moments, is small, so that
+        conjugate gradients take few steps. No product of two columns is made but in the result.
         """
         found = np.empty((len(rows), self.n_entries))
-        for start in range(0, len(rows), COLUMNS_AT_ONCE):
-            some = slice(start, start + COLUMNS_AT_ONCE)
-            at = rows[some]
-            gradient = self.known.gradient[self._order][:, at] * weight[some]
-            found[some] = self._solved(self.space.covariance_with(at, gradient))
+        for some in _parts(len(rows)):
+            found[some] = self._solved(*self._covariances(rows[some], weight[some]))
         return found
 
-    def _solved(self, values: Scalars) -> Rows:
-        """``B (D^-1 - B' V B)^-1`` times each column."""
+    def change_of_variables(
+        self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "some variables"]:
+        """Changes of the expected variables where what some rows add is added once more, weighted.
+
+        By the identity of ``indirect`` they are ``C (L' + L' P Q) g``: nothing is solved for.
+        """
+        found = np.empty((len(rows), self.space.n_variables))
+        for some in _parts(len(rows)):
+            _, loaded = self._covariances(rows[some], weight[some])
+            found[some] = (self._variables[1] @ loaded).T
+        return found
+
+    def _covariances(
+        self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
+    ) -> tuple[Scalars, Float[np.ndarray, "variables some"]]:
+        """``Q g`` and ``(L' + L' P Q) g`` for the scalars of each row, weighted."""
+        gradient = self.known.gradient[self._order][:, rows] * weight
+        loaded, squares = self.space.covariance_with(rows, gradient)
         space = self._single
-        scalars = values.astype(space.hessian.dtype.type)
+        zeros = space.zeros(len(gradient), len(rows))
+        values = space.moved(zeros, squares.astype(space.hessian.dtype))
+        return values, loaded + self._loaded(values)
+
+    def _indirect(self, change: Rows) -> Rows:
+        """``B (D^-1 - B' V B)^-1 B'`` times each change of the expectations."""
+        values = self._scalars(change).astype(self._single.hessian.dtype.type)
+        return self._solved(values, self._loaded(values))
+
+    def _loaded(self, values: Scalars) -> Float[np.ndarray, "variables columns"]:
+        """``L' P`` times each column."""
+        space = self._single
+        moved = self._variables[0].T @ space.bent_quadratic(values)
+        return np.asarray(space.loaded(space.bent(values)) + moved, dtype=float)
+
+    def _solved(self, values: Scalars, loaded: Float[np.ndarray, "variables columns"]) -> Rows:
+        """``B (P v + P L C u)`` of each column ``v`` and what it is to the variables, ``u``."""
+        space, (products, covariance) = self._single, self._variables
+        change = covariance @ loaded
+        gain = np.abs(np.einsum("ij,ij->j", loaded, change))
+        gain += space.gain_bound(space.bent_quadratic(values))
         try:
-            images, covariance = self._variables
-            solution = space.solve(scalars, self.accurate, relative=True)
+            _, product = space.solve(values, self.accurate * gain)
         except NoMaximum:
             raise no_maximum() from None
-        found = space.bent(space.moved(scalars, space.squares_times(solution))).flat()
-        found += images @ (covariance.astype(images.dtype) @ (images.T @ scalars.flat()))
-        return self._combined(space.scalars(found))
+        change = change.astype(products.dtype)
+        total = values.plus(space.loadings(change))
+        return self._combined(space.bent(space.moved(total, product + products @ change)))
 
     @cached_property
     def _order(self) -> list[int]:
@@ -144,10 +178,26 @@ class RowSensitivity(AbstractAppliedSensitivity):
     def _combined(self, values: Scalars) -> Rows:
         """``B`` times each column."""
         found = np.zeros((values.squares.shape[1], self.n_entries))
-        each = [(entries, one.features) for one in self.known.scalars for entries in one.entries]
-        for slot, number in enumerate(self._order):
-            entries, features = each[number]
-            found[:, entries] = values.rows[:, slot].T @ features.T
+        for slot, (entries, features) in enumerate(self._features):
+            found[:, entries] = values.rows[:, slot].T @ features
         last = np.concatenate([values.squares, values.precisions])
         found[:, self.n_entries - len(last) :] = last.T
         return found
+
+    @cached_property
+    def _features(self) -> list[tuple[Int[np.ndarray, " features"], Rows]]:
+        """Entries of each scalar of the space, and the features of its rows."""
+        kind = self._single.hessian.dtype
+        each = [
+            (entries, features)
+            for one in self.known.scalars
+            for features in [np.ascontiguousarray(one.features.T, dtype=kind)]
+            for entries in one.entries
+        ]
+        return [each[number] for number in self._order]
+
+
+def _parts(n_columns: int) -> list[slice]:
+    """Columns that are in memory together."""
+    starts = range(0, n_columns, COLUMNS_AT_ONCE)
+    return [slice(start, min(start + COLUMNS_AT_ONCE, n_columns)) for start in starts]

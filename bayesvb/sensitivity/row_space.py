@@ -13,13 +13,13 @@ squares of covariances of predictors. No product of two columns is made. By Wood
           P = (D^{-1} - Q)^{-1},
 
 and ``P`` takes a few steps of conjugate gradients, as ``Q`` is small: second moments of
-coefficients depend on the memberships little.
+coefficients depend on the memberships little. Most columns take one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
@@ -37,11 +37,14 @@ from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.shared_response import FLATTEST
 
 ACCURATE = 1e-6
-"""Last gain of the quadratic form of a variable that conjugate gradients may make.
+"""Part of the quadratic form of a variable that conjugate gradients may miss.
 
 The variance of a variable under the posterior is one. With 50 columns and five components each
-step divides gains by about 400, and covariances are within 5e-7 standard deviations.
+step divides gains by about 200, and standard deviations are within 2e-6 of themselves.
 """
+
+SINGLE = 1e-7
+"""Accuracy down to which solutions are found in single precision."""
 
 MOST_STEPS = 50
 """Steps of conjugate gradients; four are usual."""
@@ -49,9 +52,6 @@ MOST_STEPS = 50
 NEGLIGIBLE = 1e-10
 """Second derivative, in standard deviations of the scalars, below which a row is not in a vector's
 forms: rows that certainly belong to other components, a third of them in the benchmark."""
-
-MOST_KEPT = 1 << 25
-"""Covariances of forms that stay in memory: 128 MiB in single precision."""
 
 COLUMNS_AT_ONCE = 128
 """Variables that are solved for together; there are about eight arrays of their scalars."""
@@ -88,10 +88,10 @@ class Scalars:
     squares: Float[np.ndarray, "blocks columns"]
     precisions: Float[np.ndarray, "blocks columns"]
 
-    def flat(self) -> Float[np.ndarray, "all columns"]:
-        """All values on one axis."""
-        rows = self.rows.reshape(-1, self.rows.shape[2])
-        return np.concatenate([rows, self.squares, self.precisions])
+    def plus(self, other: Scalars) -> Scalars:
+        """Sum of both."""
+        rows, squares = self.rows + other.rows, self.squares + other.squares
+        return Scalars(rows, squares, self.precisions + other.precisions)
 
     def astype(self, kind: type) -> Scalars:
         """Values in another precision."""
@@ -132,12 +132,6 @@ class RowSpace:
         """Derivatives and loadings in another precision."""
         parts = tuple(part.astype(kind) for part in self.parts)
         return RowSpace(parts, self.hessian.astype(kind), self.scale.astype(kind))
-
-    def keeping(self) -> RowSpace:
-        """Keep the covariances of forms for further products, where they fit into memory."""
-        if sum(part.n_covariances for part in self.parts) > MOST_KEPT:
-            return self
-        return replace(self, parts=tuple(replace(part, kept=True) for part in self.parts))
 
     @property
     def n_rows(self) -> int:
@@ -279,72 +273,83 @@ class RowSpace:
         rows[:, : self.n_quadratic] += more.rows
         return Scalars(rows, values.squares + more.squares, values.precisions)
 
-    def solve(self, values: Scalars, accurate: float, *, relative: bool = False) -> Columns:
-        """Solve ``(I - D Q) x = D v`` for each column ``v``; ``P v`` is ``D (v + Q x)``.
+    @cached_property
+    def _row_sums(self) -> Columns:
+        """Sums of the entries of ``Q``, none of which is negative, by row."""
+        size = self.n_rows * self.n_quadratic + len(self.scale)
+        return self.squares_times(np.ones((size, 1), dtype=self.hessian.dtype))
 
-        Conjugate gradients in the inner product ``u' Q v``, in which ``I - D Q`` is self-adjoint.
+    def gain_bound(self, rest: Columns) -> Float[np.ndarray, " columns"]:
+        """Bound ``sum_i r_i^2 sum_j Q_ij`` of ``r' Q r``, without a product with ``Q``."""
+        return np.asarray((self._row_sums.T @ rest**2)[0])
+
+    def solve(
+        self, values: Scalars, last: Float[np.ndarray, " columns"]
+    ) -> tuple[Columns, Columns]:
+        """Solve ``(I - D Q) x = D v`` for each column ``v``; return ``x`` and ``Q x``.
+
+        ``P v`` is ``D (v + Q x)``. Conjugate gradients in the inner product ``u' Q v``, in which
+        ``I - D Q`` is self-adjoint. A column leaves as soon as a bound of its next gain, and
+        nearly so of all that follow, is small: products with ``Q`` are what takes time, and most
+        variables need one.
 
         Parameters
         ----------
         values : Scalars
-        accurate : float
-            Last gain of ``v' D Q x`` at which to stop.
-        relative : bool
-            Whether that is a part of the first gain.
+        last : ndarray, shape (columns,)
+            Gain of ``v' D Q x`` that may be missing.
 
         Raises
         ------
         NoMaximum
         """
         rest = self.bent_quadratic(values)
-        metric, found = self.squares_times(rest), np.zeros_like(rest)
-        step, step_metric, length = rest.copy(), metric, np.einsum("ij,ij->j", rest, metric)
-        last = accurate * (length if relative else np.ones_like(length))
+        found, product = np.zeros_like(rest), np.zeros_like(rest)
+        active = np.flatnonzero(self.gain_bound(rest) > last)
+        rest, step, step_metric = rest[:, active], 0.0, 0.0
+        before = np.full(len(active), np.inf)
         for _ in range(MOST_STEPS):
+            if not active.size:
+                return found, product
+            metric = self.squares_times(rest)
+            length = np.einsum("ij,ij->j", rest, metric)
+            ratio = (length / before).astype(rest.dtype)
+            step, step_metric = ratio * step + rest, ratio * step_metric + metric
             image = step - self.bent_quadratic(self.quadratic(step_metric))
             bend = np.einsum("ij,ij->j", step_metric, image)
-            if (bend < -last).any():
+            if (bend < -last[active]).any():
                 break
             size = np.divide(length, bend, out=np.zeros_like(bend), where=bend > 0.0)
-            found += size * step
-            if (size * length <= last).all():
-                return found
+            found[:, active] += size * step
+            product[:, active] += size * step_metric
             rest -= size * image
-            metric, before = self.squares_times(rest), length
-            length = np.einsum("ij,ij->j", rest, metric)
-            ratio = np.divide(length, before, out=np.zeros_like(before), where=before > 0.0)
-            step, step_metric = ratio * step + rest, ratio * step_metric + metric
+            left = (self.gain_bound(rest) > last[active]) & (bend > 0.0)
+            active, before, rest = active[left], length[left], rest[:, left]
+            step, step_metric = step[:, left], step_metric[:, left]
         raise NoMaximum("the ELBO is not concave in the second moments of coefficients")
 
     def information(
-        self, images: Float[np.ndarray, "scalars variables"] | None = None
-    ) -> Float[np.ndarray, "variables variables"]:
-        """``L' P L``, which rows and prior add to the precision of the variables.
+        self,
+    ) -> tuple[Float[np.ndarray, "variables variables"], Float[np.ndarray, "scalars variables"]]:
+        """``L' P L``, which rows and prior add to the precision of the variables, and ``Q P L``.
 
-        Solutions are found in single precision, which halves the time. With their residuals, in
-        double precision, their errors count to second order only.
-
-        Parameters
-        ----------
-        images : ndarray, shape (scalars, variables), optional
-            Filled with ``P L``.
+        Errors of solutions count to second order only, with their residuals. In single precision,
+        which halves the time, standard deviations are within 2e-7 of themselves.
         """
-        single, size = self.astype(np.float32), self.n_quadratic * self.n_rows + len(self.scale)
-        products, residuals = np.empty((2, size, self.n_variables), dtype=np.float32)
+        kind = np.float32 if ACCURATE >= SINGLE else np.float64
+        space, size = self.astype(kind), self.n_quadratic * self.n_rows + len(self.scale)
+        products, residuals = np.empty((2, size, self.n_variables), dtype=kind)
         found = np.empty((self.n_variables, self.n_variables))
         for start in range(0, self.n_variables, COLUMNS_AT_ONCE):
             some = slice(start, start + COLUMNS_AT_ONCE)
             loadings = self.loadings(np.eye(self.n_variables)[:, some])
-            solution = single.solve(loadings.astype(np.float32), ACCURATE).astype(np.float64)
-            product = self.squares_times(solution)
+            last = np.full(loadings.rows.shape[2], ACCURATE)
+            solution, product = space.solve(loadings.astype(kind), last)
             moved = self.moved(loadings, product)
-            bent = self.bent(moved)
-            found[:, some] = self.loaded(bent)
-            if images is not None:
-                images[:, some] = bent.flat()
+            found[:, some] = self.loaded(self.bent(moved))
             products[:, some], residuals[:, some] = product, self.bent_quadratic(moved) - solution
         found += products.T @ residuals
-        return np.asarray(0.5 * (found + found.T))
+        return np.asarray(0.5 * (found + found.T)), products
 
     def covariance(
         self, information: Float[np.ndarray, "variables variables"]
@@ -364,16 +369,18 @@ class RowSpace:
 
     def covariance_with(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
-    ) -> Scalars:
-        """``L Gamma L' + Q`` times columns that are zero but for the scalars of one row each."""
+    ) -> tuple[Float[np.ndarray, "variables columns"], Columns]:
+        """``L'`` and ``Q`` times columns that are zero but for the scalars of one row each.
+
+        Covariances of these with the variables, and with the second moments of all rows.
+        """
         n_scalars, n_columns = values.shape
         given, found = (self.zeros(n, n_columns) for n in (n_scalars, self.n_quadratic))
         given.rows[rows, :, np.arange(n_columns)] = values.T
         for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
             self._collect(found, number, part.squares_with(rows, values[slots[0]]))
-        gamma = block_diag(*(part.covariance for part in self.parts), np.eye(len(self.scale)))
         product = np.concatenate([found.rows.reshape(-1, n_columns), found.squares])
-        return self.moved(self.loadings(gamma @ self.loaded(given)), product)
+        return self.loaded(given), product
 
     def inverse(
         self, information: Float[np.ndarray, "variables variables"]
