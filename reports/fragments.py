@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from html import escape
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from bayesvb.argument_checks import check_choice, check_positive, checked, shown
 from bayesvb.errors import DataError, without_controls
 
 from .cells.plain import Summary, numbers_only, plain
-from .figures.standalone import standalone, with_namespace
-from .page import _environment, _identified
+from .figures.standalone import standalone
+from .page import _environment, identified
 from .rows.profiles import compared
 from .sections import SECTIONS
 
@@ -35,7 +34,7 @@ def figure_html(figure: Summary, name: str) -> str:
     name : str
         Beginning of its ids, unique in the page that shows it.
     """
-    named = _identified({name: figure}, "", count())[name]
+    named = identified({name: figure}, "")[name]
     macros = _environment().get_template("macros.html").module
     return str(getattr(macros, "figure")(named))  # noqa: B009 (a template has no such attribute)
 
@@ -121,9 +120,9 @@ def report_section(
             f"name={name!r}: the report of this {type(fit.model).__name__} has no such section",
             hint="fit.report(path) writes those that it has",
         )
-    content = _identified(plain(content), name, count())
-    figure: Summary = next(_figures(content), {"alt": "", "caption": "", "svg": ""})
-    svg = standalone(figure, width) if "drawing" in figure else with_namespace(figure["svg"])
+    content = identified(plain(content), name)
+    figure: Summary = next(_figures(content), {"alt": "", "caption": ""})
+    svg = standalone(figure, width) if figure["alt"] else ""
     template = _environment().from_string(f'{{% include "{name}.html" %}}')
     # Several fits are compared: only then a section has all that the page says elsewhere.
     html = template.render(s=content, summary={"comparison": True}, prefix="")
@@ -149,7 +148,7 @@ def _drawn_along(fit: AbstractFit, name: str, along: str) -> Summary | None:
 def _figures(content: object) -> Iterator[Summary]:
     """Figures of a section in their order."""
     if isinstance(content, dict):
-        if "alt" in content and ("drawing" in content or "svg" in content):
+        if "drawing" in content or "drawings" in content:
             yield content
             return
         content = list(content.values())

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from importlib.metadata import version
-from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
@@ -30,8 +29,6 @@ from .cells.names import called, cut
 from .cells.numerals import counted, numeral, percent, signed
 from .cells.plain import Summary, numbers_only, plain
 from .choices import UNCHOSEN, Choices, along_of, check_along, labelled_fits
-from .figures.shared_styles import rules, shared_styles, with_classes
-from .figures.svg import prefixed
 from .rows.contrasts import contrasts
 from .rows.sampling import gated
 from .sections import SECTIONS
@@ -94,7 +91,7 @@ def page_summary(
     choices: Choices = UNCHOSEN,
     selection: HasCandidates | None = None,
 ) -> Summary:
-    """Everything that the page says, as JSON-able values; figures also as SVG.
+    """Everything that the page says, as JSON-able values; figures also as drawings.
 
     Parameters
     ----------
@@ -128,10 +125,8 @@ def page_summary(
             "fits": reports,
         }
     )
-    found: Summary = _identified(compared_fits(whole) if several else whole, "page", count())
-    classes = shared_styles(list(_drawings(found)))
-    styled: Summary = _styled(found, classes)
-    return {**styled, "styles": rules(classes)}
+    found: Summary = identified(compared_fits(whole) if several else whole, "page")
+    return found
 
 
 def _fit_summary(fit: AbstractFit, name: str, prefix: str, choices: Choices) -> Summary:
@@ -281,43 +276,16 @@ def _observed(fits: Mapping[str, AbstractFit]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _identified(value: Any, key: str, numbers: Iterator[int]) -> Any:
-    """The summary with an id in each figure and table; ids of drawings begin with a number."""
+def identified(value: Any, key: str) -> Any:
+    """The summary with an id in each figure and table."""
     if isinstance(value, list):
-        return [_identified(one, f"{key}-{i}", numbers) for i, one in enumerate(value)]
+        return [identified(one, f"{key}-{i}") for i, one in enumerate(value)]
     if not isinstance(value, dict):
         return value
     named = {
-        name: _identified(one, f"{key}-{name.replace(' ', '-')}", numbers)
-        for name, one in value.items()
+        name: identified(one, f"{key}-{name.replace(' ', '-')}") for name, one in value.items()
     }
-    if "caption" in named:
-        named["id"] = key
-    if "svg" in named:
-        named["svg"] = prefixed(named["svg"], f"f{next(numbers)}")
-    return named
-
-
-def _drawings(value: Any) -> Iterator[str]:
-    """The drawings of a summary, in their order."""
-    if isinstance(value, list):
-        for one in value:
-            yield from _drawings(one)
-    elif isinstance(value, dict):
-        yield from [value["svg"]] if "svg" in value else []
-        yield from _drawings(list(value.values()))
-
-
-def _styled(value: Any, classes: dict[str, str]) -> Any:
-    """The summary with classes in its drawings in place of the styles that they stand for."""
-    if isinstance(value, list):
-        return [_styled(one, classes) for one in value]
-    if not isinstance(value, dict):
-        return value
-    return {
-        name: with_classes(one, classes) if name == "svg" else _styled(one, classes)
-        for name, one in value.items()
-    }
+    return {**named, "id": key} if "caption" in named else named
 
 
 def html(summary: Summary) -> str:
@@ -330,7 +298,7 @@ def html(summary: Summary) -> str:
             summary=summary,
             titles=titles,
             short=SHORT,
-            style=Markup(style.read_text(encoding="utf-8") + summary["styles"]),
+            style=Markup(style.read_text(encoding="utf-8")),
             twin=Markup(twin(summary)),
         )
     )

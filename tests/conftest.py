@@ -10,7 +10,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import jaxtyping
 import numpy as np
@@ -158,22 +158,6 @@ def command() -> Callable[..., Result]:
     apart = "mix_stderr" in inspect.signature(CliRunner).parameters
     runner = CliRunner(mix_stderr=False) if apart else CliRunner()
     return lambda *words, **more: runner.invoke(main, [str(word) for word in words], **more)
-
-
-@pytest.fixture(scope="session")
-def blank() -> Callable[..., None]:
-    """Nothing where a picture would be; to be put in the place of ``FigureCanvasSVG.print_svg``."""
-
-    def write(canvas: Any, buffer: IO[str], **_: object) -> None:
-        buffer.write(f"<svg><text>{len(canvas.figure.axes)}</text></svg>")
-
-    return write
-
-
-@pytest.fixture
-def without_pictures(monkeypatch: pytest.MonkeyPatch, blank: Callable[..., None]) -> None:
-    """Figures are composed but not rendered, which takes most of the time of a page."""
-    monkeypatch.setattr("matplotlib.backends.backend_svg.FigureCanvasSVG.print_svg", blank)
 
 
 @pytest.fixture

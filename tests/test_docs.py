@@ -63,7 +63,6 @@ WITH_EXAMPLES = [page for page in PAGES if any(examples(page)) and name(page) no
     ids=name,
 )
 @pytest.mark.filterwarnings("ignore:Pareto k of:UserWarning")
-@pytest.mark.usefixtures("without_pictures")
 def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     session: dict[str, object] = {}

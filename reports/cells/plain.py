@@ -8,20 +8,19 @@ from typing import Any, TypeAlias
 import numpy as np
 
 Summary: TypeAlias = dict[str, Any]
-"""JSON-able values by name; figures also hold their SVG."""
+"""JSON-able values by name; figures also hold their drawing."""
 
 FOR_THE_EYE = frozenset(
     {
-        "svg",
         "decimals",
         "text",
         "id",
-        "wide",
-        "width",
         "approach",
-        "styles",
         "head_width",
         "drawing",
+        "drawings",
+        "named",
+        "height",
         "x_labels",
         "y_labels",
         "end_labels",
@@ -85,7 +84,7 @@ def numbers_only(value: Any) -> Any:
 
     Examples
     --------
-    >>> numbers_only({"table": {"cells": [0.5], "decimals": [2]}, "plot": {"svg": "<svg/>"}})
+    >>> numbers_only({"table": {"cells": [0.5], "decimals": [2]}, "plot": {"drawing": "<path/>"}})
     {'table': {'cells': [0.5]}, 'plot': {}}
     """
     if isinstance(value, dict):

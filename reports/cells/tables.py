@@ -64,9 +64,10 @@ def table(
         }
         for i, label in enumerate(labels)
     ]
+    heads = [titles.get(name, name) for name in names]
     return {
         "caption": caption,
-        "heads": [titles.get(name, name) for name in names],
+        "heads": heads,
         "titles": [titles.get(name, name) for name in columns],
         "text": [_text_class(shown.iloc[:, i]) for i in range(len(columns))],
         "rows": rows,
@@ -74,7 +75,7 @@ def table(
         "left_out": len(frame) - len(shown),
         "rest": rest,
         "folded": len(shown) > LONG,
-        "head_width": _head_width(names, labels),
+        "head_width": _head_width(heads, labels),
     }
 
 

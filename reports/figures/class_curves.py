@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.subsampling import sample
 
-from ..cells.names import called
+from ..cells.names import called, cut
 from ..cells.numerals import percent
 from ..cells.plain import Summary
 from ..rows.bins import Bin, bins
@@ -20,7 +20,6 @@ from ..rows.profiles import Profile
 from ..rows.sampling import POINTS_SHOWN, choice_note
 from ..rows.unseen import unseen, unseen_words
 from .plot import Axis, Canvas, covariate_axis, number_axis, plotted, series
-from .svg import shortened
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -99,7 +98,7 @@ def class_curves(fit: AbstractFit, rows: Profile, curves: Sequence[ClassCurve]) 
 def _axis(fit: AbstractFit, curve: ClassCurve) -> str:
     """Title of the axis of one curve: the response and the class."""
     design = fit.model.design
-    return f"probability of {called(design, design.response_names[0])} = {shortened(curve.name)}"
+    return f"probability of {called(design, design.response_names[0])} = {cut(curve.name)}"
 
 
 def class_numbers(fit: AbstractFit) -> Int[np.ndarray, " rows"]:

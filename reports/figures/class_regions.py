@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,16 +11,14 @@ from scipy.ndimage import distance_transform_edt
 
 from bayesvb.results.subsampling import RowSample, sample
 
+from ..cells.names import cut
 from ..cells.numerals import percent
 from ..cells.plain import Summary
 from ..rows.profiles import covariate
 from ..rows.sampling import choice_note
-from .svg import INK, MOST_MARKS, PAGE, axes_of, colour, drawn, marker, shortened
+from .plot import LONGEST_NAME, Canvas, number_axis, plotted, series
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 CELLS = 61
@@ -29,10 +26,10 @@ CELLS = 61
 
 MARGIN = 0.05
 
-STRENGTHS = (0.0, 0.5, 0.7, 0.9, 1.01)
+STRENGTHS = (0.0, 0.5, 0.7, 0.9)
 """Probabilities of the likeliest class at which its colour becomes stronger."""
 
-OPACITY = (0.08, 0.17, 0.27, 0.38)
+MARKS_SHOWN = 400
 
 SMALLEST_REGION = 0.004
 """Part of the plane from which a region bears a name."""
@@ -53,17 +50,14 @@ def regions(fit: AbstractFit) -> Summary | None:
     grid = np.meshgrid(across, up)
     frame = pd.DataFrame({name: one.ravel() for name, one in zip(names, grid, strict=True)})
     found = fit.predict(frame, kind="probability").to_numpy().T.reshape(-1, CELLS, CELLS)
-    chosen = sample(fit, MOST_MARKS)
+    chosen = sample(fit, MARKS_SHOWN)
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=design.label(names[0]), y=design.label(names[1]))
-        for k in range(len(found)):
-            _region(axes, across, up, found, k)
-        _rows(axes, fit, names, chosen)
-        for k, level in enumerate(design.class_labels):
-            _name(axes, across, up, found, k, shortened(str(level), 18))
-        axes.set_xlim(across[0], across[-1])
-        axes.set_ylim(up[0], up[-1])
+    canvas = Canvas(number_axis(across[0], across[-1]), number_axis(up[0], up[-1]))
+    for k in range(len(found)):
+        _draw_region(canvas, across, up, found, k)
+    _draw_rows(canvas, fit, names, chosen)
+    for k, level in enumerate(design.class_labels):
+        _name(canvas, across, up, found, k, cut(str(level), LONGEST_NAME))
 
     likely = found.argmax(axis=0)
     levels = design.class_labels
@@ -71,14 +65,14 @@ def regions(fit: AbstractFit) -> Summary | None:
         f"{level} {percent(float((likely == k).mean()))}" for k, level in enumerate(levels)
     )
     note = choice_note("Marks:", chosen) or " Marks: the rows."
-    return drawn(
-        draw,
+    return plotted(
+        canvas,
+        x=design.label(names[0]),
+        y=design.label(names[1]),
         alt=f"Regions of the most probable class over {names[0]} and {names[1]}; their parts of "
         f"the plane: {shares}.",
         caption="Most probable class: the stronger its colour the more probable, in steps at 50, "
-        f"70 and 90%. Lines: where a class has probability 50%.{note} A mark in the colour of "
-        "another class is misclassified by the fit.",
-        size=(6.8, 5.2),
+        f"70 and 90%.{note} A mark in the colour of another class is misclassified by the fit.",
     )
 
 
@@ -88,47 +82,38 @@ def _axis(values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " cells"]:
     return np.linspace(low - margin, high + margin, CELLS)
 
 
-def _lead(found: Float[np.ndarray, "classes up across"], k: int) -> Float[np.ndarray, "up across"]:
-    """Probability of a class less the largest of the others."""
-    return np.asarray(found[k] - np.delete(found, k, axis=0).max(axis=0))
-
-
-def _region(
-    axes: Axes,
+def _draw_region(
+    canvas: Canvas,
     across: Float[np.ndarray, " across"],
     up: Float[np.ndarray, " up"],
     found: Float[np.ndarray, "classes up across"],
     k: int,
 ) -> None:
-    """Colour of one class where it leads, in steps of its probability."""
-    lead = _lead(found, k)
-    if lead.max() <= 0.0:
-        return
-    border = axes.contourf(across, up, lead, levels=[0.0, 2.0], colors="none")
-    path = border.get_paths()[0]
-    for (low, high), opacity in zip(pairwise(STRENGTHS), OPACITY, strict=True):
-        if found[k].max() <= low or found[k].min() >= high:
-            continue
-        step = axes.contourf(across, up, found[k], levels=[low, high], colors=[colour(k)],
-                             alpha=opacity)  # fmt: skip
-        step.set_clip_path(path, transform=axes.transData)
-    border.remove()
-    if len(found) > 2 or k == 1:
-        axes.contour(across, up, found[k], levels=[0.5], colors=[INK], linewidths=1.0, alpha=0.8)
+    """Cells in which a class is the likeliest one: each step of its probability is one layer more.
+
+    Runs of cells in a row are one rectangle.
+    """
+    half_across, half_up = 0.5 * (across[1] - across[0]), 0.5 * (up[1] - up[0])
+    leads = found.argmax(axis=0) == k
+    for strength in STRENGTHS:
+        inside = np.pad(leads & (found[k] >= strength), ((0, 0), (1, 1))).astype(int)
+        row, start = np.nonzero(np.diff(inside, axis=1) == 1)
+        stop = np.nonzero(np.diff(inside, axis=1) == -1)[1] - 1
+        if len(row):
+            left, right = across[start] - half_across, across[stop] + half_across
+            canvas.boxes(f"cell {series(k)}", left, right, up[row] - half_up, up[row] + half_up)
 
 
-def _rows(axes: Axes, fit: AbstractFit, names: tuple[str, str], chosen: RowSample) -> None:
+def _draw_rows(canvas: Canvas, fit: AbstractFit, names: tuple[str, str], chosen: RowSample) -> None:
     design = fit.model.design
-    frame = design.data_at(chosen.at)
+    x, y = (design.data_at(chosen.at)[name].to_numpy(float) for name in names)
     codes = np.asarray(design.response, dtype=int)[chosen.at]
     for k in range(len(design.class_labels)):
-        own = frame[codes == k]
-        axes.plot(own[names[0]].to_numpy(float), own[names[1]].to_numpy(float), marker(k),
-                  color=colour(k), markersize=3.4, alpha=0.85, markeredgewidth=0)  # fmt: skip
+        canvas.dots(f"mark {series(k)}", x[codes == k], y[codes == k])
 
 
 def _name(
-    axes: Axes,
+    canvas: Canvas,
     across: Float[np.ndarray, " across"],
     up: Float[np.ndarray, " up"],
     found: Float[np.ndarray, "classes up across"],
@@ -141,6 +126,4 @@ def _name(
         return
     depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
     row, column = np.unravel_index(int(depth.argmax()), depth.shape)
-    axes.text(float(across[column]), float(up[row]), name, ha="center", va="center", fontsize=11,
-              color=INK, bbox={"boxstyle": "round,pad=0.25", "facecolor": PAGE, "alpha": 0.8,
-                               "linewidth": 0.0})  # fmt: skip
+    canvas.text(float(across[column]), float(up[row]), name)

@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from ..cells.numerals import numeral
 from ..cells.plain import Summary
-from .plot import Canvas, number_axis, plotted
+from .plot import TICKS, Canvas, number_axis, plotted
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -43,7 +43,11 @@ def fitted_histogram(fit: AbstractFit, name: str, values: Float[np.ndarray, " ro
 
 
 def histogram(
-    values: Float[np.ndarray, " rows"], curves: Mapping[str, Density], *, whole: bool = False
+    values: Float[np.ndarray, " rows"],
+    curves: Mapping[str, Density],
+    *,
+    whole: bool = False,
+    most: int = TICKS,
 ) -> Canvas:
     """Bars and curves on one scale: rows in a bin that is as wide as each bar.
 
@@ -54,23 +58,32 @@ def histogram(
         Densities by the style in which they are drawn.
     whole : bool
         Whether the values are whole numbers, whose curves are dots.
+    most : int
+        Ticks of each axis.
     """
+    edges, counts = binned(values, whole=whole)
+    at = _points(float(edges[0]), float(edges[-1]), whole=whole)
+    scale = counts.sum() * (edges[1] - edges[0])
+    expected = {kind: scale * density(at) for kind, density in curves.items()}
+    top = 1.06 * max(float(one.max()) for one in (counts, *expected.values()))
+    ends = float(edges[0]), float(edges[-1])
+    canvas = Canvas(number_axis(*ends, most=most), number_axis(0.0, top, most=most))
+    canvas.boxes("b2", edges[:-1], edges[1:], np.zeros(len(counts)), counts)
+    for kind, heights in expected.items():
+        (canvas.dots if whole else canvas.line)(kind, at, heights)
+    return canvas
+
+
+def binned(
+    values: Float[np.ndarray, " rows"], *, whole: bool = False
+) -> tuple[Float[np.ndarray, " edges"], Float[np.ndarray, " bins"]]:
+    """Edges of bins, and rows in each; of whole numbers each bin holds as many values."""
     values = values[np.isfinite(values)]
     edges = np.histogram_bin_edges(values, bins=int(np.clip(2.0 * len(values) ** (1 / 3), 8, 60)))
     if whole:
         step = max(round(edges[1] - edges[0]), 1)
         edges = np.arange(values.min() - 0.5, values.max() + step, step)
-    counts = np.histogram(values, edges)[0].astype(float)
-    at = _points(float(edges[0]), float(edges[-1]), whole=whole)
-    scale = len(values) * (edges[1] - edges[0])
-    expected = {kind: scale * density(at) for kind, density in curves.items()}
-    top = 1.06 * max(float(counts.max()), *(float(one.max()) for one in expected.values()))
-    canvas = Canvas(number_axis(float(edges[0]), float(edges[-1])), number_axis(0.0, top))
-    for low, high, count in zip(edges[:-1], edges[1:], counts, strict=True):
-        canvas.band("b2", np.array([low, high]), np.zeros(2), np.full(2, count))
-    for kind, heights in expected.items():
-        (canvas.dots if whole else canvas.line)(kind, at, heights)
-    return canvas
+    return edges, np.histogram(values, edges)[0].astype(float)
 
 
 def _points(low: float, high: float, *, whole: bool) -> Float[np.ndarray, " points"]:

@@ -1,7 +1,9 @@
 """Figures whose labels are HTML over a drawing that stretches: one drawing for every width.
 
 The drawing has 1000 x 1000 units and no text. Labels stand over it at places in per cent, so that
-their size never changes, and lines keep their width by ``vector-effect``.
+their size never changes, and lines keep their width by ``vector-effect``. What is drawn has the
+class of a shape (``curve``, ``shade``, ``thin``, ``dot``, ...) and of a colour (``k1`` to ``k8``
+for components and classes, ``ink``, ``grey``, ``dash``, ``bad``; without one, that of the model).
 """
 
 from __future__ import annotations
@@ -12,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.effects.covariates import quantiles, value_text
 
-from ..cells.numerals import numeral, significant
+from ..cells.names import cut
+from ..cells.numerals import numeral, powers_written_out, significant
 from ..cells.plain import Summary
 from ..rows.profiles import Covariate, labels
 from .label_spacing import apart
@@ -27,8 +30,8 @@ if TYPE_CHECKING:
 UNITS = 1000.0
 """Width and height of a drawing."""
 
-TICKS = 6
-"""Most ticks of an axis."""
+TICKS, FEW_TICKS = 6, 4
+"""Most ticks of an axis, and of one of several drawings beside one another."""
 
 INSIDE = 0.005
 """Share of the rows beyond each end of an axis of a covariate."""
@@ -38,6 +41,18 @@ N_SERIES = 8
 
 MARGIN = 0.05
 """Part of the range of the values by which an axis goes beyond them."""
+
+LONGEST_NAME = 26
+"""Characters of a name beside a row of a figure."""
+
+ROW = 1.5
+"""Height in rem of a row with a name."""
+
+DENSE = 400
+"""Points from which those that would be drawn over one another are left out."""
+
+CELL = 4
+"""Units of the drawing within which they would be: a point has 3.4 pixels."""
 
 GAP = 6.0
 """Least distance between labels at the ends of curves, in per cent of the height."""
@@ -51,11 +66,14 @@ class Axis:
     ----------
     low, high : float
     ticks : list of (float, str)
+    row_height : float
+        Height in rem of each row of the figure, where ticks are names of rows; 0 elsewhere.
     """
 
     low: float
     high: float
     ticks: list[tuple[float, str]] = field(default_factory=list)
+    row_height: float = 0.0
 
     def share(self, value: float) -> float:
         """Place of a value, 0 at the low end and 1 at the high one."""
@@ -67,15 +85,17 @@ def series(number: int) -> str:
     return f"k{number % N_SERIES + 1}"
 
 
-def spread_axis(values: Float[np.ndarray, " rows"]) -> Axis:
+def spread_axis(values: Float[np.ndarray, " rows"], most: int = TICKS) -> Axis:
     """An axis that goes a little beyond all finite values."""
     low, high = float(np.nanmin(values)), float(np.nanmax(values))
     margin = MARGIN * (high - low)
-    return number_axis(low - margin, high + margin)
+    return number_axis(low - margin, high + margin, most=most)
 
 
-def number_axis(low: float, high: float, words: Callable[[float], str] | None = None) -> Axis:
-    """An axis with ticks at round numbers.
+def number_axis(
+    low: float, high: float, words: Callable[[float], str] | None = None, *, most: int = TICKS
+) -> Axis:
+    """An axis with at most ``most`` ticks at round numbers, or one more.
 
     Examples
     --------
@@ -84,7 +104,7 @@ def number_axis(low: float, high: float, words: Callable[[float], str] | None = 
     """
     if low == high:
         return Axis(low, high, [(low, (words or numeral)(low))])
-    step = _round_step(high - low)
+    step = _round_step(high - low, most)
     first = math.ceil(low / step - 1e-9)
     places = [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
     decimals = significant([step], 1)
@@ -94,6 +114,38 @@ def number_axis(low: float, high: float, words: Callable[[float], str] | None = 
 def level_axis(labels: Sequence[str]) -> Axis:
     """An axis of levels at 0, 1, 2, ..."""
     return Axis(-0.5, len(labels) - 0.5, [(float(i), text) for i, text in enumerate(labels)])
+
+
+def row_axis(names: Sequence[str]) -> Axis:
+    """A vertical axis of names at 0, -1, -2, ...: the first one is at the top."""
+    ticks = [(-float(i), cut(name, LONGEST_NAME)) for i, name in enumerate(names)]
+    return Axis(0.5 - len(names), 0.5, ticks, ROW)
+
+
+def scaled_axis(axis: Axis, scale: Callable[[float], float]) -> Axis:
+    """An axis on another scale, on which ticks keep their words.
+
+    Examples
+    --------
+    >>> scaled_axis(Axis(1.0, 100.0, [(10.0, "10")]), math.log10)
+    Axis(low=0.0, high=2.0, ticks=[(1.0, '10')], row_height=0.0)
+    """
+    ticks = [(scale(at), text) for at, text in axis.ticks]
+    return Axis(scale(axis.low), scale(axis.high), ticks, axis.row_height)
+
+
+def log_axis(low: float, high: float) -> Axis:
+    """An axis on a logarithmic scale, with ticks at powers of 10.
+
+    Examples
+    --------
+    >>> log_axis(0.2, 30.0).ticks
+    [(0.0, '1'), (1.0, '10')]
+    """
+    first, last = math.ceil(math.log10(low)), math.floor(math.log10(high))
+    powers = range(first, last + 1, max(1, -(-(last - first) // TICKS)))
+    ticks = [(10.0**power, powers_written_out(f"{10.0**power:g}")) for power in powers]
+    return scaled_axis(Axis(low, high, ticks or [(low, numeral(low))]), math.log10)
 
 
 def covariate_axis(design: Design, one: Covariate) -> tuple[Axis, int]:
@@ -113,11 +165,10 @@ def covariate_axis(design: Design, one: Covariate) -> tuple[Axis, int]:
     return number_axis(low, high, lambda day: value_text(design.date_of(one.name, day))), outside
 
 
-def _round_step(width: float) -> float:
-    power = 10.0 ** math.floor(math.log10(width / TICKS))
-    return next(
-        size * power for size in (1.0, 2.0, 5.0, 10.0) if size * power * TICKS >= width * 0.999
-    )
+def _round_step(width: float, most: int) -> float:
+    power = 10.0 ** math.floor(math.log10(width / most))
+    sizes = (1.0, 2.0, 5.0, 10.0)
+    return next(size * power for size in sizes if size * power * most >= width * 0.999)
 
 
 @dataclass(frozen=True)
@@ -132,7 +183,7 @@ class Canvas:
 
     def line(self, kind: str, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> None:
         """Draw a curve in the style of a class."""
-        self.paths.append((kind, "M" + "L".join(self._places(x, y))))
+        self.paths.append((kind, "M" + "L".join(_corners(self._units(x, y)))))
 
     def band(
         self,
@@ -142,13 +193,17 @@ class Canvas:
         high: Float[np.ndarray, " n"],
     ) -> None:
         """Fill what is between two curves."""
-        there, back = self._places(x, high), self._places(x[::-1], low[::-1])
+        there = _corners(self._units(x, high))
+        back = _corners(self._units(x[::-1], low[::-1]))
         self.paths.append((kind, "M" + "L".join([*there, *back]) + "Z"))
 
     def dots(self, kind: str, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> None:
         """Draw points as strokes of no length, those outside of the axes left out."""
         inside = (x >= self.x.low) & (x <= self.x.high) & (y >= self.y.low) & (y <= self.y.high)
-        places = self._places(x[inside], y[inside])
+        units = self._units(x[inside], y[inside])
+        if len(units) > DENSE:
+            units = np.unique(units // CELL, axis=0) * CELL
+        places = [f"{a} {b}" for a, b in units.tolist()]
         if places:
             self.paths.append((kind, "".join(f"M{place}h.1" for place in places)))
 
@@ -174,6 +229,29 @@ class Canvas:
         ends = zip(self._places(low, y), self._places(high, y), strict=True)
         self.paths.append((kind, "".join(f"M{one}L{other}" for one, other in ends)))
 
+    def across(self, kind: str, height: float) -> None:
+        """Draw a horizontal line from end to end."""
+        self.line(kind, np.array([self.x.low, self.x.high]), np.full(2, height))
+
+    def upright(self, kind: str, place: float) -> None:
+        """Draw a vertical line from end to end, if it is within the axis."""
+        if self.x.low <= place <= self.x.high:
+            self.line(kind, np.full(2, place), np.array([self.y.low, self.y.high]))
+
+    def boxes(
+        self,
+        kind: str,
+        left: Float[np.ndarray, " n"],
+        right: Float[np.ndarray, " n"],
+        low: Float[np.ndarray, " n"],
+        high: Float[np.ndarray, " n"],
+    ) -> None:
+        """Fill rectangles."""
+        first, other = self._units(left, low).tolist(), self._units(right, high).tolist()
+        corners = zip(first, other, strict=True)
+        path = "".join(f"M{a} {b}V{d}H{c}V{b}Z" for (a, b), (c, d) in corners)
+        self.paths.append((kind, path))
+
     def columns(self, kind: str, x: Float[np.ndarray, " n"], where: Bool[np.ndarray, " n"]) -> None:
         """Fill the whole height at places of the horizontal axis."""
         edges = np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1]), x[-1:]])
@@ -192,10 +270,35 @@ class Canvas:
         self.inside.append((at[0], at[1], text, kind))
 
     def _places(self, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> list[str]:
+        return [f"{a} {b}" for a, b in self._units(x, y).tolist()]
+
+    def _units(
+        self, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
+    ) -> Int[np.ndarray, "n 2"]:
         across = np.round(UNITS * (x - self.x.low) / ((self.x.high - self.x.low) or 1.0))
         down = np.round(UNITS * (1.0 - (y - self.y.low) / ((self.y.high - self.y.low) or 1.0)))
-        pairs = np.clip(np.column_stack([across, down]), -UNITS, 2.0 * UNITS).astype(int)
-        return [f"{a} {b}" for a, b in pairs.tolist()]
+        return np.clip(np.column_stack([across, down]), -UNITS, 2.0 * UNITS).astype(int)
+
+
+def _corners(units: Int[np.ndarray, "n 2"]) -> list[str]:
+    """Places of a curve without those on a straight line between their neighbours."""
+    steps = np.diff(units, axis=0)
+    turns = steps[:-1, 0] * steps[1:, 1] != steps[:-1, 1] * steps[1:, 0]
+    kept = np.pad(turns, 1, constant_values=True)[: len(units)]
+    return [f"{a} {b}" for a, b in units[kept].tolist()]
+
+
+def staircase(
+    x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
+) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
+    """Corners of a curve that is constant from each place to the next.
+
+    Examples
+    --------
+    >>> [one.tolist() for one in staircase(np.array([0.0, 1.0, 3.0]), np.array([5.0, 4.0, 2.0]))]
+    [[0.0, 1.0, 1.0, 3.0, 3.0], [5.0, 5.0, 4.0, 4.0, 2.0]]
+    """
+    return np.repeat(x, 2)[1:], np.repeat(y, 2)[:-1]
 
 
 def plotted(
@@ -221,21 +324,46 @@ def plotted(
     legend : sequence of (str, str)
         Names of what is drawn, with their styles.
     """
-    grid = "".join(
-        f"M0 {round(UNITS * (1.0 - canvas.y.share(at)))}H1000" for at, _ in canvas.y.ticks
-    )
+    titles = {"x_title": x, "y_title": y, "legend": list(legend)}
+    return {**_drawing(canvas), **titles, "alt": alt, "caption": caption}
+
+
+def panelled(
+    panels: Sequence[tuple[str, Canvas]],
+    *,
+    x: str,
+    y: str,
+    alt: str,
+    caption: str,
+    legend: Sequence[tuple[str, str]] = (),
+) -> Summary:
+    """A figure of several drawings beside one another, each under its title.
+
+    Parameters
+    ----------
+    panels : sequence of (str, Canvas)
+        Titles, which may be empty, and drawings.
+    x, y, alt, caption, legend
+        As of ``plotted``, for all drawings together.
+    """
+    drawings = [{"title": title, **_drawing(canvas)} for title, canvas in panels]
+    titles = {"x_title": x, "y_title": y, "legend": list(legend)}
+    return {"drawings": drawings, **titles, "alt": alt, "caption": caption}
+
+
+def _drawing(canvas: Canvas) -> Summary:
+    """The paths and labels of a canvas."""
+    y_ticks, row = canvas.y.ticks, canvas.y.row_height
+    grid = "".join(f"M0 {round(UNITS * (1.0 - canvas.y.share(at)))}H1000" for at, _ in y_ticks)
     paths = [("grid", grid), *canvas.paths, ("axis", "M0 1000H1000")]
     return {
         "drawing": "".join(f'<path class="{kind}" d="{path}"/>' for kind, path in paths if path),
         "x_labels": [(round(100.0 * canvas.x.share(at), 2), text) for at, text in canvas.x.ticks],
-        "y_labels": [(round(100.0 * canvas.y.share(at), 2), text) for at, text in canvas.y.ticks],
+        "y_labels": [(round(100.0 * canvas.y.share(at), 2), text) for at, text in y_ticks],
         "end_labels": _end_labels(canvas.ends),
         "inner_labels": canvas.inside,
-        "legend": list(legend),
-        "x_title": x,
-        "y_title": y,
-        "alt": alt,
-        "caption": caption,
+        "named": max(1, *(len(text) for _, text in y_ticks)) if row else 0,
+        "height": round(row * (canvas.y.high - canvas.y.low), 2),
     }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -12,14 +10,12 @@ from bayesvb.results.class_evaluation import HeldOutClasses
 
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
-from .svg import BAND as SHADE
-from .svg import INK, LINE, MUTE, drawn, shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from .plot import Axis, Canvas, panelled
 
 MOST_PANELS = 9
+
+MARGIN = 0.02
+"""Beyond 0 and 1, where half of a line would be cut off."""
 
 HISTOGRAM_BINS = 40
 
@@ -39,21 +35,9 @@ def _shown(curves: Reliability, codes: Int[np.ndarray, " rows"]) -> list[int]:
 def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOutClasses) -> Summary:
     """The figure: of two classes one panel, of many those of the most frequent."""
     shown = _shown(curves, found.codes)
-    columns = 2 if len(shown) == 4 else min(len(shown), 3)
-    n_rows = -(-len(shown) // columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-        for axes, k in zip(grid, shown, strict=False):
-            _panel(axes, curves.curves[k], found.probabilities[:, k])
-            axes.set_title(f"class {shortened(str(levels[k]), 24)}")
-        for axes in grid[len(shown) :]:
-            axes.set_axis_off()
-        for axes in grid[max(len(shown) - columns, 0) : len(shown)]:
-            axes.tick_params(labelbottom=True)
-        figure.supxlabel("predicted probability", fontsize=10)
-        figure.supylabel("observed share", fontsize=10)
-
+    drawings = [
+        (f"class {levels[k]}", _panel(curves.curves[k], found.probabilities[:, k])) for k in shown
+    ]
     more = f" The {len(shown)} most frequent classes." if 2 < len(shown) < len(levels) else ""
     other = f" The curve of {levels[0]} is the same turned round." if len(levels) == 2 else ""
     caption = (
@@ -63,26 +47,24 @@ def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOutClasses) 
         "speaks against them. Grey bars: how often each probability is predicted, by square "
         f"roots.{other}{more}"
     )
-    size = (5.0, 4.4) if len(shown) == 1 else (0.9 + 2.3 * columns, 1.1 + 2.2 * n_rows)
     off = [float(np.abs(one.share - one.probability).max()) for one in curves.curves]
     alt = "Reliability curves; largest distance from the diagonal: " + ", ".join(
         f"{levels[k]} {numeral(off[k], 2)}" for k in shown
     )
-    return drawn(draw, alt=alt, caption=caption, size=size)
+    x, y = "predicted probability", "observed share"
+    return panelled(drawings, x=x, y=y, alt=alt, caption=caption)
 
 
-def _panel(axes: Axes, one: ReliabilityCurve, predicted: Float[np.ndarray, " rows"]) -> None:
+def _panel(one: ReliabilityCurve, predicted: Float[np.ndarray, " rows"]) -> Canvas:
+    ticks = [(0.0, "0"), (0.5, "0.5"), (1.0, "1")]
+    canvas = Canvas(Axis(-MARGIN, 1.0 + MARGIN, ticks), Axis(-MARGIN, 1.0 + MARGIN, ticks))
     counts, edges = np.histogram(predicted, HISTOGRAM_BINS, (0.0, 1.0))
     heights = HISTOGRAM_HEIGHT * np.sqrt(counts / counts.max())
-    axes.stairs(heights, edges, fill=True, color=MUTE, alpha=0.45)
-    axes.plot([0.0, 1.0], [0.0, 1.0], color=LINE, linewidth=1.2, zorder=1)
-    axes.fill_between(one.probability, one.lower, one.upper, color=SHADE, alpha=0.16, linewidth=0)
+    canvas.boxes("shade grey", edges[:-1], edges[1:], np.zeros(HISTOGRAM_BINS), heights)
+    canvas.line("curve dash", np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    canvas.band("shade", one.probability, one.lower, one.upper)
     if len(one.probability) == 1:
-        axes.vlines(one.probability, one.lower, one.upper, color=SHADE, alpha=0.4, linewidth=4.0)
-    axes.plot(one.probability, one.share, color=SHADE, linewidth=2.0)
-    axes.plot(one.probability[[0, -1]], one.share[[0, -1]], "o", color=INK, markersize=3.0)
-    axes.set_xlim(-0.02, 1.02)
-    axes.set_ylim(-0.02, 1.02)
-    axes.set_xticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    axes.set_yticks([0.0, 0.5, 1.0], ["0", "0.5", "1"])
-    axes.set_aspect("equal")
+        canvas.bars("thick", one.probability, one.lower, one.upper)
+    canvas.line("curve", one.probability, one.share)
+    canvas.dots("dot", one.probability[[0, -1]], one.share[[0, -1]])
+    return canvas

@@ -1,18 +1,12 @@
-"""Rows as points against a covariate: drawn as pixels, beside one another where it has levels."""
+"""Places of rows on the axis of a covariate, beside one another where it has levels."""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from ..rows.profiles import Covariate, labels
-from .svg import shortened
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from ..rows.profiles import Covariate
 
 JITTER = 0.28
 """Half the width over which the rows of one level are spread."""
@@ -31,29 +25,3 @@ def places(
     # the golden ratio spreads consecutive rows evenly, and the same way each time
     spread = (np.arange(len(found)) * 0.6180339887498949) % 1.0
     return np.asarray(found + JITTER * (2.0 * spread - 1.0))
-
-
-def cloud(
-    axes: Axes,
-    frame: pd.DataFrame,
-    one: Covariate,
-    values: Float[np.ndarray, " rows"],
-    *,
-    at: Int[np.ndarray, " shown"],
-    **style: Any,
-) -> None:
-    """Points of the rows ``at``; the more there are the fainter they become."""
-    size, alpha = (14.0, 0.75) if len(at) <= 400 else (8.0, 0.5)
-    axes.scatter(
-        places(frame, one, at), values[at], s=size, alpha=alpha, linewidths=0, rasterized=True,
-        **style,
-    )  # fmt: skip
-
-
-def level_axis(axes: Axes, values: list[object]) -> None:
-    """Levels as ticks of the horizontal axis."""
-    names = [shortened(text, 20) for text in labels(values)]
-    turned = len(names) > 6 or sum(map(len, names)) > 45
-    axes.set_xticks(range(len(names)), names, rotation=40 if turned else 0,
-                    ha="right" if turned else "center")  # fmt: skip
-    axes.set_xlim(-0.6, len(names) - 0.4)

@@ -24,10 +24,19 @@ LEFT, RIGHT, TOP, BOTTOM = 58.0, 14.0, 24.0, 40.0
 ENDED = 62.0
 """Margin on the right where curves have labels at their ends."""
 
-RULE = re.compile(r"^ *(?:\.canvas|\.curve|\.series\d) ?[^{]*\{[^}]*\}", re.MULTILINE)
+LETTER = 6.5
+"""Width of a letter of a name beside a row."""
+
+REM = 15.0
+"""Pixels of a rem: rows with names have heights in these."""
+
+PANEL = 220.0
+"""Least width of one of several drawings."""
+
+RULE = re.compile(r"^ *\.(?:canvas|curve|k\d|ink|grey|dash|bad)\b ?[^{]*\{[^}]*\}", re.MULTILINE)
 """Rules of the style sheet for what is drawn."""
 
-DRAWS = re.compile(r"\{[^}]*(?:stroke|fill|--series):")
+DRAWS = re.compile(r"\{[^}]*(?:stroke|fill|--accent):")
 """Rules that colour a line or an area; others place text and drawing on the page."""
 
 COLOURS = re.compile(r":root \{([^}]*)\}")
@@ -40,45 +49,60 @@ def standalone(figure: Summary, width: int) -> str:
     Parameters
     ----------
     figure : mapping
-        As ``plotted`` makes it.
+        As ``plotted`` or ``panelled`` makes it.
     width : int
         Width of the picture in pixels. Text has the same size in all.
     """
-    height = SHAPE * width
-    right = ENDED if figure["end_labels"] else RIGHT
-    across, down = width - LEFT - right, height - TOP - BOTTOM
-    alt = escape(figure["alt"])
-    drawing = (
-        f'<svg class="canvas" x="{LEFT:g}" y="{TOP:g}" width="{across:g}" height="{down:g}" '
-        f'viewBox="0 0 1000 1000" preserveAspectRatio="none">{figure["drawing"]}</svg>'
-    )
-    words = "".join(_labels(figure, across, down))
+    drawings = figure.get("drawings", [{**figure, "title": figure["y_title"]}])
+    several = len(drawings) > 1
+    n_columns = max(1, min(len(drawings), int(width / PANEL)))
+    head, wide = TOP if several else 0.0, width / n_columns
+    high = max(_height(one, wide) for one in drawings)
+    height = head + -(-len(drawings) // n_columns) * high
+    parts = [_text(LEFT, 0.8 * TOP, figure["y_title"], "start")] if several else []
+    for place, one in enumerate(drawings):
+        row, column = divmod(place, n_columns)
+        parts += [_placed(one, column * wide, head + row * high, wide, high)]
+    parts += [_text(width - RIGHT, height - 0.5 * TEXT, figure["x_title"], "end")]
     return (
-        f'<svg xmlns="{NAMESPACE}" class="bayesvb" role="img" aria-label="{alt}" '
+        f'<svg xmlns="{NAMESPACE}" class="bayesvb" role="img" aria-label="{escape(figure["alt"])}" '
         f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}">'
-        f"<style>{_style()}</style>{drawing}{words}</svg>"
+        f"<style>{_style()}</style>{''.join(parts)}</svg>"
     )
 
 
-def with_namespace(svg: str) -> str:
-    """A drawing within a page as a document of its own."""
-    return svg.replace("<svg ", f'<svg xmlns="{NAMESPACE}" ', 1)
+def _height(drawing: Summary, width: float) -> float:
+    """Height of a drawing with its margins."""
+    rows = float(drawing["height"])
+    return TOP + BOTTOM + REM * rows if rows else SHAPE * width
 
 
-def _labels(figure: Summary, across: float, down: float) -> Iterator[str]:
+def _placed(drawing: Summary, x: float, y: float, width: float, height: float) -> str:
+    """A drawing with its labels and its title, in its part of the picture."""
+    left = max(LEFT, min(LETTER * drawing["named"], 0.4 * width))
+    right = ENDED if drawing["end_labels"] else RIGHT
+    across, down = width - left - right, height - TOP - BOTTOM
+    words = "".join(_labels(drawing, left, across, down))
+    return (
+        f'<g transform="translate({x:g} {y:g})"><svg class="canvas" x="{left:g}" y="{TOP:g}" '
+        f'width="{across:g}" height="{down:g}" viewBox="0 0 1000 1000" '
+        f'preserveAspectRatio="none">{drawing["drawing"]}</svg>{words}'
+        f"{_text(left, 0.8 * TOP, drawing['title'], 'start')}</g>"
+    )
+
+
+def _labels(drawing: Summary, left: float, across: float, down: float) -> Iterator[str]:
     """Text around the drawing and in it."""
-    bottom, right = TOP + down, LEFT + across
-    for at, text in figure["x_labels"]:
-        yield _text(LEFT + at / 100.0 * across, bottom + 1.4 * TEXT, text, "middle")
-    for at, text in figure["y_labels"]:
-        yield _text(LEFT - 6.0, bottom - at / 100.0 * down + 0.35 * TEXT, text, "end")
-    for at, text, _ in figure["end_labels"]:
+    bottom, right = TOP + down, left + across
+    for at, text in drawing["x_labels"]:
+        yield _text(left + at / 100.0 * across, bottom + 1.4 * TEXT, text, "middle")
+    for at, text in drawing["y_labels"]:
+        yield _text(left - 6.0, bottom - at / 100.0 * down + 0.35 * TEXT, text, "end")
+    for at, text, _ in drawing["end_labels"]:
         yield _text(right + 6.0, bottom - at / 100.0 * down + 0.35 * TEXT, text, "start")
-    for left, up, text, _ in figure["inner_labels"]:
-        place = LEFT + left / 100.0 * across, bottom - up / 100.0 * down + 0.35 * TEXT
+    for at, up, text, _ in drawing["inner_labels"]:
+        place = left + at / 100.0 * across, bottom - up / 100.0 * down + 0.35 * TEXT
         yield _text(*place, text, "middle")
-    yield _text(LEFT, 0.8 * TOP, figure["y_title"], "start")
-    yield _text(right, bottom + 2.8 * TEXT, figure["x_title"], "end")
 
 
 def _text(x: float, y: float, text: object, anchor: str) -> str:

@@ -16,12 +16,10 @@ from bayesvb.results.subsampling import RowSample, criteria_at, unit_sample
 
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.svg import BAD, BAND, LINE, MOST_MARKS, POINT, axes_of, drawn
+from ..figures.plot import Canvas, number_axis, plotted, spread_axis
 from ..rows.sampling import ROWS_LEFT_OUT, choice_words, regresses
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 MOST_COLUMNS = 6
@@ -112,24 +110,25 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: RowSample) -> Su
     shown = np.maximum(k, -0.5)
     high = k > good
     one = chosen.plural.removesuffix("s")
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=f"{one}, in the order of the data", y="Pareto k")
-        axes.axhline(good, color=BAD, linewidth=1.0, linestyle=(0, (5, 2)))
-        axes.axhline(0.0, color=LINE, linewidth=0.8)
-        many = len(k) > MOST_MARKS
-        axes.plot(chosen.at[~high], shown[~high], ".", color=POINT if many else BAND, alpha=0.7,
-                  markersize=4, rasterized=many)  # fmt: skip
-        axes.plot(chosen.at[high], shown[high], "x", color=BAD, markersize=6)
-
+    least, most = min(float(shown.min()), 0.0), max(float(shown.max()), good)
+    canvas = Canvas(
+        number_axis(float(chosen.at.min()), float(chosen.at.max())),
+        spread_axis(np.array([least, most])),
+    )
+    canvas.across("curve bad", good)
+    canvas.across("axis", 0.0)
+    canvas.dots("pts", chosen.at[~high], shown[~high])
+    canvas.dots("dot bad", chosen.at[high], shown[high])
     caption = (
-        f"Pareto k of each {one}: how far leaving it out moves the posterior. Crosses above the "
+        f"Pareto k of each {one}: how far leaving it out moves the posterior. Points above the "
         f"dashed line ({good:.2f}) are {chosen.plural} whose leave-one-out density is unreliable."
     )
     alt = (
         f"Pareto k by {one}: {int(high.sum())} of {len(k)} above {good:.2f}, largest {k.max():.2f}."
     )
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(
+        canvas, x=f"{one}, in the order of the data", y="Pareto k", alt=alt, caption=caption
+    )
 
 
 def _high(

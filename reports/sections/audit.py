@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -17,11 +17,10 @@ from bayesvb.results.simulation_calibration import (
 from ..cells.numerals import PROBABILITY, percent
 from ..cells.plain import Summary
 from ..cells.tables import ColumnDecimals, table
-from ..figures.svg import BAND, LINE, colour, dash, drawn
+from ..figures.ecdf import ecdf_canvas
+from ..figures.plot import panelled
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 
@@ -84,19 +83,10 @@ def _table(audit: SimulationCalibration) -> Summary:
 
 
 def _ecdf(audit: SimulationCalibration) -> Summary:
-    kinds = audit.kinds
-    columns = min(len(kinds), 2)
-    n_rows = -(-len(kinds) // columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(n_rows, columns, squeeze=False, sharex=True, sharey=True).ravel()
-        for axes, kind in zip(grid, kinds, strict=False):
-            _panel(axes, audit, kind)
-        for axes in grid[len(kinds) :]:
-            axes.set_axis_off()
-        figure.supxlabel("rank of the truth, as a fraction", fontsize=10)
-        figure.supylabel("ECDF minus uniform", fontsize=10)
-
+    panels = [
+        (kind, ecdf_canvas([one for (own, _), one in audit.ecdfs.items() if own == kind]))
+        for kind in audit.kinds
+    ]
     inside = sum(one.inside for one in audit.ecdfs.values())
     caption = (
         "Share of ranks up to each value, minus the same share of uniform ones; a line per row, a "
@@ -105,17 +95,10 @@ def _ecdf(audit: SimulationCalibration) -> Summary:
         "intervals are too narrow; below first and then above: too wide; on one side: off centre."
     )
     alt = f"ECDFs of the ranks of {len(audit.ecdfs)} quantities, {inside} of them inside the band."
-    return drawn(draw, alt=alt, caption=caption, size=(0.8 + 2.6 * columns, 0.8 + 2.0 * n_rows))
-
-
-def _panel(axes: Any, audit: SimulationCalibration, kind: str) -> None:
-    shown = [one for (own, _), one in audit.ecdfs.items() if own == kind]
-    band = shown[0]
-    axes.fill_between(band.points, band.lower, band.upper, step="mid", color=BAND, alpha=0.16,
-                      linewidth=0)  # fmt: skip
-    axes.axhline(0.0, color=LINE, linewidth=1.0)
-    for number, one in enumerate(shown):
-        axes.step(one.points, one.difference, where="mid", color=colour(number),
-                  linestyle=dash(number), linewidth=1.2)  # fmt: skip
-    axes.set_title(kind)
-    axes.set_xlim(0.0, 1.0)
+    return panelled(
+        panels,
+        x="rank of the truth, as a fraction",
+        y="ECDF minus uniform",
+        alt=alt,
+        caption=caption,
+    )

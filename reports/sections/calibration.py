@@ -22,17 +22,15 @@ from bayesvb.results.subsampling import RowSample, pits_at, pits_seen, sample
 from ..cells.numerals import numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
+from ..figures.ecdf import ecdf_canvas
+from ..figures.plot import Canvas, number_axis, plotted, row_axis
 from ..figures.reliability import panels
-from ..figures.scatter import level_axis
-from ..figures.svg import BAND, INK, LINE, axes_of, drawn
 from ..rows.bins import bins
 from ..rows.contrasts import main_covariate
 from ..rows.profiles import quantiles_moved
 from ..rows.sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 
@@ -161,14 +159,7 @@ def _unconditional_crps(values: Float[np.ndarray, " rows"]) -> float:
 
 
 def _ecdf(ecdf: PitEcdf) -> Summary:
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="PIT value", y="ECDF minus uniform")
-        axes.fill_between(ecdf.points, ecdf.lower, ecdf.upper, step="mid", color=BAND, alpha=0.16,
-                          linewidth=0)  # fmt: skip
-        axes.axhline(0.0, color=LINE, linewidth=1.0)
-        axes.step(ecdf.points, ecdf.difference, where="mid", color=BAND, linewidth=1.8)
-        axes.set_xlim(0.0, 1.0)
-
+    canvas = ecdf_canvas([ecdf])
     where = "inside" if ecdf.inside else "outside"
     farthest = float(ecdf.difference[np.abs(ecdf.difference).argmax()])
     caption = (
@@ -177,7 +168,7 @@ def _ecdf(ecdf: PitEcdf) -> Summary:
         "A slope up: too many observations there; S-shapes: intervals too narrow or too wide."
     )
     alt = f"PIT ECDF difference, {where} its band; largest deviation {numeral(farthest)}."
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(canvas, x="PIT value", y="ECDF minus uniform", alt=alt, caption=caption)
 
 
 def _coverage(cover: Coverage) -> Summary:
@@ -236,26 +227,23 @@ def _bins(fit: AbstractFit, found: _Groups, pit: Float[np.ndarray, " rows"]) -> 
     quartiles = np.array([np.quantile(pit[rows], [0.25, 0.5, 0.75]) for rows in groups.values()])
     bound_gap = np.array([2.0 * np.sqrt(0.25 / len(rows)) for rows in groups.values()])
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=fit.model.design.label(along), y="PIT value")
-        for height in (0.25, 0.5, 0.75):
-            axes.axhline(height, color=LINE, linewidth=1.0, zorder=1)
-        x = np.arange(len(groups), dtype=float)
-        axes.bar(x, 2.0 * bound_gap, bottom=0.5 - bound_gap, width=0.7, color=BAND, alpha=0.14)
-        axes.vlines(x, quartiles[:, 0], quartiles[:, 2], color=BAND, linewidth=2.0)
-        axes.plot(x, quartiles[:, 1], "o", color=INK, markersize=5)
-        level_axis(axes, list(groups))
-        axes.set_ylim(0.0, 1.0)
-
+    canvas = Canvas(number_axis(0.0, 1.0), row_axis(list(groups)))
+    rows = -np.arange(float(len(groups)))
+    canvas.boxes("shade", 0.5 - bound_gap, 0.5 + bound_gap, rows - 0.35, rows + 0.35)
+    for place in (0.25, 0.5, 0.75):
+        canvas.upright("axis", place)
+    canvas.steps("thin", quartiles[:, 0], quartiles[:, 2], rows)
+    canvas.dots("median", quartiles[:, 1], rows)
     caption = (
         f"PIT values by {along}: median (dot) and middle half (bar). The dots should be near 0.5, "
         "most of them within the shading (two standard errors), and the bars from 0.25 to 0.75. "
-        "A dot too high: the response is larger there than predicted; a bar too long: it varies "
-        "more."
+        "A dot too far to the right: the response is larger there than predicted; a bar too long: "
+        "it varies more."
     )
     medians = ", ".join(numeral(float(one), 2) for one in quartiles[:, 1])
     alt = f"Quartiles of the PIT in {len(groups)} groups of rows by {along}; medians {medians}."
-    return drawn(draw, alt=alt, caption=caption)
+    label = fit.model.design.label(along)
+    return plotted(canvas, x="PIT value", y=label, alt=alt, caption=caption)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+import numpy as np
 import pandas as pd
 
 from bayesvb.results.limits import LIMITS
@@ -12,11 +13,11 @@ from bayesvb.results.limits import LIMITS
 from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.svg import BAND, INK, LINE, axes_of, drawn
+from ..figures.plot import Axis, Canvas, plotted, spread_axis
 from ..panels.dots import Dot, dot_panel
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    pass
 
 TITLES = {
     "n_components": "components",
@@ -159,25 +160,29 @@ def _panel(selection: HasCandidates) -> Summary:
 
 
 def _figure(frame: pd.DataFrame, chosen: int) -> Summary:
-    def draw(figure: Figure) -> None:
-        axes = axes_of(
-            figure, x="number of components", y="elpd minus the largest (nats)", grid="y"
-        )
-        axes.axhline(0.0, color=LINE, linewidth=1.2)
-        reach = 2.0 * frame["dse"]
-        axes.vlines(frame.index, frame["elpd_diff"] - reach, frame["elpd_diff"] + reach,
-                    color=BAND, linewidth=1.6)  # fmt: skip
-        axes.plot(frame.index, frame["elpd_diff"], "o", color=INK, markersize=5)
-        at = (chosen, float(frame["elpd_diff"][chosen]))
-        axes.plot(*at, "o", markersize=12, markerfacecolor="none", markeredgecolor=INK)
-        axes.set_xticks(list(frame.index))
-
+    numbers = frame.index.to_numpy(dtype=float)
+    difference, reach = (frame[name].to_numpy(dtype=float) for name in ("elpd_diff", "dse"))
+    low, high = difference - 2.0 * reach, difference + 2.0 * reach
+    across = Axis(
+        numbers[0] - 0.5, numbers[-1] + 0.5, [(number, f"{number:g}") for number in numbers]
+    )
+    canvas = Canvas(across, spread_axis(np.concatenate([low, high, [0.0]])))
+    canvas.across("axis", 0.0)
+    canvas.bars("thin", numbers, low, high)
+    canvas.dots("dot", numbers, difference)
+    canvas.dots("median", numbers[numbers == chosen], difference[numbers == chosen])
     caption = (
         "Expected log predictive density less the largest one, with two standard errors of the "
-        "difference; the circle is the number that was chosen."
+        "difference; the large dot is the number that was chosen."
     )
     alt = "elpd minus the largest: " + "; ".join(
         f"{number} components {numeral(float(one), 1)}"
         for number, one in frame["elpd_diff"].items()
     )
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(
+        canvas,
+        x="number of components",
+        y="elpd minus the largest (nats)",
+        alt=alt,
+        caption=caption,
+    )

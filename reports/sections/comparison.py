@@ -20,12 +20,10 @@ from bayesvb.results.subsampling import RowSample, folds_affordable, left_out_at
 from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.svg import BAND, INK, LINE, MOST_MARKS, POINT, axes_of, drawn, marker, shortened
+from ..figures.plot import Canvas, number_axis, plotted, row_axis, spread_axis
 from ..rows.sampling import ROWS_LEFT_OUT, choice_note, choice_words
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 
@@ -156,17 +154,13 @@ def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool, ratios: bool)
 
 
 def _differences(frame: pd.DataFrame) -> Summary:
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="elpd minus that of the best (nats)", grid="x")
-        axes.axvline(0.0, color=LINE, linewidth=1.2)
-        for place, (_, one) in enumerate(frame.iterrows()):
-            reach = 2.0 * one["dse"]
-            axes.plot([one["elpd_diff"] - reach, one["elpd_diff"] + reach], [place, place],
-                      color=BAND, linewidth=1.6)  # fmt: skip
-            axes.plot(one["elpd_diff"], place, marker(place), color=INK, markersize=5.5)
-        axes.set_yticks(range(len(frame)), [shortened(str(name), 22) for name in frame.index])
-        axes.set_ylim(len(frame) - 0.5, -0.5)
-
+    difference, reach = (frame[name].to_numpy(dtype=float) for name in ("elpd_diff", "dse"))
+    low, high = difference - 2.0 * reach, difference + 2.0 * reach
+    canvas = Canvas(spread_axis(np.concatenate([low, high, [0.0]])), row_axis(list(frame.index)))
+    rows = -np.arange(float(len(frame)))
+    canvas.upright("axis", 0.0)
+    canvas.steps("thin", low, high, rows)
+    canvas.dots("median", difference, rows)
     caption = (
         "Difference in expected log predictive density to the best fit, with two standard errors. "
         "A bar that reaches zero: the two fits cannot be told apart."
@@ -174,21 +168,18 @@ def _differences(frame: pd.DataFrame) -> Summary:
     alt = "Differences in elpd: " + "; ".join(
         f"{name} {numeral(float(one))}" for name, one in frame["elpd_diff"].items()
     )
-    return drawn(draw, alt=alt, caption=caption, size=(5.0, max(1.9, 1.1 + 0.32 * len(frame))))
+    x = "elpd minus that of the best (nats)"
+    return plotted(canvas, x=x, y="", alt=alt, caption=caption)
 
 
 def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: RowSample) -> Summary:
     best, second = pair
     gain: Float[np.ndarray, " rows"] = found[best].pointwise - found[second].pointwise
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="row, in the order of the data", y="difference (nats)", grid="y")
-        axes.axhline(0.0, color=INK, linewidth=0.8)
-        axes.plot(
-            chosen.at, gain, ".", color=POINT, markersize=5, rasterized=len(gain) > MOST_MARKS
-        )
-        axes.set_title(shortened(f"{best} minus {second}", 50), fontsize=10)
-
+    across = number_axis(float(chosen.at.min()), float(chosen.at.max()))
+    canvas = Canvas(across, spread_axis(np.append(gain, 0.0)))
+    canvas.across("axis", 0.0)
+    canvas.dots("pts", chosen.at.astype(float), gain)
     better = int((gain > 0.0).sum())
     caption = (
         f"Leave-one-out density of each row under {best} minus that under {second}. Above zero: "
@@ -196,4 +187,10 @@ def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: RowSamp
         "reason to look at these rows."
     )
     alt = f"Pointwise differences: {best} is better in {better} of {counted(len(gain), 'row')}."
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(
+        canvas,
+        x="row, in the order of the data",
+        y=f"{best} minus {second} (nats)",
+        alt=alt,
+        caption=caption,
+    )

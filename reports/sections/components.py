@@ -15,14 +15,11 @@ from bayesvb.results.groups import units_of
 from ..cells.numerals import counted, percent
 from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, shaded, table
-from ..figures.scatter import level_axis
-from ..figures.svg import axes_of, colour, drawn
+from ..figures.plot import Axis, Canvas, covariate_axis, number_axis, plotted, series
 from ..rows.profiles import Profile, compared, most_moving, profile, weights_moved
 from ..rows.sampling import component_weights, gated
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 BAND_DRAWS = 400
@@ -120,19 +117,19 @@ def _weights(fit: AbstractFit, rows: Profile) -> Summary:
     low, high = np.quantile(draws, [(1 - PROB) / 2, (1 + PROB) / 2], axis=0)
     shown = [k for k in range(fit.model.size) if mean[k].max() >= OCCUPIED]
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=across, y="weight of the component", grid="y")
-        discrete = rows.covariate.discrete
-        mark = marks.barred_points if discrete else marks.banded_curve
-        for place, k in enumerate(shown):
-            x = rows.x + (marks.dodged(place, len(shown)) if discrete else 0.0)
-            lines = (mean[k], low[:, k], high[:, k])
-            mark(axes, x, lines, k, colour=colour(k), label=str(k + 1))
-        axes.set_ylim(-0.02, 1.02)
+    margin = 0.02  # half of a line at 0 or 1
+    canvas = Canvas(
+        covariate_axis(fit.model.design, rows.covariate)[0],
+        Axis(-margin, 1.0 + margin, number_axis(0.0, 1.0).ticks),
+    )
+    for place, k in enumerate(shown):
         if rows.covariate.discrete:
-            level_axis(axes, rows.values)
-        figure.legend(loc="outside upper center", ncols=min(len(shown), 6), title="component")
-
+            x = rows.x + marks.dodged(place, len(shown))
+            canvas.bars(f"thin {series(k)}", x, low[:, k], high[:, k])
+            canvas.dots(f"dot {series(k)}", x, mean[k])
+        else:
+            canvas.band(f"shade {series(k)}", rows.x, low[:, k], high[:, k])
+            canvas.line(f"curve {series(k)}", rows.x, mean[k])
     left = fit.model.size - len(shown)
     hidden = (
         f" {counted(left, 'component')} below {percent(OCCUPIED)} everywhere not drawn."
@@ -144,7 +141,14 @@ def _weights(fit: AbstractFit, rows: Profile) -> Summary:
         f"Weight of each component as {rows.covariate.name} changes, with {percent(PROB)} bands."
         f"{fixed}{hidden}"
     )
-    return drawn(draw, alt=_alt(mean, shown, rows), caption=caption, size=(7.4, 3.9))
+    return plotted(
+        canvas,
+        x=across,
+        y="weight of the component",
+        alt=_alt(mean, shown, rows),
+        caption=caption,
+        legend=[(f"component {k + 1}", series(k)) for k in shown],
+    )
 
 
 def _alt(mean: Float[np.ndarray, "experts rows"], shown: list[int], rows: Profile) -> str:

@@ -17,12 +17,10 @@ from bayesvb.results.summary import coefficient_table
 
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.svg import BAND, MUTE, axes_of, drawn
+from ..figures.plot import Axis, Canvas, log_axis, number_axis, plotted, scaled_axis
 from .posterior import engine_words
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 NEAR = 1.0
@@ -172,20 +170,14 @@ def _climbed(fit: AbstractFit) -> bool:
 def _trace(fit: AbstractFit) -> Summary:
     kept: int | str = "final" if "final" in fit.traces else fit.best_restart
     top = max(float(np.max(trace)) for trace in fit.traces.values())
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x="sweep", y="nats below the best bound", grid="y")
-        for key, trace in fit.traces.items():
-            best = key == kept
-            below = np.maximum(top - np.asarray(trace), LEAST)
-            style = (BAND, 2.2, 3) if best else (MUTE, 0.9, 2)
-            axes.plot(np.arange(1, len(below) + 1), below, color=style[0], linewidth=style[1],
-                      zorder=style[2], linestyle="-" if best else (0, (4, 2)))  # fmt: skip
-        axes.set_yscale("log")
-        axes.invert_yaxis()
-        axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        axes.minorticks_off()
-
+    below = {key: np.maximum(top - np.asarray(trace), LEAST) for key, trace in fit.traces.items()}
+    depths = np.log10(np.concatenate(list(below.values())))
+    down = scaled_axis(log_axis(LEAST, float(10.0 ** depths.max())), lambda depth: -depth)
+    longest = max(len(one) for one in below.values())
+    canvas = Canvas(number_axis(1.0, float(longest)), Axis(down.high, down.low, down.ticks))
+    for key in sorted(below, key=lambda key: key == kept):
+        sweeps = np.arange(1.0, len(below[key]) + 1.0)
+        canvas.line("curve" if key == kept else "curve dash", sweeps, -np.log10(below[key]))
     which, low = "run that is kept", "A curve that ends low has stopped at a worse optimum."
     if combines(fit):
         which, low = "restart with the largest weight", "A lower end may well predict better."
@@ -197,4 +189,4 @@ def _trace(fit: AbstractFit) -> Summary:
         f"{fit.engine.objective.capitalize()} by sweep for {len(fit.traces)} runs; the kept one "
         f"takes {len(fit.traces[kept])} sweeps."
     )
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(canvas, x="sweep", y="nats below the best bound", alt=alt, caption=caption)

@@ -9,7 +9,6 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.distributions.base import AbstractRowDistribution
-from bayesvb.drawing import marks
 from bayesvb.effects.covariates import quantiles
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
@@ -19,10 +18,9 @@ from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.histogram import fitted_histogram
-from ..figures.plot import Canvas, covariate_axis, number_axis, plotted
+from ..figures.plot import Axis, Canvas, covariate_axis, number_axis, plotted
 from ..figures.probability_curve import probability_curve
 from ..figures.scatter import places
-from ..figures.svg import BAND, LINE, axes_of, drawn
 from ..rows.contrasts import main_covariate
 from ..rows.profiles import (
     Covariate,
@@ -37,8 +35,6 @@ from ..rows.sampling import POINTS_SHOWN, choice_note, predictive_at, regresses
 from ..rows.unseen import unseen, unseen_words
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
@@ -48,6 +44,9 @@ PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
 """Quantiles of the covariate at which whole densities are shown."""
 
 DENSITY_POINTS = 161
+
+RIDGE, HEIGHT = 2.6, 0.86
+"""Height in rem of the row of a density, and the part of it that its highest point takes."""
 
 VISIBLE = 0.02
 """Height of a hump above the dips beside it, in parts of the largest, that can be seen."""
@@ -214,11 +213,13 @@ def _densities(
     points = np.linspace(*_limits(values), DENSITY_POINTS)
     heights = distribution.density_at(points)
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=name)
-        short = [_short(word) for word in words]
-        marks.ridges(axes, points, heights, short, colour=BAND, line=LINE)
-
+    up = Axis(-0.05, float(len(words)), [(float(i), _short(word)) for i, word in enumerate(words)],
+              RIDGE)  # fmt: skip
+    canvas = Canvas(number_axis(points[0], points[-1]), up)
+    scaled = HEIGHT * heights / np.maximum(heights.max(axis=0), np.finfo(float).tiny)
+    for base, curve in enumerate(scaled.T):
+        canvas.band("b2", points, np.full(len(points), float(base)), base + curve)
+        canvas.line("curve", points, base + curve)
     modes = [numeral(float(one)) for one in points[heights.argmax(axis=0)]]
     alt = f"Predictive densities of {name}. Highest point: " + "; ".join(
         f"{mode} at {word}" if word != "every row" else mode
@@ -227,8 +228,7 @@ def _densities(
     other = f" Other covariates {fixed}." if fixed else ""
     humps = " Several humps: several kinds of rows." if _n_humps(heights) > 1 else ""
     caption = f"Predictive density of {name}, each curve scaled to the same height.{humps}{other}"
-    size = (7.4, 1.1 + 0.55 * max(len(words), 2))
-    return drawn(draw, alt=alt, caption=caption, size=size)
+    return plotted(canvas, x=name, y="", alt=alt, caption=caption)
 
 
 def _n_humps(heights: Float[np.ndarray, "points rows"]) -> int:

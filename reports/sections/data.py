@@ -14,14 +14,13 @@ from bayesvb.results.subsampling import sample
 from ..cells.numerals import numeral, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.scatter import cloud, level_axis
-from ..figures.svg import BAND, POINT, axes_of, drawn
+from ..figures.histogram import binned, histogram
+from ..figures.plot import Canvas, covariate_axis, plotted, spread_axis
+from ..figures.scatter import places
 from ..rows.profiles import Covariate, covariate
 from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 NUMBERS = ("min", "q25", "median", "q75", "max", "mean", "sd")
@@ -142,23 +141,15 @@ def _pictures(fit: AbstractFit, name: str, values: Float[np.ndarray, " rows"]) -
 def _histogram(name: str, values: Float[np.ndarray, " rows"], *, whole: bool) -> Summary:
     """Histogram of numbers; of whole numbers each bin holds the same number of values."""
     values = values[np.isfinite(values)]
-    edges = np.histogram_bin_edges(values, bins=int(np.clip(2.0 * len(values) ** (1 / 3), 8, 60)))
-    if whole:
-        step = max(round(edges[1] - edges[0]), 1)
-        edges = np.arange(values.min() - 0.5, values.max() + step, step)
-    counts = np.histogram(values, edges)[0]
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=name, y="rows", grid="y")
-        axes.stairs(counts, edges, fill=True, color=BAND, alpha=0.35)
-        axes.stairs(counts, edges, color=BAND, linewidth=1.2)
-
+    edges, counts = binned(values, whole=whole)
+    canvas = histogram(values, {}, whole=whole)
     middle = 0.5 * (edges[counts.argmax()] + edges[counts.argmax() + 1])
     alt = (
         f"Histogram of {name}: {len(values)} rows from {numeral(float(values.min()))} to "
         f"{numeral(float(values.max()))}, most of them near {numeral(float(middle))}."
     )
-    return drawn(draw, alt=alt, caption=f"How often each value of {name} occurs.")
+    caption = f"How often each value of {name} occurs."
+    return plotted(canvas, x=name, y="rows", alt=alt, caption=caption)
 
 
 def _scatter(
@@ -166,13 +157,8 @@ def _scatter(
 ) -> Summary:
     chosen, design = sample(fit, POINTS_SHOWN), fit.model.design
     at = chosen.at
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=design.label(first.name), y=design.label(name), grid="y")
-        cloud(axes, design.frame, first, values, at=at, color=POINT)
-        if first.discrete:
-            level_axis(axes, list(first.values))
-
+    canvas = Canvas(covariate_axis(design, first)[0], spread_axis(values))
+    canvas.dots("pts", places(design.frame, first, at), values[at])
     kind = "level" if first.discrete else "value"
     note = choice_note("Points:", chosen)
     caption = f"{name} of each row by {kind} of {first.name}.{note}"
@@ -181,4 +167,10 @@ def _scatter(
         x = fit.model.design.frame[first.name].to_numpy(dtype=float)
         seen = np.isfinite(x) & np.isfinite(values)
         alt += f" Their correlation is {np.corrcoef(x[seen], values[seen])[0, 1]:.2f}."
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(
+        canvas,
+        x=design.label(first.name),
+        y=design.label(name),
+        alt=alt,
+        caption=caption,
+    )

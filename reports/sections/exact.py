@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 import scipy.stats
+from jaxtyping import Float
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, ScalarGamma
@@ -17,11 +18,9 @@ from ..cells.numerals import numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.histogram import fitted_histogram
-from ..figures.svg import colour, dash, drawn, shortened
+from ..figures.plot import FEW_TICKS, Canvas, number_axis, panelled
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 GRID = 121
@@ -125,31 +124,18 @@ def _steps(fit: AbstractFit, model: HasExactPosterior) -> Summary:
     scale, centre = float(model.scaling.scale[0]), float(model.scaling.centre[0])
     x, y = found.mean * scale + centre, found.precision / scale**2
     depth = np.log1p(-MASSES)
-    solid: Any = "-"
-    looks = ((found.exact, colour(1), solid), (found.steps, colour(0), dash(1)))
-
-    def draw(figure: Figure) -> None:
-        from matplotlib.lines import Line2D
-
-        grid = figure.subplots(2, 2, sharex=True, sharey=True)
-        for axes, (step, title) in zip(grid.ravel(), PANELS.items(), strict=True):
-            for values, shade, line in looks:
-                height = values if values is found.exact else values[step]
-                axes.contour(x, y, height - height.max(), levels=depth, colors=[shade],
-                             linestyles=[line], linewidths=[1.3])  # fmt: skip
-            axes.set_title(title)
-            axes.locator_params(nbins=5)
-        name = shortened(design.label(design.response_names[0]), 26)
-        figure.supxlabel(f"mean μ of {name}", fontsize=10)
-        figure.supylabel("precision 1/σ²", fontsize=10)
-        lines = [Line2D([], [], color=shade, linestyle=line) for _, shade, line in looks]
-        figure.legend(lines, ["exact", "factorised"], loc="outside upper center", ncols=2)
-
+    panels = []
+    for step, title in PANELS.items():
+        canvas = Canvas(number_axis(x[0], x[-1], most=FEW_TICKS), number_axis(y[0], y[-1]))
+        for kind, height in (("curve k2", found.exact), ("curve k1", found.steps[step])):
+            for level in height.max() + depth:
+                canvas.line(kind, *outline(x, y, height - level))
+        panels.append((title, canvas))
     caption = (
-        "Joint density of mean and precision, exact (solid, the same in every panel) and "
-        "factorised (dashed), from a start that was chosen away from the data: one step updates "
-        "one factor while the other is held. Contours hold about 50, 90 and 99\u202f% each. At "
-        "the end the dashed ones spread over means alike at every precision, while the solid ones "
+        "Joint density of mean and precision, exact (dashed, the same in every panel) and "
+        "factorised (solid), from a start that was chosen away from the data: one step updates "
+        "one factor while the other is held. Contours hold about 50, 90 and 99% each. At "
+        "the end the solid ones spread over means alike at every precision, while the dashed ones "
         "widen towards small precisions: that is the price of independence. After Bishop (2006), "
         "figure 10.4."
     )
@@ -157,7 +143,45 @@ def _steps(fit: AbstractFit, model: HasExactPosterior) -> Summary:
         "Four contour plots of exact and factorised posterior: at the start, after the first two "
         f"half-steps, and at the end, where both centre on a mean of {_at(x, found.exact)}."
     )
-    return drawn(draw, alt=alt, caption=caption, size=(5.9, 5.2))
+    return panelled(
+        panels,
+        x=f"mean μ of {design.label(design.response_names[0])}",
+        y="precision 1/σ²",
+        alt=alt,
+        caption=caption,
+        legend=[("exact", "k2"), ("factorised", "k1")],
+    )
+
+
+def outline(
+    x: Float[np.ndarray, " across"],
+    y: Float[np.ndarray, " up"],
+    height: Float[np.ndarray, "up across"],
+) -> tuple[Float[np.ndarray, " corners"], Float[np.ndarray, " corners"]]:
+    """Corners of the region of positive heights, which is an interval of x at each y.
+
+    The mean is normal at each precision, so that its density falls on both sides of one place.
+    """
+    inside = height > 0.0
+    rows = np.flatnonzero(inside.any(axis=1))
+    ends = []
+    for own, kept in zip(height[rows], inside[rows], strict=True):
+        first, last = (int(one) for one in np.flatnonzero(kept)[[0, -1]])
+        ends.append([_crossing(x, own, first, -1), _crossing(x, own, last, 1)])
+    left, right = np.array(ends).T
+    corners = np.concatenate([left, right[::-1], left[:1]])
+    return corners, np.concatenate([y[rows], y[rows][::-1], y[rows][:1]])
+
+
+def _crossing(
+    x: Float[np.ndarray, " across"], height: Float[np.ndarray, " across"], at: int, step: int
+) -> float:
+    """Place between a point with a positive height and the next one where the height is 0."""
+    beyond = at + step
+    if not 0 <= beyond < len(x):
+        return float(x[at])
+    share = height[at] / (height[at] - height[beyond])
+    return float(x[at] + share * (x[beyond] - x[at]))
 
 
 def _at(x: np.ndarray, density: np.ndarray) -> str:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from bayesvb.drawing import marks
 from bayesvb.errors import DataError
 from bayesvb.results.groups import units_of
 from bayesvb.results.influence import MEASURES, influence, label_of, placed
@@ -16,11 +15,9 @@ from bayesvb.results.summary import coefficient_table, empty_components
 
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.svg import BAND, INK, MOST_MARKS, POINT, axes_of, drawn
+from ..figures.plot import Canvas, plotted, spread_axis
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 SHOWN = 8
@@ -115,14 +112,12 @@ def _figure(found: pd.DataFrame, unit: str) -> Summary:
     distance = found["cooks_distance"].to_numpy(dtype=float)
     named = np.argsort(-distance, kind="stable")[:NAMED]
     words = {int(place): str(found.index[place]) for place in named}
-    many = len(found) > MOST_MARKS
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=label, y="Cook's distance", grid="y")
-        marks.labelled_points(
-            axes, across, distance, words, colour=POINT if many else BAND, ink=INK, pixels=many
-        )
-
+    canvas = Canvas(spread_axis(across), spread_axis(np.append(distance, 0.0)))
+    canvas.dots("pts", across, distance)
+    for place, text in words.items():
+        canvas.dots("dot", across[[place]], distance[[place]])
+        side = "before" if canvas.x.share(float(across[place])) > 0.5 else "after"
+        canvas.text(float(across[place]), float(distance[place]), text, f"{side} beside")
     caption = f"Cook's distance of every {unit}; the {len(words)} largest are named."
     if label == "leverage":
         caption = (
@@ -132,4 +127,4 @@ def _figure(found: pd.DataFrame, unit: str) -> Summary:
     alt = f"Cook's distance against {label}; the largest are those of {unit}s " + ", ".join(
         words.values()
     )
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(canvas, x=label, y="Cook's distance", alt=alt, caption=caption)

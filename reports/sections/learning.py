@@ -15,13 +15,10 @@ from bayesvb.results.named_draws import ModelDraws
 
 from ..cells.numerals import percent
 from ..cells.plain import Summary
-from ..figures.svg import BAND, MUTE, drawn, shortened
+from ..figures.plot import FEW_TICKS, Axis, Canvas, number_axis, panelled
 from .replicates import density
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, " draws"]
@@ -113,16 +110,7 @@ def pairs_of(fit: AbstractFit) -> list[Pair]:
 
 
 def _figure(pairs: list[Pair], n_all: int) -> Summary:
-    columns = min(3, len(pairs))
-    rows = -(-len(pairs) // columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(rows, columns, squeeze=False).ravel()
-        for axes, pair in zip(grid, pairs, strict=False):
-            _panel(axes, pair)
-        for axes in grid[len(pairs) :]:
-            axes.set_axis_off()
-
+    panels = [(f"{pair.name}: {_relative(pair.ratio)}", _panel(pair)) for pair in pairs]
     more = f" The {len(pairs)} widest of {n_all}." if n_all > len(pairs) else ""
     caption = (
         "Density of the posterior (solid) and of the prior (dashed) of single parameters, in the "
@@ -134,25 +122,26 @@ def _figure(pairs: list[Pair], n_all: int) -> Summary:
     alt = f"Prior and posterior density of {len(pairs)} parameters: " + "; ".join(
         f"{pair.name} {_relative(pair.ratio)}" for pair in pairs
     )
-    return drawn(draw, alt=alt, caption=caption, size=(7.8, 0.3 + 1.5 * rows))
+    legend = [("posterior", ""), ("prior", "dash")]
+    return panelled(panels, x="", y="", alt=alt, caption=caption, legend=legend)
 
 
-def _panel(axes: Axes, pair: Pair) -> None:
+def _panel(pair: Pair) -> Canvas:
+    """Densities of both."""
     low, high = np.quantile(pair.posterior, [0.001, 0.999])
     reach = REACH * (high - low)
     inner = np.quantile(pair.prior, [0.02, 0.98])
     ends = (max(low - reach, min(low, inner[0])), min(high + reach, max(high, inner[1])))
     points = np.linspace(*ends, GRID)
-    for values, style in (
-        (pair.prior, (MUTE, 1.4, (0, (4, 2)))),
-        (pair.posterior, (BAND, 2.0, "-")),
-    ):
-        curve = density(values[None], points, _width(values, points))[0]
-        axes.plot(points, curve, color=style[0], linewidth=style[1], linestyle=style[2])
-    axes.set_ylim(0.0, None)
-    axes.set_yticks([])
-    axes.locator_params(axis="x", nbins=4)
-    axes.set_title(f"{shortened(pair.name, 30)}\n{_relative(pair.ratio)}", fontsize=10)
+    curves = [
+        density(values[None], points, _width(values, points))[0]
+        for values in (pair.prior, pair.posterior)
+    ]
+    top = 1.06 * max(float(curve.max()) for curve in curves)
+    canvas = Canvas(number_axis(*ends, most=FEW_TICKS), Axis(0.0, top))
+    canvas.line("curve dash", points, curves[0])
+    canvas.line("curve", points, curves[1])
+    return canvas
 
 
 def _relative(ratio: float) -> str:

@@ -17,15 +17,12 @@ from bayesvb.results.printing import interval_line
 from bayesvb.results.summary import coefficient_table, empty_components, empty_words
 from bayesvb.results.variance_components import has_variance_components, variance_components
 
-from ..cells.numerals import PROBABILITY, percent, significant
+from ..cells.numerals import PROBABILITY, percent
 from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, table
-from ..figures.svg import LINE, colour, drawn, marker, shortened
+from ..figures.plot import FEW_TICKS, Canvas, panelled, row_axis, series, spread_axis
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 INTERCEPT = "Intercept"
@@ -191,17 +188,7 @@ def _forest(rows: pd.DataFrame, heading: str, occupied: list[int]) -> Summary | 
         return None
     shown = terms[:MOST_PANELS]
     present = list(dict.fromkeys(rows["component"]))
-    columns = 3 if len(shown) > 4 else 2
-    n_rows = -(-len(shown) // columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(n_rows, columns, squeeze=False).ravel()
-        for axes, term in zip(grid, shown, strict=False):
-            _panel(axes, rows.loc[[term]], present, str(term))
-        for axes in grid[len(shown) :]:
-            axes.set_axis_off()
-
-    height = n_rows * (0.75 + 0.17 * len(present))
+    panels = [(str(term), _panel(rows.loc[[term]], present)) for term in shown]
     more = f" The first {len(shown)} of {len(terms)} terms." if len(terms) > len(shown) else ""
     caption = (
         f"Posterior mean and {percent(PROB)} interval of each component, one panel per term, each "
@@ -211,20 +198,22 @@ def _forest(rows: pd.DataFrame, heading: str, occupied: list[int]) -> Summary | 
         f"Forest plot, {heading}: {len(shown)} terms, {len(present)} components; the table holds "
         "the same numbers."
     )
-    return drawn(draw, alt=alt, caption=caption, size=(7.8, max(height, 1.5)))
+    return panelled(panels, x="", y="", alt=alt, caption=caption)
 
 
-def _panel(axes: Axes, rows: pd.DataFrame, components: list[int], title: str) -> None:
-    if 0.0 >= rows["lower"].min() - np.ptp(rows["upper"]) and rows["upper"].max() >= 0.0:
-        axes.axvline(0.0, color=LINE, linewidth=1.2, zorder=1)
-    for place, k in enumerate(components):
-        one = rows[rows["component"] == k].iloc[0]
-        axes.plot([one["lower"], one["upper"]], [place, place], color=colour(k - 1), zorder=2)
-        axes.plot(one["mean"], place, marker(k - 1), color=colour(k - 1), markersize=5, zorder=3)
-    axes.set_yticks(range(len(components)), [str(k) for k in components])
-    axes.set_ylim(len(components) - 0.5, -0.5)
-    axes.set_title(shortened(title, 26), fontsize=10)
-    axes.locator_params(axis="x", nbins=4)
-    ends = np.asarray([*rows["lower"], *rows["upper"]], dtype=float)
-    if significant(ends) == 0 and np.abs(ends).max() >= 1e5:
-        axes.ticklabel_format(axis="x", style="sci", scilimits=(0, 0))
+def _panel(rows: pd.DataFrame, components: list[int]) -> Canvas:
+    """Intervals of one term, a row for each component."""
+    mean, low, high = (rows[name].to_numpy(dtype=float) for name in ("mean", "lower", "upper"))
+    at = -np.array([components.index(k) for k in rows["component"]], dtype=float)
+    ends = [low.min(), high.max()]
+    if low.min() - np.ptp(high) <= 0.0 <= high.max():
+        ends.append(0.0)
+    several = len(components) > 1
+    names = [str(k) if several else "" for k in components]
+    canvas = Canvas(spread_axis(np.array(ends), FEW_TICKS), row_axis(names))
+    canvas.upright("axis", 0.0)
+    for place, k in enumerate(rows["component"]):
+        own, kind = slice(place, place + 1), series(k - 1) if several else ""
+        canvas.steps(f"thin {kind}", low[own], high[own], at[own])
+        canvas.dots(f"dot {kind}", mean[own], at[own])
+    return canvas

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -17,23 +18,31 @@ from bayesvb.results.subsampling import sample
 from ..cells.numerals import PROBABILITY, numeral
 from ..cells.plain import Summary
 from ..cells.tables import after_uncertainty, table
-from ..figures.svg import BAND, INK, MUTE, POINT, axes_of, drawn, shortened
+from ..figures.plot import (
+    FEW_TICKS,
+    Axis,
+    Canvas,
+    level_axis,
+    number_axis,
+    panelled,
+    plotted,
+    scaled_axis,
+    spread_axis,
+)
 from ..rows.sampling import ROWS_CHECKED, choice_words, regresses
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 Values = Float[np.ndarray, "sets rows"]
 
 Rows = Float[np.ndarray, " rows"]
 
-CURVES_DPI = 90
-"""Of the picture of them: lines behind a curve need no more, and are most of a page's pixels."""
-
-CURVES = 50
+CURVES = 20
 """Replicated data sets that are drawn."""
+
+PANEL_BINS = 24
+"""Bars of a statistic over replicated data sets."""
 
 MOST_VALUES = 2_500_000
 """Replicated values that are held at one time; with many rows there are fewer data sets."""
@@ -45,7 +54,7 @@ MOST_VARIABLES = 6
 TAIL = 0.005
 """A p-value nearer than this to 0 or 1 is stated: 5% on both sides over five statistics."""
 
-GRID = 200
+GRID = 101
 
 MOST_SHARES = 60
 """Values of a discrete response whose shares are drawn, the smallest first."""
@@ -198,20 +207,11 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
     curves = density(sets, points, width)
     own = density(values[None], points, width)[0]
 
-    def draw(figure: Figure) -> None:
-        from matplotlib.collections import LineCollection
-
-        figure.set_dpi(CURVES_DPI)
-        axes = axes_of(figure, x=name, y="density")
-        lines = [np.column_stack([points, curve]) for curve in curves]
-        axes.add_collection(
-            LineCollection(lines, colors=POINT, linewidths=0.8, alpha=0.4, rasterized=True)
-        )
-        axes.plot([], [], color=POINT, linewidth=1.2, label=f"{len(sets)} replicated data sets")
-        axes.plot(points, own, color=BAND, linewidth=2.2, label="observed")
-        axes.set_ylim(0.0, None)
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)
-
+    top = 1.06 * max(float(own.max()), float(curves.max()))
+    canvas = Canvas(number_axis(points[0], points[-1]), number_axis(0.0, top))
+    for curve in curves:
+        canvas.line("faint", points, curve)
+    canvas.line("med", points, own)
     inside = ((own >= curves.min(axis=0)) & (own <= curves.max(axis=0))).mean()
     alt = (
         f"Density of {name}, observed and in {len(sets)} replicated data sets; the observed curve "
@@ -221,7 +221,8 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
         "Smoothed density of the observed response over those of replicated data sets. The thick "
         "line should look like one of the thin ones."
     )
-    return drawn(draw, alt=alt, caption=caption)
+    legend = [("observed", ""), (f"{len(sets)} replicated data sets", "grey")]
+    return plotted(canvas, x=name, y="density", alt=alt, caption=caption, legend=legend)
 
 
 def _shares(
@@ -233,46 +234,29 @@ def _shares(
     each = np.array([(sets == place).mean(axis=1) for place in places])
     low, high = np.quantile(each, [0.05, 0.95], axis=1)
 
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=name, y="share of rows", grid="y")
-        axes.vlines(places, low, high, color=POINT, linewidth=6.0, alpha=0.5,
-                    label=f"{len(sets)} replicates, middle 90%")  # fmt: skip
-        axes.plot(places, own, "o", color=BAND, label="observed")
-        axes.locator_params(axis="x", integer=True)
-        if order.values:
-            axes.set_xticks(order.numbers, [shortened(label, 18) for label in order.labels])
-        axes.set_yscale("function", functions=(np.sqrt, np.square))
-        axes.set_ylim(0.0, None)
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)
-
+    ticks = [one for one in number_axis(places[0], places[-1]).ticks if one[0].is_integer()]
+    if order.values:
+        places = np.asarray(order.places(places), dtype=float)
+        ticks = level_axis(order.labels).ticks
+    across = Axis(float(places[0]) - 0.5, float(places[-1]) + 0.5, ticks)
+    top = 1.06 * max(float(own.max()), float(high.max()))
+    canvas = Canvas(across, scaled_axis(number_axis(0.0, top), math.sqrt))
+    canvas.bars("thick grey", places, np.sqrt(low), np.sqrt(high))
+    canvas.dots("dot", places, np.sqrt(own))
     inside = int(((own >= low) & (own <= high)).sum())
     alt = f"Share of each value of {name}; {inside} of {len(places)} are inside their bars."
     caption = (
         "Share of rows with each value, on a square-root scale: observed (dots), and in "
         "replicated data sets (bars). Dots should be inside the bars."
     )
-    return drawn(draw, alt=alt, caption=caption)
+    legend = [("observed", ""), (f"{len(sets)} replicates, middle 90%", "grey")]
+    return plotted(canvas, x=name, y="share of rows", alt=alt, caption=caption, legend=legend)
 
 
 def _panels(
     name: str, given: dict[str, float], found: dict[str, Float[np.ndarray, " sets"]]
 ) -> Summary:
-    def draw(figure: Figure) -> None:
-        shape = (1, 1) if len(given) == 1 else (2, 3)
-        panels = figure.subplots(*shape, squeeze=False).ravel()
-        for axes in panels[len(given) :]:
-            axes.set_axis_off()
-        for axes, key in zip(panels, given, strict=False):
-            low, high = np.quantile(found[key], [0.01, 0.99])
-            ends = min(low, given[key]), max(high, given[key])
-            axes.hist(found[key], bins=24, range=ends if ends[0] < ends[1] else None,
-                      histtype="stepfilled", color=MUTE, alpha=0.45)  # fmt: skip
-            axes.axvline(given[key], color=INK, linewidth=2.0)
-            axes.set_title(key, fontsize=10)
-            axes.set_yticks([])
-            axes.spines["left"].set_visible(False)
-            axes.locator_params(axis="x", nbins=3)
-
+    panels = [(key, _panel(value, found[key])) for key, value in given.items()]
     caption = (
         f"Statistics of {name} over replicated data sets (bars, middle 98%) and as observed "
         "(line). A line in the thick of the bars: the fit reproduces the statistic."
@@ -280,4 +264,16 @@ def _panels(
     alt = "Histograms of statistics of replicated data sets with the observed value: " + (
         "; ".join(f"{key} {numeral(value)}" for key, value in given.items())
     )
-    return drawn(draw, alt=alt, caption=caption)
+    return panelled(panels, x="", y="", alt=alt, caption=caption)
+
+
+def _panel(value: float, found: Float[np.ndarray, " sets"]) -> Canvas:
+    """Histogram of a statistic over replicated data sets, and its observed value."""
+    low, high = np.quantile(found, [0.01, 0.99])
+    ends = min(float(low), value), max(float(high), value)
+    counts, edges = np.histogram(found, PANEL_BINS, ends if ends[0] < ends[1] else None)
+    up = Axis(0.0, 1.06 * float(max(counts.max(), 1)))
+    canvas = Canvas(spread_axis(edges, FEW_TICKS), up)
+    canvas.boxes("shade grey", edges[:-1], edges[1:], np.zeros(PANEL_BINS), counts.astype(float))
+    canvas.upright("curve ink", value)
+    return canvas

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -18,14 +18,22 @@ from ..cells.numerals import counted, numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.label_spacing import apart
-from ..figures.plot import Canvas, plotted, spread_axis
-from ..figures.svg import BAND, INK, LINE, MUTE, POINT, colour, drawn, marker, shortened
+from ..figures.plot import (
+    FEW_TICKS,
+    Axis,
+    Canvas,
+    log_axis,
+    number_axis,
+    panelled,
+    plotted,
+    row_axis,
+    series,
+    spread_axis,
+)
 from ..rows.loadings import standard_deviations
 from ..rows.sampling import POINTS_SHOWN, choice_note
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 MOST_VARIABLES = 30
@@ -36,6 +44,9 @@ MOST_COMPONENTS = 6
 
 MOST_PANELS = 6
 """Variables whose reconstruction is drawn."""
+
+POINTS_OF_PANELS = 500
+"""Rows of each of them that are drawn at most."""
 
 MOST_ARROWS = 5
 """Variables with an arrow over the scores: those of the longest loadings."""
@@ -93,44 +104,34 @@ def _table(frame: pd.DataFrame) -> Summary:
 
 
 def _scree(frame: pd.DataFrame) -> Summary:
-    place = frame.index.to_numpy()
-    counts = frame["effective"].to_numpy(dtype=bool)
-    panels = {
-        "share of variance": frame["variance"].to_numpy(),
-        "mean of α (log scale)": frame["relevance"].to_numpy(),
-    }
-
-    def draw(figure: Figure) -> None:
-        for axes, (name, values) in zip(figure.subplots(1, 2), panels.items(), strict=True):
-            axes.plot(place, values, color=MUTE, linewidth=1.0, zorder=1)
-            axes.plot(place[counts], values[counts], "o", color=BAND, label="effective")
-            if not counts.all():
-                axes.plot(place[~counts], values[~counts], "o", color=MUTE, markerfacecolor="none",
-                          label="not effective")  # fmt: skip
-            axes.set_title(name)
-            axes.set_xlabel("component")
-            axes.set_xlim(0.5, len(place) + 0.5)
-            axes.set_xticks(place[:: max(len(place) // 8, 1)])
-            axes.grid(axis="y")
-        figure.axes[0].set_ylim(0.0, None)
-        figure.axes[1].set_yscale("log")
-        figure.axes[1].yaxis.set_major_formatter(lambda value, _: f"{value:g}")
-        figure.axes[1].yaxis.set_minor_formatter("")
-        lines, names = figure.axes[0].get_legend_handles_labels()
-        figure.legend(lines, names, loc="outside upper center", ncols=2)
-
+    place, counts = frame.index.to_numpy(dtype=float), frame["effective"].to_numpy(dtype=bool)
+    relevance = frame["relevance"].to_numpy()
+    share = frame["variance"].to_numpy()
+    ticks = [(at, f"{at:g}") for at in place[:: max(len(place) // 8, 1)].tolist()]
+    across = Axis(0.5, len(place) + 0.5, ticks)
+    panels = []
+    for title, values, up in (
+        ("share of variance", share, number_axis(0.0, 1.06 * float(share.max()))),
+        ("mean of α (log scale)", np.log10(relevance), log_axis(relevance.min(), relevance.max())),
+    ):
+        canvas = Canvas(across, up)
+        canvas.line("curve grey", place, values)
+        canvas.dots("dot", place[counts], values[counts])
+        canvas.dots("dot grey", place[~counts], values[~counts])
+        panels.append((title, canvas))
+    legend = [("effective", ""), *([] if counts.all() else [("not effective", "grey")])]
     shares = frame["variance"].to_numpy()
     caption = (
-        "Left: share of the predictive variance that each component explains; noise has the rest. "
-        "Right: mean of its relevance α, the precision of its loadings: a component that the data "
-        "do not need has a large one. Filled: effective, that is the squared norm of its mean "
+        "First: share of the predictive variance that each component explains; noise has the rest. "
+        "Second: mean of its relevance α, the precision of its loadings: a component that the data "
+        "do not need has a large one. Blue: effective, that is the squared norm of its mean "
         "loadings is larger than their posterior variance."
     )
     alt = (
         f"Scree plot: {int(counts.sum())} of {counted(len(shares), 'component')} effective; shares "
         f"of variance {', '.join(percent(float(one), 1) for one in shares[:6])}."
     )
-    return drawn(draw, alt=alt, caption=caption, size=(5.8, 3.0))
+    return panelled(panels, x="component", y="", alt=alt, caption=caption, legend=legend)
 
 
 def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
@@ -139,25 +140,15 @@ def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     names = list(fit.model.observed())[:MOST_VARIABLES]
     mean = draws.mean(axis=0)
     low, high = np.quantile(draws, [(1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0], axis=0)
-    place = np.arange(len(names))
-    columns = min(len(components), 3)
-    n_rows = -(-len(components) // columns)
-
-    def draw(figure: Figure) -> None:
-        grid = figure.subplots(n_rows, columns, squeeze=False, sharey=True).ravel()
-        for axes, k in zip(grid, components, strict=False):
-            some = slice(len(names))
-            axes.axvline(0.0, color=LINE, linewidth=1.2, zorder=1)
-            axes.hlines(place, low[k, some], high[k, some], color=colour(k), linewidth=1.6)
-            axes.plot(mean[k, some], place, marker(k), color=colour(k), markersize=5)
-            axes.set_title(f"component {k + 1}")
-            axes.locator_params(axis="x", nbins=4)
-        grid[0].set_yticks(place, [shortened(name, 22) for name in names])
-        grid[0].set_ylim(len(names) - 0.5, -0.5)
-        figure.supxlabel("loading (standard deviations of the variable)", fontsize=10)
-        for axes in grid[len(components) :]:
-            axes.set_axis_off()
-
+    rows, some = -np.arange(float(len(names))), slice(len(names))
+    panels = []
+    for k in components:
+        ends = np.concatenate([low[k, some], high[k, some], [0.0]])
+        canvas = Canvas(spread_axis(ends, FEW_TICKS), row_axis(names))
+        canvas.upright("axis", 0.0)
+        canvas.steps(f"thin {series(k)}", low[k, some], high[k, some], rows)
+        canvas.dots(f"dot {series(k)}", mean[k, some], rows)
+        panels.append((f"component {k + 1}", canvas))
     n_all = len(fit.model.observed())
     more = f" The first {len(names)} of {n_all} variables." if n_all > len(names) else ""
     caption = (
@@ -168,8 +159,13 @@ def _loadings(fit: AbstractFit, components: list[int]) -> Summary:
     first = ", ".join(f"{name} {numeral(float(one))}" for name, one in
                       zip(names[:6], mean[components[0]], strict=False))  # fmt: skip
     alt = f"Loadings of {counted(len(components), 'component')}; of component {components[0] + 1}: "
-    size = (1.6 + 2.0 * columns, n_rows * (0.9 + 0.24 * max(len(names), 3)))
-    return drawn(draw, alt=alt + first, caption=caption, size=size)
+    return panelled(
+        panels,
+        x="loading (standard deviations of the variable)",
+        y="",
+        alt=alt + first,
+        caption=caption,
+    )
 
 
 def _scores(fit: AbstractFit, model: HasScores) -> Summary | None:
@@ -260,25 +256,15 @@ def _explained(model: HasScores, matrix: Matrix, given: Matrix) -> Summary:
 
 def _reconstruction(model: HasScores, matrix: Matrix, given: Matrix) -> Summary:
     names = model.variables[:MOST_PANELS]
-    columns = 2 if len(names) in (2, 4) else min(len(names), 3)
-    n_rows = -(-len(names) // columns)
-    at = np.arange(len(matrix))[:: -(-len(matrix) // POINTS_SHOWN)]
-
-    def draw(figure: Figure) -> None:
-        grid: Any = figure.subplots(n_rows, columns, squeeze=False).ravel()
-        for i, name in enumerate(names):
-            axes = grid[i]
-            axes.scatter(given[at, i], matrix[at, i], s=9.0, color=POINT, alpha=0.7, linewidths=0,
-                         rasterized=True)  # fmt: skip
-            ends = [np.nanmin(matrix[:, i]), np.nanmax(matrix[:, i])]
-            axes.plot(ends, ends, color=INK, linewidth=1.0)
-            axes.set_title(shortened(name, 24))
-            axes.locator_params(nbins=4)
-        for axes in grid[len(names) :]:
-            axes.set_axis_off()
-        figure.supxlabel("reconstructed", fontsize=10)
-        figure.supylabel("observed", fontsize=10)
-
+    at = np.arange(len(matrix))[:: -(-len(matrix) // POINTS_OF_PANELS)]
+    panels = []
+    for i, name in enumerate(names):
+        line = np.array([np.nanmin(matrix[:, i]), np.nanmax(matrix[:, i])])
+        across = spread_axis(np.append(given[at, i], line), FEW_TICKS)
+        canvas = Canvas(across, spread_axis(line, FEW_TICKS))
+        canvas.dots("pts", given[at, i], matrix[at, i])
+        canvas.line("curve ink", line, line)
+        panels.append((name, canvas))
     n_all = len(model.variables)
     more = f" The first {len(names)} of {n_all} variables." if n_all > len(names) else ""
     caption = (
@@ -290,4 +276,4 @@ def _reconstruction(model: HasScores, matrix: Matrix, given: Matrix) -> Summary:
     alt = "Observed against reconstructed values; R²: " + ", ".join(
         f"{name} {numeral(one, 2)}" for name, one in zip(names, found, strict=True)
     )
-    return drawn(draw, alt=alt, caption=caption, size=(1.2 + 2.0 * columns, 0.6 + 2.1 * n_rows))
+    return panelled(panels, x="reconstructed", y="observed", alt=alt, caption=caption)

@@ -9,11 +9,9 @@ import numpy as np
 from bayesvb.results.survival_curves import SurvivalCurves, is_right_censored, survival_curves
 
 from ..cells.plain import Summary
-from ..figures.svg import BAND, INK, MUTE, axes_of, drawn
+from ..figures.plot import Canvas, number_axis, plotted, staircase
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
     from bayesvb.results.base import AbstractFit
 
 
@@ -27,17 +25,12 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 def _curves(found: SurvivalCurves) -> Summary:
     own = found.observed
-
-    def draw(figure: Figure) -> None:
-        axes = axes_of(figure, x=found.name, y="share of rows above it", grid="y")
-        axes.fill_between(own.times, own.lower, own.upper, step="post", color=MUTE, alpha=0.25,
-                          linewidth=0)  # fmt: skip
-        steps = np.append(found.points[0], own.times), np.append(1.0, own.survival)
-        axes.step(*steps, where="post", color=INK, linewidth=1.4, label="Kaplan-Meier")
-        axes.plot(found.points, found.fitted, color=BAND, linewidth=2.0, label="mean over the fit")
-        axes.set_ylim(0.0, 1.02)
-        axes.legend(loc="upper left", bbox_to_anchor=(0.0, 1.16), ncols=2)
-
+    canvas = Canvas(number_axis(found.points[0], found.points[-1]), number_axis(0.0, 1.02))
+    low, high = (staircase(own.times, ends)[1] for ends in (own.lower, own.upper))
+    canvas.band("shade grey", staircase(own.times, own.times)[0], low, high)
+    observed = np.append(found.points[0], own.times), np.append(1.0, own.survival)
+    canvas.line("curve ink", *staircase(*observed))
+    canvas.line("curve", found.points, found.fitted)
     alt = (
         f"Survival functions of {found.name}, of the data and of the fit, which is inside the "
         f"intervals at {100 * found.inside:.0f}% of the steps."
@@ -46,4 +39,11 @@ def _curves(found: SurvivalCurves) -> Summary:
         "Share of rows above each value: Kaplan-Meier estimate with pointwise 95% intervals, and "
         "the mean of the predictive distributions of the rows."
     )
-    return drawn(draw, alt=alt, caption=caption)
+    return plotted(
+        canvas,
+        x=found.name,
+        y="share of rows above it",
+        alt=alt,
+        caption=caption,
+        legend=[("Kaplan-Meier", "ink"), ("mean over the fit", "")],
+    )

@@ -55,14 +55,12 @@ def test_fit_writes_the_report_and_the_fit_that_are_asked_for(run):
     assert sorted(path.name for path in Path().iterdir()) == ["a.html", "a.nc"]
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_compare_writes_one_report_of_all_fits(run, saved):
     said = run("compare", *saved, "--report", "both.html")
     assert {line.split()[0] for line in said.splitlines()} >= {"1", "2"}
     assert is_page("both.html", "waiting")
 
 
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     ("formula", "data", "chosen", "sentence"),
     [

@@ -83,7 +83,7 @@ MAXIMISERS = [name for name, engine in TESTED.items() if engine.maximises_bound]
 
 
 @pytest.fixture(autouse=True)
-def table(monkeypatch, without_pictures):
+def table(monkeypatch):
     """The table with the engines of this file in it."""
     for name, engine in TESTED.items():
         monkeypatch.setitem(ENGINES, name, engine)

@@ -19,7 +19,6 @@ from bayesvb.formula.passes import representatives
 pytestmark = [
     pytest.mark.heavy,
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.usefixtures("without_pictures"),
 ]
 
 QUICK = {"seed": 1, "restarts": 1, "draws": 25, "max_iter": 300, "tol": 0.5, "combine": "best"}

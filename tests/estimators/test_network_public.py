@@ -126,7 +126,6 @@ def test_the_arviz_object_holds_codes_and_axes(fit, flowers):
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("without_pictures")
 def test_a_report_is_made_of_both_kinds(fit, line, tmp_path):
     text = fit.report(tmp_path / "a.html").read_text(encoding="utf-8")
     assert "one of the classes setosa, versicolor, virginica" in text

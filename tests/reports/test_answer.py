@@ -130,7 +130,6 @@ def test_censored_rows_and_the_labels_of_columns_that_lack_values_are_in_the_dat
     assert line["missing_in"] == "`the label` in 3"
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_editions_differ_in_what_follows_and_the_author_has_a_word(fit):
     pages = {
         name: html(page_summary({"": fit}, Choices(edition=name, notes=("Chosen among five.",))))
@@ -150,7 +149,6 @@ def test_the_short_edition_computes_only_what_it_shows(fit, monkeypatch):
     for name, section in SECTIONS.items():
         needed = section.short is section.summary
         monkeypatch.setitem(SECTIONS, name, section if needed else replace(section, summary=None))
-    monkeypatch.setattr("bayesvb.reports.figures.svg.compact", None)  # no drawing of matplotlib
     fresh = page_summary({"": replace(fit)}, Choices(edition="short"))
     assert html(fresh) == page  # whatever the fit keeps
 
@@ -197,7 +195,6 @@ def is_part_of(few, many):
     return few == many
 
 
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(
     "name", [name for name, one in SECTIONS.items() if one.short not in (None, one.summary)]
 )
@@ -208,7 +205,6 @@ def test_what_the_short_edition_reads_is_in_the_section(name, fit, class_fit):
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("without_pictures")
 def test_a_best_fit_with_a_problem_is_announced_as_such():
     x = np.linspace(-2.0, 2.0, 120)
     noise = np.random.default_rng(2).normal(size=120)

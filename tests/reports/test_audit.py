@@ -41,7 +41,6 @@ def test_the_section_says_what_the_calibration_says(fit, calibration):
     json.dumps(found, allow_nan=False)
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_page_has_the_section(fit, calibration, tmp_path):
     text = fit.report(tmp_path / "page.html", calibration=calibration).read_text(encoding="utf-8")
     assert "Audited by simulation" in text and "12 times" in text

@@ -82,7 +82,6 @@ def test_averages_of_a_sample_say_so(fit, monkeypatch):
     assert "averages over 40 of 150 rows, chosen at random, with the other" in caption
 
 
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize(("formula", "curves"), [
     ("y ~ bs(x, df=4)", True), ("y ~ s(x, k=5)", True), ("y ~ x + g", False),
     ("y ~ s(x, k=6) + (1 | g)", True),
@@ -97,7 +96,6 @@ def test_coefficients_of_curves_are_folded(fit, formula, curves):
     assert (parts[0]["forest"] is not None) is alone
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_model_tells_of_scales_that_are_learned_and_of_curves(fit):
     data = fit.model.design.frame
     assert SECTIONS["model"].summary(fit)["scales"] is None  # one component, no curve

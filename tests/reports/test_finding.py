@@ -168,7 +168,6 @@ def test_a_line_through_a_curve_is_called_doubtful_by_its_own_checks():
     assert not re.search(r"\b(rises|falls)\b", sentence)
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_a_turn_between_the_ends_is_stated():
     data = lines(0.0)
     data["y"] += (data["x"] - 5.0) ** 2
@@ -265,7 +264,6 @@ def test_contrasts_are_shortened_to_where_rows_are_or_another_covariate_is_taken
     assert "an extrapolation for many rows" in sentences(alone, [])[0]
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_class_pages_have_one_number_for_one_quantity(class_fit):
     page = {"classes": SECTIONS["classes"].summary(class_fit)}
     (sentence,) = finding(class_fit, page, checks=[])[0]["sentences"]
@@ -278,7 +276,6 @@ def test_class_pages_have_one_number_for_one_quantity(class_fit):
     assert last - first == pytest.approx(size, abs=10.0 ** -len(str(size).partition(".")[2]))
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_other_models_have_their_sentence():
     data = lines()
 

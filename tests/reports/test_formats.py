@@ -27,7 +27,6 @@ def written(selection, tmp_path_factory):
     }
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_markdown_has_the_sections_and_numbers_of_the_page(written):
     summary = json.loads(written["json"])
     text = written["md"]
@@ -39,13 +38,11 @@ def test_markdown_has_the_sections_and_numbers_of_the_page(written):
     assert "<" not in text.replace("<https", "") and "$$" in text
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_json_is_the_twin_of_the_page(written):
     twin = written["html"].split('id="summary">')[1].split("</script>")[0]
     assert json.loads(written["json"]) == json.loads(twin)
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_format_may_be_named(selection, tmp_path):
     path = selection.fits[1].report(tmp_path / "page.txt", format="markdown")
     assert path.read_text("utf-8").startswith("bayesvb report")
@@ -56,7 +53,6 @@ def test_the_format_may_be_named(selection, tmp_path):
             selection.fits[1].report(tmp_path / f"a{ending}")
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_page_of_a_selection_has_the_table_of_candidates(selection, tmp_path):
     summary = json.loads(selection.report(tmp_path / "a.json").read_text("utf-8"))
     found = summary["candidates"]

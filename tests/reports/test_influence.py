@@ -25,7 +25,6 @@ def fit(data):
     return model.fit(seed=1, restarts=1, draws=50)
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_rows_named_are_those_of_the_table(fit):
     found, table = influence.summary(fit), fit.influence()
     assert found["first"] == "7"
@@ -38,7 +37,6 @@ def test_the_rows_named_are_those_of_the_table(fit):
     assert found["spent"] == pytest.approx(2.0, abs=0.01)
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_rows_that_move_nothing_are_left_in_peace(data):
     model = bvb.DensityRegression("y ~ x", data.drop(index=7), n_components=1)
     assert influence.summary(model.fit(seed=1, restarts=1, draws=50))["n_much"] == 0
@@ -102,17 +100,6 @@ def test_models_without_linear_response_have_neither_section(data, fit):
     assert "Sensitivity to the priors" in named[1]
 
 
-def test_many_rows_are_drawn_as_pixels_and_few_as_lines(data):
-    again = pd.concat([data] * 7, ignore_index=True)
-    many = bvb.DensityRegression("y ~ x", again, n_components=1).fit(seed=1, restarts=1, draws=50)
-    svg = influence.summary(many)["figure"]["svg"]
-    assert "<image" in svg and svg.count("<use") < 60
-    few = bvb.DensityRegression("y ~ x", data, n_components=1).fit(seed=1, restarts=1, draws=50)
-    svg = influence.summary(few)["figure"]["svg"]
-    assert "<image" not in svg and svg.count("<use") >= 60
-
-
-@pytest.mark.usefixtures("without_pictures")
 def test_a_page_is_written_of_fits_whose_answers_memory_does_not_hold(data, monkeypatch, tmp_path):
     monkeypatch.setattr(solvers, "MOST_NUMBERS", 10)
     priors = bvb.Priors(scales="fixed")

@@ -16,18 +16,6 @@ from bayesvb.formula.parser import parse_formula
 from bayesvb.reports.cells.numerals import grouped, numeral
 from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.cells.tables import MOST_ROWS, shaded, table
-from bayesvb.reports.figures.svg import (
-    INK,
-    POINT,
-    SERIES,
-    VARIABLES,
-    axes_of,
-    colour,
-    dash,
-    drawn,
-    marker,
-    prefixed,
-)
 from bayesvb.reports.page import twin
 from bayesvb.reports.rows.profiles import (
     covariate,
@@ -75,36 +63,6 @@ def test_a_long_table_is_cut_and_says_how_much_is_missing():
     assert (len(found["rows"]), found["left_out"]) == (MOST_ROWS, 400 - MOST_ROWS)
     assert found["titles"] == ["A", "t"] and found["text"] == ["", "text"] and found["folded"]
     assert found["rows"][3] == {"heads": [3], "cells": [3.0, "text"], "decimals": [1, None]}
-
-
-def draw(figure):
-    axes = axes_of(figure, x='$x$ id="no" <b>', y="1.23456", grid="y")
-    axes.plot([0.0, 1.0], [1.0, 3.0], color=SERIES[0], label="a")
-    axes.fill_between([0.0, 1.0], [0.0, 0.0], [1.0, 2.0], color=SERIES[1])
-    axes.axhline(0.5, color=INK)
-
-
-def test_a_figure_has_the_colours_of_the_page_and_keeps_the_users_text():
-    figure = drawn(draw, alt="A line.", caption="A line.")
-    svg = figure["svg"]
-    assert not any(sentinel in svg for sentinel in VARIABLES)
-    assert "var(--series-1)" in svg and "currentColor" in svg and "font-family" not in svg
-    assert '$x$ id="no" &lt;b&gt;' in svg and ">1.23456<" in svg
-    assert "<metadata" not in svg and "<style" not in svg and "<!--" not in svg
-    assert svg == drawn(draw, alt="A line.", caption="A line.")["svg"]
-
-
-def test_ids_of_a_figure_and_what_refers_to_them_are_prefixed_together():
-    svg = prefixed(drawn(draw, alt="", caption="")["svg"], "key")
-    ids = set(re.findall(r'<[^<>]* id="([^"]+)"', svg))
-    used = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
-    assert used == ids and all(one.startswith("key-") for one in ids)
-
-
-def test_twenty_components_are_told_apart_by_more_than_colour():
-    looks = {(colour(k), str(dash(k)), marker(k)) for k in range(20)}
-    assert len(looks) == 20
-    assert all(dash(k) != dash(k + 8) for k in range(12))
 
 
 def mixed() -> pd.DataFrame:
@@ -226,6 +184,5 @@ def test_text_and_lines_stand_out_from_what_is_behind_them(scheme):
             assert contrast(colours[name], behind) >= 4.5, name
         for name in (one for one in colours if one.startswith("series")):
             assert contrast(colours[name], behind) >= 3.0, name
-        assert contrast(POINT, behind) >= 3.0
     for name in ("ok", "note", "problem"):
         assert contrast(colours[name], colours[f"{name}-bg"]) >= 4.5

@@ -49,13 +49,11 @@ def plain_fit() -> bvb.Fit:
     return model.fit(seed=1, restarts=2, draws=50)
 
 
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", OF_LINES)
 def test_the_numbers_of_a_section_are_those_of_the_snapshot(name, plain_fit):
     like_snapshot(name, SECTIONS[name].summary(plain_fit))
 
 
-@pytest.mark.usefixtures("without_pictures")
 @pytest.mark.parametrize("name", OF_CLASSES)
 def test_the_numbers_of_classes_are_those_of_the_snapshot(name, class_fit):
     like_snapshot(f"{name}_of_classes", SECTIONS[name].summary(class_fit))

@@ -62,7 +62,6 @@ def told(fit):
     return table
 
 
-@pytest.mark.usefixtures("without_pictures")
 def test_the_page_has_the_rows_and_numbers_of_the_summary(fit):
     table, found = told(fit), posterior.summary(fit)
     alone = (
@@ -100,7 +99,6 @@ def test_empty_components_are_folded_in_print(fit):
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
-@pytest.mark.usefixtures("without_pictures")
 def test_pareto_k_is_told_only_of_ratios_of_draws(fit):
     criterion, page = fit.loo(), accuracy.summary(fit)
     loo = read_elpd(criterion)

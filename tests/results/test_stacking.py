@@ -309,7 +309,6 @@ def test_ctrl_c_while_restarts_are_weighed_keeps_the_best_bound(regimes, monkeyp
 
 
 @pytest.mark.heavy
-@pytest.mark.usefixtures("without_pictures")
 def test_the_print_and_the_report_say_what_was_combined(fits, tmp_path):
     fit = fits["stack"]
     assert f"{len(fit.members)} of 4 restarts with weights" in str(fit) or not fit.members
