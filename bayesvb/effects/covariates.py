@@ -67,12 +67,16 @@ def quantiles(
 ) -> Float[np.ndarray, "*quantiles"]:
     """Return quantiles of a number over the rows, as if a row of weight two were two rows.
 
-    Between the values of two rows they are interpolated, as ``numpy.quantile`` does.
+    Between the values of two rows they are interpolated, as ``numpy.quantile`` does. Rows without
+    a value, which joint models keep, do not count.
     """
     column, weights = _counted(design, name)
     values = column.to_numpy(dtype=float)
+    known = np.isfinite(values)
+    values = values[known]
     if weights is None:
         return np.asarray(np.quantile(values, q))
+    weights = weights[known]
     order = np.argsort(values, kind="stable")
     values, weights = values[order], weights[order]
     last = np.minimum(weights, 1.0)  # a row of weight w stands at w - 1 and all places before
