@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from bayesvb.errors import BayesVBError
+from bayesvb.errors import BayesVBError, DataError
 from bayesvb.estimators import DensityRegression
 from bayesvb.estimators.loading import load
 from bayesvb.interactive.answers import Picture, Question, picture
@@ -128,9 +128,6 @@ def failed(error: BaseException) -> Failed:
         return Failed(message="stopped", stopped=True)
     if isinstance(error, BayesVBError):
         return Failed(message=error.why, hint=error.hint or "")
-    if isinstance(error, OSError) and error.strerror:
-        place = f": {error.filename}" if error.filename else ""
-        return Failed(message=f"{error.strerror}{place}", hint="free space, then try again")
     message = f"{type(error).__name__}: {error}"
     return Failed(message=message, hint="please report this defect")
 
@@ -223,7 +220,7 @@ class FitTask:
         try:
             if not path.exists():
                 fit.save(path)
-        except OSError as error:
+        except DataError as error:  # a full disk takes nothing of what is seen
             return failed(error)
         formula = fit.model.formula
         has_gate = fit.model.size > 1 or formula.gating_given

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
@@ -24,6 +25,8 @@ from bayesvb.interactive.panes import PANES, Pane
 from bayesvb.interactive.reading import ROWS, completions, read, sample_of, vocabulary, word_before
 from bayesvb.interactive.reporting import ReportTask
 from bayesvb.interactive.request import MOST_COMPONENTS, Request
+from bayesvb.interactive.session import Session as Open
+from bayesvb.interactive.session import save_session
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import Table, file_table, shipped_table
 from bayesvb.interactive.what_if import WhatIf
@@ -51,20 +54,20 @@ ASSETS = [
 ]
 
 
-def make_app(table: Table, start: Start, folder: Path) -> App:
+def make_app(opened: Open, start: Start, folder: Path) -> App:
     """Make the application of a page.
 
     Parameters
     ----------
-    table : Table
-        The data that are open first.
+    opened : Session of bayesvb
+        What is open first.
     start : callable
         Starts the process of a task.
     folder : Path
         Where full fits are saved.
     """
     pages: set[Session] = set()
-    numbers = itertools.count()
+    numbers = itertools.count(len(opened.history.records))
 
     def server(input: Inputs, output: Outputs, session: Session) -> None:
         if len(pages) >= MOST_PAGES:
@@ -75,7 +78,7 @@ def make_app(table: Table, start: Start, folder: Path) -> App:
             return
         pages.add(session)
         session.on_ended(lambda: pages.discard(session))
-        page = Page(table, start, folder, session, numbers)
+        page = Page(opened, start, folder, session, numbers)
         session.on_ended(page.desk.end)
         session.on_ended(page.writer.end)
         for pane in PANES:
@@ -122,7 +125,7 @@ class Page:
 
     def __init__(
         self,
-        table: Table,
+        opened: Open,
         start: Start,
         folder: Path,
         session: Session,
@@ -131,13 +134,14 @@ class Page:
         self.session, self.folder, self.numbers = session, folder, numbers
         self.desk = Desk(start, self._hear)
         self.writer = Desk(start, self._written)
-        self.state = State(table=table)
+        self.first = opened.request
+        self.state = State(table=opened.table, history=opened.history)
         self.asked: tuple[Request, str] | None = None
         self.above = ""
         self.open_panes: set[str] = set()
         self._questions: dict[str, tuple[object, Question]] = {}
         self._drawn: dict[str, reactive.Value[State]] = {}
-        self._take(table)
+        self._take(opened.table)
 
     def show(self, pane: Pane, output: Outputs) -> None:
         """Draw a pane again whenever what it reads has changed."""
@@ -225,7 +229,7 @@ class Page:
     async def act(self, name: str, value: str) -> None:
         """Do what a button says."""
         if name == "ready":
-            await self._send("set", _values(Request(formula=self.state.table.formula)))
+            await self._begin_session()
         elif name == "stop":
             self._stop()
         elif name == "full":
@@ -243,6 +247,8 @@ class Page:
             self.open_panes.discard(value)
         elif name == "paste":
             await self._paste(value)
+        elif name == "save":
+            await self._save(value)
         elif name == "open" and value in names():
             await self.open(lambda: shipped_table(value))
         elif name == "large":
@@ -261,6 +267,26 @@ class Page:
         path = self.folder / f"fit-{next(self.numbers)}.nc"
         self.asked = state.typed, along
         self._begin(FitTask(request=state.typed, frame=state.table.frame, along=along, path=path))
+
+    async def _begin_session(self) -> None:
+        """Show the fit of the first request, if it was saved, or let it be fitted."""
+        records = [r for r in self.state.history.records if r.request == self.first]
+        if records:
+            await self._go_back(records[-1].key)
+        else:
+            await self._send("set", _values(self.first))
+
+    async def _save(self, folder: str) -> None:
+        """Save the session."""
+        state = self.state
+        request = state.typed or self.first
+        session = Open(table=state.table, request=request, history=state.history)
+        try:
+            path = await asyncio.to_thread(save_session, session, folder)
+        except BayesVBError as error:
+            self._set(self.state.failing(error.why, error.hint or ""))
+        else:
+            self._set(self.state.saying(f"saved; to open it again: bayesvb workbench {path}"))
 
     def _stop(self) -> None:
         if self.desk.is_busy:
@@ -336,6 +362,7 @@ def _document() -> Tag:
     header = tags.header(
         tags.h1("bayesvb workbench"),
         ui.output_ui("data"),
+        tags.details(tags.summary("Save session"), _saving(), id="saving"),
         tags.details(tags.summary("Open data"), _opening(), id="opening"),
     )
     main = tags.main(
@@ -372,6 +399,15 @@ def _above() -> Tag:
         tags.label("Probability of a response above", for_="above"),
         tags.input(type="number", step="any", id="above"),
         class_="row",
+    )
+
+
+def _saving() -> Tag:
+    return tags.div(
+        tags.label("Folder on this machine", for_="folder"),
+        tags.input(type="text", id="folder", value="session.bayesvb", spellcheck="false"),
+        tags.button("Save", type="button", class_="act", id="save"),
+        class_="opening",
     )
 
 

@@ -17,12 +17,19 @@ from pathlib import Path
 from bayesvb.errors import DataError
 from bayesvb.interactive.guard import Guard
 from bayesvb.interactive.jobs import Zygote
-from bayesvb.interactive.tables import Table, open_table
+from bayesvb.interactive.session import Session, is_session, new_session, open_session
+from bayesvb.interactive.tables import open_table
 
 __all__ = ["serve", "workbench"]
 
 
-def workbench(data: object = "mcycle", *, browser: bool = True, port: int = 0) -> None:
+def workbench(
+    data: object = "mcycle",
+    *,
+    session: str | Path | None = None,
+    browser: bool = True,
+    port: int = 0,
+) -> None:
     """Open a page on which a formula is typed, and the picture of its fit follows.
 
     It returns when it is ended by Ctrl-C; in a notebook at once, and ends with the kernel. The page
@@ -31,8 +38,10 @@ def workbench(data: object = "mcycle", *, browser: bool = True, port: int = 0) -
     Parameters
     ----------
     data : table, path or str
-        pandas, polars or pyarrow, a mapping of columns, a CSV or Parquet file, or the name of a
-        shipped data set.
+        pandas, polars or pyarrow, a mapping of columns, a CSV or Parquet file, the name of a
+        shipped data set, or the folder of a session, whose data are then read where they were.
+    session : str or Path, optional
+        Folder of a session that was saved on the page, for these data.
     browser : bool
         Open the page in the browser; its address is printed in any case.
     port : int
@@ -41,25 +50,37 @@ def workbench(data: object = "mcycle", *, browser: bool = True, port: int = 0) -
     Raises
     ------
     DataError
-        If the extra ``bayesvb[workbench]`` is not installed, or the data are no table.
+        If the extra ``bayesvb[workbench]`` is not installed, the data are no table, or not those
+        of the session.
     """
     check_installed()
     zygote = Zygote()  # imports beside us
+    folder = tempfile.TemporaryDirectory(prefix="bayesvb-")
     try:
-        table = open_table(data)
+        opened = _opened(data, session, Path(folder.name))
         running = True
         try:
             asyncio.get_running_loop()
         except RuntimeError:
             running = False
         if not running:
-            serve(table, zygote, browser=browser, port=port)
+            serve(opened, zygote, folder, browser=browser, port=port)
             return
     except BaseException:
         zygote.close()
+        folder.cleanup()
         raise
     options = {"browser": browser, "port": port}
-    threading.Thread(target=serve, args=(table, zygote), kwargs=options, daemon=True).start()
+    arguments = (opened, zygote, folder)
+    threading.Thread(target=serve, args=arguments, kwargs=options, daemon=True).start()
+
+
+def _opened(data: object, session: str | Path | None, folder: Path) -> Session:
+    if session is not None:
+        return open_session(session, data, folder)
+    if isinstance(data, str | Path) and is_session(data):
+        return open_session(data, None, folder)
+    return new_session(open_table(data))
 
 
 def check_installed() -> None:
@@ -78,16 +99,34 @@ def check_installed() -> None:
             )
 
 
-def serve(table: Table, zygote: Zygote, *, browser: bool, port: int) -> None:
-    """Serve the page of a table until the process is interrupted; closes the zygote."""
+def serve(
+    session: Session,
+    zygote: Zygote,
+    folder: tempfile.TemporaryDirectory[str],
+    *,
+    browser: bool,
+    port: int,
+) -> None:
+    """Serve the page of a session until the process is interrupted; tidies up.
+
+    Parameters
+    ----------
+    session : Session
+    zygote : Zygote
+        Closed at the end.
+    folder : TemporaryDirectory
+        Files of the fits.
+    browser : bool
+    port : int
+    """
     import uvicorn
 
     from bayesvb.interactive.page import make_app
 
-    with tempfile.TemporaryDirectory(prefix="bayesvb-") as folder, _listening(port) as listener:
+    with folder, _listening(port) as listener:
         number, token = listener.getsockname()[1], secrets.token_urlsafe(24)
         address = f"http://127.0.0.1:{number}/?token={token}"
-        app = make_app(table, zygote.start, Path(folder))
+        app = make_app(session, zygote.start, Path(folder.name))
         scripts = tuple(re.findall(r"<script>(.*?)</script>", app.ui["html"], re.DOTALL))
         guard = Guard(app, token, number, scripts=scripts)
         config = uvicorn.Config(guard, log_level="error", ws_ping_interval=None, lifespan="on")

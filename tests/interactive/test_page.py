@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from bayesvb.interactive.session import open_session
+
 pytestmark = [pytest.mark.heavy, pytest.mark.browser]
 
 WAIT = 60_000
@@ -116,7 +118,7 @@ def test_carets_stand_below_an_unknown_name_and_the_picture_stays(page):
     assert page.locator("main img").count() == 0
 
 
-def test_a_remedy_is_a_button_and_fits_are_compared(page):
+def test_a_remedy_is_a_button_and_fits_are_compared_and_saved(page, tmp_path):
     has(page, "#judged", formula="accel ~ s(times)")
     page.locator(".checks .act", has_text="sigma(times)").click()
     better = "accel ~ s(times) | sigma(times)"
@@ -146,6 +148,16 @@ def test_a_remedy_is_a_button_and_fits_are_compared(page):
     has(page, "#shown", formula=better, full="true")
     page.locator("#along").select_option("times")  # the full fit stays
     has(page, "#shown", along="times", full="true")
+    page.locator("#saving summary").click()
+    page.locator("#folder").fill(str(tmp_path / "saved"))
+    page.locator("#save").click()
+    page.locator("#doing", has_text="bayesvb workbench").wait_for()
+    (tmp_path / "into").mkdir()
+    session = open_session(tmp_path / "saved", None, tmp_path / "into")
+    assert [record.request.formula for record in session.history.records] == [
+        better,
+        "accel ~ times",
+    ]
     page.get_by_label("Remove accel ~ times", exact=True).click()
     has(page, "#compared", rows="1")
 

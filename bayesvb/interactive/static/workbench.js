@@ -89,6 +89,7 @@
   // Other controls and buttons.
   for (const name of ["n_components", "gate", "family", "along"]) byId(name).addEventListener("input", () => changed(30));
   byId("shipped").addEventListener("input", event => { if (event.target.value) act("open", event.target.value); });
+  byId("save").addEventListener("click", () => act("save", byId("folder").value));
   byId("restore").addEventListener("click", () => act("paste", byId("pasted").value));
   document.addEventListener("keydown", event => { if (event.key === "Escape") act("stop"); });
   document.addEventListener("click", event => {
