@@ -20,11 +20,11 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the repository
 LONG = set(
-    "audit checks choosing-components cross-validation effects engines formulas gates influence"
+    "README audit checks choosing-components cross-validation effects engines formulas gates influence"
     " intervals large-data networks ordered positive priors reports scikit-learn side-by-side"
     " streams-and-sites terms".split()
 )
-"""Pages whose examples take seconds; those of README, models and responses are quick."""
+"""Pages whose examples take seconds; those of models and responses are quick."""
 
 
 NOTEBOOKS = sorted([*(ROOT / "docs/tutorials").glob("*.md"), *(ROOT / "docs/gallery").glob("*.md")])
@@ -76,7 +76,7 @@ def test_examples_run_and_print_what_the_page_says(page, tmp_path, monkeypatch):
 
 def test_the_readme_shows_python_and_the_command_line():
     (example,) = examples(ROOT / "README.md")
-    assert len(example.code.strip().replace("\n\n", "\n").splitlines()) == 6
+    assert len(example.code.strip().replace("\n\n", "\n").splitlines()) <= 6
     assert "bayesvb fit " in (ROOT / "README.md").read_text(encoding="utf-8")
 
 

@@ -41,7 +41,7 @@ def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> An
 @click.option("--response", help="Which response, if there are several.")
 @TRANSFORM
 @click.option("--prob", type=float, help="Probability of the intervals.")
-@click.option("--data", help="Rows at which effects are taken, in place of a grid.")
+@click.option("--data", help="Rows at which effects are evaluated, instead of a grid.")
 @click.option("--average-by", callback=columns,
               help=f"Average over the rows, by these columns; {ALL} for one average.")  # fmt: skip
 @click.option("-o", "--output", help="CSV file to write.  [default: a printed table]")

@@ -86,12 +86,12 @@ def demo(output: str | None) -> None:
 @UNITS
 @METHOD
 @SETTINGS
-@click.option("--restarts", default=8, show_default=True, help="Ascents from different starts.")
+@click.option("--restarts", default=8, show_default=True, help="Runs from different starts.")
 @click.option(
     "--max-iter",
     default=2000,
     show_default=True,
-    help="Passes of one ascent at most; see --tol.",
+    help="Iterations of a run at most; see --tol.",
 )
 @run_options
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
@@ -150,13 +150,11 @@ def fit(
 @click.option("--criterion", type=click.Choice(CRITERIA), default="loo", show_default=True)
 @UNITS
 @METHOD
-@click.option("--restarts", default=8, show_default=True, help="Ascents of each fit.")
+@click.option("--restarts", default=8, show_default=True, help="Runs of each fit.")
 @click.option("--tol", type=float, default=1e-3, show_default=True, help="As of fit.")
 @click.option("--n-jobs", type=int, help="Fits at the same time.  [default: all processors]")
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
-@click.option(
-    "--report", help="Page to write: the candidates, the fit chosen, and the best beside it."
-)
+@click.option("--report", help="Report to write: the candidates, the chosen fit, and the best one.")
 @click.option("--save", help="File for the fit that is chosen.")
 @csv_format
 def select(
@@ -220,7 +218,7 @@ def _fitted(
 @click.argument("saved")
 @click.argument("data")
 @click.option("--kind", type=click.Choice(EVERY_KIND),
-              help="What is predicted.  [default: mean; of classes probability]")  # fmt: skip
+              help="Quantity to predict.  [default: mean; of classes probability]")  # fmt: skip
 @click.option("--q", callback=numbers, help="Probabilities of the quantiles: 0.05,0.5,0.95")
 @click.option("--at", callback=values, help="Values of the response, for cdf and density.")
 @click.option("--prob", type=float, help="Probability of the interval.")
@@ -228,7 +226,7 @@ def _fitted(
 @click.option("--n", type=int, help="Number of draws.")
 @click.option("--seed", type=int, help="Seed of the draws.")
 @click.option("--recalibrate", "--calibrated", "recalibrate", is_flag=True,
-              help="Recalibrate by rows left out (quantile, interval, cdf, density).")  # fmt: skip
+              help="Recalibrate by held-out rows (quantile, interval, cdf, density).")  # fmt: skip
 @TRANSFORM
 @click.option("--new-groups", type=click.Choice([*NEW_GROUPS, *NEW_GROUPS_ALIASES]),
               help="Effect of a group that the fit never saw: integrated over the distribution of "
@@ -292,7 +290,7 @@ def _tell_unusable(missing: MissingValues, unusable: int) -> None:
 @click.argument("saved")
 @click.option("-o", "--output", required=True, help="Page to write: .html, .md or .json.")
 @click.option("--format", "form", type=click.Choice(REPORT_FORMATS),
-              help="What it is written as.  [default: by its ending]")  # fmt: skip
+              help="Format of the file.  [default: by its ending]")  # fmt: skip
 @click.option("--edition", type=click.Choice(("short", "full")),
               help="Two printed pages, or all, open.  [default: all, the rest closed]")  # fmt: skip
 @click.option("--question", help="Heading of the page.")

@@ -148,7 +148,7 @@ LABELS = click.option(
     multiple=True,
     callback=labels,
     metavar="COLUMN=LABEL",
-    help="What a reader calls a column; once for each.",
+    help="Label of a column for readers; once for each.",
 )
 """Labels of the columns in a report."""
 
@@ -178,13 +178,13 @@ RUN_OPTIONS = (
         type=float,
         default=1e-3,
         show_default=True,
-        help="An ascent ends when all further passes would raise the bound by less, in nats.",
+        help="A run ends when all further iterations would increase the ELBO by less, in nats.",
     ),
     click.option("--n-jobs", type=int, help="Processors in use.  [default: all]"),
     click.option(
         "--progress/--no-progress",
         default=None,
-        help="A line on stderr that tells how far the fit is.  [default: on a terminal]",
+        help="A line on stderr with the progress of the fit.  [default: on a terminal]",
     ),
 )
 """Of commands that fit."""
@@ -222,7 +222,7 @@ def model_of(
     for key in given:
         if key not in taken:
             option = "--" + key.removeprefix("n_").replace("_", "-")
-            raise DataError(f"{option} is not an option of --model {name}", hint="leave it out")
+            raise DataError(f"{option} is not an option of --model {name}", hint="omit it")
     return cast(AbstractEstimator, kind(formula, data, weights=weights, **given))
 
 

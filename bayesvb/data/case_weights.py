@@ -137,7 +137,7 @@ def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
         raise DataError(
             f"{int(bad.sum())} weights are negative, missing or infinite, the first in row {at}: "
             f"{values[at]}",
-            hint="leave these rows out of the data, or give them the weight 0",
+            hint="remove these rows from the data, or give them the weight 0",
         )
     largest = values.max()
     if largest > HEAVIEST or 0.0 < largest < 1.0 / HEAVIEST:
@@ -147,5 +147,5 @@ def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
             hint="divide them by their mean",
         )
     if not values.any():
-        raise DataError("all weights are zero", hint="leave weights out, or give some rows weight")
+        raise DataError("all weights are zero", hint="omit weights, or give some rows weight")
     return values

@@ -84,7 +84,7 @@ def read_csv(
     if codes:
         frame = frame.assign(**codes)
         listed = ", ".join(f"`{one}`" for one in codes)
-        notes.append(f"{name}: {listed} read as text: leading zeros tell values apart")
+        notes.append(f"{name}: {listed} read as text: leading zeros distinguish values")
     for column in map(str, frame):
         why = stray_text(frame[column].dropna()) if frame[column].dtype.kind not in "biuf" else ""
         if why and column not in codes:

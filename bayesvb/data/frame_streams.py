@@ -160,7 +160,7 @@ def in_pieces(tables: Iterable[object]) -> CalledFrames:
     """
     if isinstance(tables, Iterator):
         raise DataError(
-            f"data is an iterator ({type(tables).__name__}), and rows are gone over several times",
+            f"data is an iterator ({type(tables).__name__}), and rows are read several times",
             hint="pass a function that returns one: data=lambda: pandas.read_csv(path, "
             "chunksize=100_000)",
         )

@@ -63,7 +63,7 @@ class Grouping:
             raise DataError(
                 f"group={name!r} is missing in {int(absent.sum())} rows, the first "
                 f"{column.index[int(absent.argmax())]!r}",
-                hint="leave these rows out, or give them labels of their own",
+                hint="remove these rows, or give them labels of their own",
             )
         numbers, labels = pd.factorize(column)
         return cls(name, pd.Index(labels, name=name), np.asarray(numbers, dtype=np.intp))
@@ -121,7 +121,7 @@ class Grouping:
                 f"{shown(self.labels[self.number[row]])} of `{self.name}`: "
                 f"{own[self.number[row], column]:g} and {values[row, column]:g}",
                 hint="what the class of a group depends on is the same in all of its rows: give "
-                "its value at the first row, or leave it out, as in `| gating(1)`",
+                "its value at the first row, or omit it, as in `| gating(1)`",
             )
         return np.asarray(own)
 

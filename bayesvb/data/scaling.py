@@ -131,7 +131,7 @@ class Scaling:
         if not farthest < FARTHEST:
             raise DataError(
                 f"a response is {farthest:.3g} times the median deviation of the others",
-                hint="no computation can hold both: correct it, or leave its row out",
+                hint="no computation can hold both: correct it, or remove its row",
             )
         return cls(centre, scale, None)
 

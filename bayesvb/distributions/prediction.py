@@ -305,7 +305,7 @@ def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
         )
     array = array.astype(np.float64)
     if np.isnan(array).any():
-        raise DataError(f"{name} = {value!r} holds a missing value", hint="leave it out")
+        raise DataError(f"{name} = {value!r} holds a missing value", hint="omit it")
     return array
 
 

@@ -80,7 +80,7 @@ class Recalibration:
         weight = np.ones(len(pit)) if weights is None else weights
         counts = (pit >= 0.0) & (pit <= 1.0) & (weight > 0.0)
         if not counts.any():
-            raise DataError("no row has a PIT value", hint="leave out recalibrate=True")
+            raise DataError("no row has a PIT value", hint="omit recalibrate=True")
         pit, weight = pit[counts], weight[counts]
         total = float(weight.sum())
         degree = min(int(np.ceil(DEGREE * total ** (2.0 / 3.0))), HIGHEST_DEGREE)
@@ -195,5 +195,5 @@ def not_recalibrated(kind: str) -> DataError:
     """Error for a kind of prediction that is not made of a recalibrated distribution."""
     return DataError(
         f"kind={kind!r} is not recalibrated; {', '.join(RECALIBRATED_KINDS)} are",
-        hint="leave calibrated out, or take kind='quantile' with q=0.5 for the centre",
+        hint="omit calibrated, or take kind='quantile' with q=0.5 for the centre",
     )

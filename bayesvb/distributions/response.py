@@ -223,7 +223,7 @@ class Response:
         if has_offset:
             raise DataError(
                 f"an offset is subtracted from the response, and `{names[0]}` is {self.kind}",
-                hint="leave the offset out, or write its column as a term",
+                hint="omit the offset, or write its column as a term",
             )
 
 

@@ -91,7 +91,7 @@ class Transformed(AbstractRowDistribution):
 def no_moments(kind: str) -> DataError:
     """Error for a moment that cannot be told of a transformed response."""
     return DataError(
-        f"kind={kind!r} of a transformed response is not to be had here",
+        f"kind={kind!r} of a transformed response is not available here",
         hint="quantiles are transformed exactly: kind='quantile', of which q=0.5 is the centre",
     )
 

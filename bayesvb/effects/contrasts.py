@@ -47,7 +47,7 @@ def contrasted(
     ((name, given),) = named.items()
     check_covariates("contrast", [name], design.covariates)
     if rows.gridded and name in rows.by:
-        raise DataError(f"`{name}` is in contrast and in conditional", hint="leave one of them out")
+        raise DataError(f"`{name}` is in contrast and in conditional", hint="omit one of them")
     if given is None:
         return name, _usual_values(design, name)
     values = [given] if isinstance(given, str) or np.ndim(given) == 0 else list(given)

@@ -73,7 +73,7 @@ def curves(
     if not known:
         raise DataError(
             f"the {part} has no smooth curve",
-            hint="a smooth curve is written s(x); of a surface predictions(fit, ['x', 'z']) tells",
+            hint="a smooth curve is written s(x); of a surface use predictions(fit, ['x', 'z'])",
         )
     tables = []
     for curve in known:

@@ -116,7 +116,7 @@ class Estimand:
                 raise DataError(
                     f"the {TARGETS[self.target].words.format(y='the response')} is infinite: its "
                     "tails are too heavy",
-                    hint="quantiles tell of its spread: target='quantile', q=[0.05, 0.95]",
+                    hint="describe its spread by quantiles: target='quantile', q=[0.05, 0.95]",
                 )
             return values
         method: Callable[[float], np.ndarray] = getattr(mixture, METHODS[self.option])

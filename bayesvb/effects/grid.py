@@ -70,14 +70,14 @@ def setting(fit: AbstractFit, conditional: Conditional, data: object) -> Evaluat
     """
     design = fit.model.design
     if conditional is not None and data is not None:
-        raise DataError("conditional and data are both given", hint="leave one of them out")
+        raise DataError("conditional and data are both given", hint="omit one of them")
     if conditional is not None:
         return _grid(design, conditional)
     if data is None:
         return EvaluationGrid(design.frame, design.covariates, {}, fit.model.weights, False)
     frame = as_frame(data)
     if not len(frame):
-        raise DataError("data has no rows", hint="leave data out for the rows of the fit")
+        raise DataError("data has no rows", hint="omit data for the rows of the fit")
     columns = columns_of(frame, design.covariates, whose="the new data")
     _require_values(frame, columns)
     return EvaluationGrid(frame, design.covariates, {}, None, False)

@@ -192,7 +192,7 @@ def _as_ratio(fit: AbstractFit, comparison: str, target: str | None) -> tuple[st
     if comparison == "lift":
         raise DataError(
             "ratio=True returns b / a, and comparison='lift' is (b - a) / a",
-            hint="leave one of them out",
+            hint="omit one of them",
         )
     if target != "link":
         return "ratio", target

@@ -74,7 +74,7 @@ class Em(AbstractEngine):
     def interval_words(self, covariance: str) -> str | None:
         """Wald intervals, by the observed information if it is to be had."""
         if covariance == "linear-response":
-            return "Standard errors are those of the observed information; intervals are normal."
+            return "Standard errors come from the observed information; intervals are normal."
         if covariance == "mean-field":
             return (
                 "Standard errors are those of the information of rows whose components are known, "

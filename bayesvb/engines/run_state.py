@@ -30,10 +30,10 @@ def state_read() -> Iterator[None]:
     try:
         yield
     except LookupError as error:
-        raise StateError(f"an ascent in it has no {error}") from error
+        raise StateError(f"a run in it has no {error}") from error
     except (TypeError, ValueError, OverflowError) as error:
         said = error.why if isinstance(error, DataError) else str(error)
-        raise StateError(f"an ascent in it cannot be read: {said}") from error
+        raise StateError(f"a run in it cannot be read: {said}") from error
 
 
 def finite(arrays: Arrays, name: str) -> np.ndarray:

@@ -270,7 +270,7 @@ class AbstractEstimator(AbstractPublicModel):
             raise DataError(
                 f"checkpoint={str(checkpoint)!r} with start=: the file does not hold the fit from "
                 "which the first run continues",
-                hint="leave one of them out",
+                hint="omit one of them",
             )
         blank = self.core.first_stats(empty_stats(self.core, self.source))
         return start_of(self, start, blank)
@@ -283,7 +283,7 @@ class AbstractEstimator(AbstractPublicModel):
         if not ENGINES[method].resumes:
             raise DataError(
                 f"checkpoint={str(path)!r} with method={method!r}: its runs are not written down",
-                hint="leave checkpoint out, or fit with one whose runs are: "
+                hint="omit checkpoint, or fit with one whose runs are: "
                 + ", ".join(repr(name) for name in sorted(ENGINES) if ENGINES[name].resumes),
             )
         return replace(budget, log=opened(path, float(every), described(self, settings)))

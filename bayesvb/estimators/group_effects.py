@@ -174,7 +174,7 @@ def check_levels(design: Design) -> None:
                 design.formula.text,
                 f"{name}(...) without an intercept: its level is a parameter in any case",
                 design.formula.place(name),
-                "leave out `0 +` or `- 1`; its terms are centred",
+                "omit `0 +` or `- 1`; its terms are centred",
             )
 
 
@@ -204,7 +204,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
     if priors.dispersion is not None and not experts.reads_dispersion:
         raise PriorError(
             f"dispersion={priors.dispersion:g}, and family={family!r} has no dispersion",
-            hint="leave dispersion out, or choose family='negbinomial'",
+            hint="omit dispersion, or choose family='negbinomial'",
         )
     check_parts(design.formula, family, experts.parts)
     check_response_columns(design.formula, family, experts.response_columns)

@@ -63,7 +63,7 @@ def grouped(
     if len(grouping.labels) < 2:
         raise DataError(
             f"group={name!r} has one label for all rows: {shown(grouping.labels[0])}",
-            hint="one group tells of one component only: leave group out",
+            hint="one group informs one component only: omit group",
         )
     if name not in design.frame.columns:
         design = replace(design, frame=design.frame.assign(**{name: own}))

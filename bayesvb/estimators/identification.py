@@ -35,7 +35,7 @@ def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
     if levels is not None:
         raise DataError(
             f"levels={list(levels)!r}, and the response of family={family!r} has no levels",
-            hint="leave levels out, or choose family='ordinal'",
+            hint="omit levels, or choose family='ordinal'",
         )
     return "numeric"
 

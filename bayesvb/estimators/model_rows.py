@@ -210,6 +210,6 @@ def _weight_column(options: RowOptions) -> str | None:
     if options.weights is None or isinstance(options.weights, str):
         return options.weights
     raise DataError(
-        "weights are numbers, and rows that are not all in memory have none beside them",
+        "weights are a list of numbers, and rows that are not all in memory take a column only",
         hint="name their column: weights='w'",
     )

@@ -94,7 +94,7 @@ def _refuse_unread(kind: str, given: Mapping[str, object]) -> None:
     read = {"prob": "prob", "n": "prob"} if kind == "probability" else {}
     for name, value in given.items():
         if name not in read:
-            raise DataError(f"kind={kind!r} does not read {name}={value!r}", hint="leave it out")
+            raise DataError(f"kind={kind!r} does not read {name}={value!r}", hint="omit it")
         if read[name] not in given:
             raise DataError(
                 f"kind={kind!r} reads {name}={value!r} only with {read[name]}",

@@ -73,9 +73,9 @@ CENTRE = ParameterText(
 
 NOISE = ParameterText(
     symbol="σ",
-    meaning="standard deviation of what the components leave over",
+    meaning="standard deviation of the residuals of the components",
     heading="Noise",
-    caption="Standard deviation of what the components leave over, in units of the variables",
+    caption="Standard deviation of the residuals of the components, in units of the variables",
 )
 
 
@@ -359,7 +359,7 @@ class BayesianPCA(AbstractGenerative):
         check_choice("kind", kind, ROW_KINDS)
         for name in options.given():
             why = f"kind={kind!r} of a whole row does not read {name}"
-            raise DataError(why, hint="leave it out")
+            raise DataError(why, hint="omit it")
         if kind == "density":
             return filled(np.exp(_log_density(self, fit, rows)), rows, "density")
         return _of_rows(self, fit, rows, kind)
@@ -639,6 +639,6 @@ def _warn_of_constants(varying: Bool[np.ndarray, " dims"], names: Sequence[str])
     if not varying.all():
         listed = ", ".join(f"`{names[i]}`" for i in np.flatnonzero(~varying).tolist())
         warn(
-            f"constant variables are left out of components, noise and densities: {listed}",
+            f"constant variables are not part of components, noise and densities: {listed}",
             DesignWarning,
         )

@@ -189,7 +189,7 @@ def _at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemorySour
     if not isinstance(new.source, InMemorySource):
         raise DataError(
             f"new_starts={new.new_starts} needs new rows in memory",
-            hint="leave it out: the fit then continues from its statistics",
+            hint="omit it: the fit then continues from its statistics",
         )
     earlier = new.every
     if isinstance(earlier, InMemorySource):
@@ -420,7 +420,7 @@ def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> N
         raise DataError(
             f"`{names[j]}` in row {index[i]} is {abs(values[j, i]):.1g} standard deviations from "
             "its mean in the fit: beside its square the sums over earlier rows vanish by rounding",
-            hint="correct it, or leave the row out",
+            hint="correct it, or remove the row",
         )
 
 
@@ -435,7 +435,7 @@ def _read_in_blocks(
     """Rows that are read whenever they are gone over; a first pass counts them."""
     if weights is not None and not isinstance(weights, str):
         raise DataError(
-            "weights are numbers, and rows that are not all in memory have none beside them",
+            "weights are a list of numbers, and rows that are not all in memory take a column only",
             hint="name their column: weights='w'",
         )
     names = list(map(str, model.design.frame.columns))

@@ -283,7 +283,7 @@ def _check_comparable(elpds: Mapping[str, Elpd]) -> None:
     if len(set(rows.values())) > 1:
         raise DataError(
             f"the results are of different numbers of rows: {rows}",
-            hint="fit all models to the same rows: leave out incomplete ones beforehand",
+            hint="fit all models to the same rows: remove incomplete ones beforehand",
         )
     (name, first), *others = ((name, elpd.weights) for name, elpd in elpds.items())
     for other, weights in others:

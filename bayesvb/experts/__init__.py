@@ -49,7 +49,7 @@ def gaussian(prior: RegressionPrior) -> AnyExperts:
     if prior.dof is not None:
         raise PriorError(
             f"dof={prior.dof:g}, and family='gaussian' has no degrees of freedom",
-            hint="leave dof out, or choose family='student'",
+            hint="omit dof, or choose family='student'",
         )
     if INTERVAL in prior.response_columns:
         _check_interval(prior)
@@ -76,13 +76,13 @@ def _check_interval(prior: RegressionPrior) -> None:
     if prior.further_terms.get(SIGMA):
         raise PriorError(
             "sigma(...) is not available where the response is censored or rounded",
-            hint="leave it out, or let components differ: gating(x) with n_components=2",
+            hint="omit it, or let components differ: gating(x) with n_components=2",
         )
     if not prior.in_noise:
         raise PriorError(
             "coefficient_units='response' is not available where the response is censored or "
             "rounded",
-            hint="leave it out: coefficients are then in units of the noise",
+            hint="omit it: coefficients are then in units of the noise",
         )
 
 

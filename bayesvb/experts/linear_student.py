@@ -151,8 +151,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """
         if not prior.in_noise:
             raise PriorError(
-                "coefficient_units='response' is not to be had with family='student'",
-                hint="leave it out: coefficients are then in units of the noise",
+                "coefficient_units='response' is not available with family='student'",
+                hint="omit it: coefficients are then in units of the noise",
             )
         if prior.dof is not None and prior.dof < DOF_RANGE[0]:
             raise PriorError(

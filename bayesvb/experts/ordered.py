@@ -59,7 +59,7 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
         if not centred:
             raise DataError(
                 "an ordinal regression needs the intercept, which is minus the first threshold",
-                hint="leave out `0 +` or `- 1`",
+                hint="omit `0 +` or `- 1`",
             )
         return Scaling(np.zeros(1), np.ones(1), None)
 

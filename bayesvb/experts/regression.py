@@ -102,7 +102,7 @@ class RegressionPrior:
         if self.dof is not None:
             raise PriorError(
                 f"dof={self.dof:g}, and only family='student' has degrees of freedom",
-                hint="leave dof out",
+                hint="omit dof",
             )
 
 

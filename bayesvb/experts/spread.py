@@ -211,7 +211,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
             Always.
         """
         raise NotImplementedError(
-            "there are none with sigma(...), whose coefficients need their prior; leave method out"
+            "there are none with sigma(...), whose coefficients need their prior; omit method"
         )
 
     def predictive(

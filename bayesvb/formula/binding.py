@@ -404,7 +404,7 @@ def _require_numbers(bound: BoundFormula, columns: Mapping[str, pd.Series]) -> N
             raise DataError(
                 f"`{role.column}` holds text or levels, and all variables of this "
                 "model are numbers",
-                hint="leave it out",
+                hint="omit it",
             )
 
 

@@ -141,7 +141,7 @@ def require_finite(values: Float[np.ndarray, " rows"], name: str) -> None:
     if bad:
         raise DataError(
             f"`{name}` is not finite in {bad} of {values.size} rows",
-            hint="leave these rows out; a transform may be undefined there, as log() of 0 is",
+            hint="remove these rows; a transform may be undefined there, as log() of 0 is",
         )
 
 
@@ -158,7 +158,7 @@ def require_squares(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str
         raise DataError(
             f"`{names[j]}` has values up to {size[j]:g} in size, whose squares leave the range of "
             "double precision",
-            hint="correct them, or leave these rows out",
+            hint="correct them, or remove these rows",
         )
 
 
@@ -220,7 +220,7 @@ def _check_offset(bound: BoundFormula, names: Sequence[str]) -> None:
 def _require_values(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
     """Refuse columns without a single value."""
     for column in np.flatnonzero(np.isnan(matrix).all(axis=0)).tolist():
-        raise DataError(f"`{names[column]}` has no value in any row", hint="leave it out")
+        raise DataError(f"`{names[column]}` has no value in any row", hint="omit it")
 
 
 def _warn_of_part(
@@ -258,8 +258,8 @@ def _warn_of_part(
         more = f" and {len(told) - LIMITS.named} more" if len(told) > LIMITS.named else ""
         _warn(
             f"the {part} has columns that are sums of others: "
-            f"{'; '.join(told[: LIMITS.named])}{more}. Only the prior tells them apart (a cr or cc "
-            "spline next to an intercept needs constraints='center')"
+            f"{'; '.join(told[: LIMITS.named])}{more}. Only the prior distinguishes them (a cr or "
+            "cc spline next to an intercept needs constraints='center')"
         )
 
 
@@ -287,7 +287,7 @@ def warn_of_ids(column: str, found: pd.Index, n_rows: int, *, groups: bool) -> N
             f"if they are dates, pandas.to_datetime(data[{column!r}], dayfirst=...) makes them "
             "points in time"
             if dates
-            else "leave it out if it is an id or free text; effects of groups are written "
+            else "omit it if it is an id or free text; effects of groups are written "
             f"(1 | {column})"
         )
         _warn(

@@ -54,7 +54,7 @@ def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -
     if left:
         told = ", ".join(f"`{name}` ({why})" if name else why for name, why in left.items())
         warn(
-            f"`.` leaves out {told}; a column that is named in the formula is kept",
+            f"`.` omits {told}; a column that is named in the formula is kept",
             DesignWarning,
         )
     return [name for name in columns if name not in left]

@@ -384,7 +384,7 @@ def _check_levels(name: str, column: pd.Series, known: pd.Index) -> None:
         listed = ", ".join(repr(level) for level in unseen[: LIMITS.named])
         folded = {str(level).strip().casefold(): level for level in known}
         meant = folded.get(str(unseen[0]).strip().casefold())
-        hint = "leave these rows out, or fit again with data that have them"
+        hint = "remove these rows, or fit again with data that have them"
         raise DataError(
             f"`{name}` has levels the fit never saw: {listed} ({int(strange.sum())} rows)",
             hint=hint if meant is None else f"write {meant!r}, as in the data of the fit",

@@ -69,7 +69,7 @@ class MissingValues:
                 str(self), hint="missing='keep' has NaN in their rows of the prediction"
             )
         absent = [name for name, count in self.counts.items() if count]
-        remedy = f"data.dropna(subset={absent}) leaves them out, missing='keep' says that you know"
+        remedy = f"data.dropna(subset={absent}) removes them, missing='keep' accepts them"
         warn(f"{self}; their prediction is NaN: {remedy}", DesignWarning)
 
 
@@ -130,11 +130,11 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
     if policy == "raise" and left < rows:
         raise DataError(
             f"{rows - left} of {rows} rows lack a value: {listed}",
-            hint="missing='drop' leaves these rows out and counts them",
+            hint="missing='drop' removes these rows and counts them",
         )
     if policy == "drop" and 1 < left < LIMITS.majority * rows:  # one row is refused
         warn(
-            f"{rows - left} of {rows} rows lack a value and are left out: {listed}; leave columns "
+            f"{rows - left} of {rows} rows lack a value and are not used: {listed}; leave columns "
             "that are mostly missing out of the formula, or fill them in",
             DesignWarning,
         )

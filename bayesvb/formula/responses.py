@@ -226,7 +226,7 @@ def _those_that_occur(values: pd.Index, declared: pd.Index, name: str) -> pd.Ind
         raise DataError(
             f"levels={declared.tolist()} lacks {first_labels(values[places < 0].tolist())}, which "
             f"`{name}` holds",
-            hint="name all levels from the lowest to the highest, or leave these rows out",
+            hint="name all levels from the lowest to the highest, or remove these rows",
         )
     absent = declared.delete(np.unique(places))
     if len(absent):

@@ -56,7 +56,7 @@ def fit_margin(
     if distinct[-1] - distinct[0] <= ROUNDING * np.abs(distinct[[0, -1]]).max():
         raise DataError(
             f"`{term.place.text}`: `{variable}` is {distinct[0]:g} in every row, up to rounding",
-            hint="leave it out",
+            hint="omit it",
         )
     if len(distinct) < n_knots:
         raise _too_few(term, variable, n_knots, len(distinct))

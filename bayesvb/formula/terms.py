@@ -201,7 +201,7 @@ def _check_operator(formula: str, token: Token) -> None:
     if token.kind != "operator":
         return
     if token.text == "~":
-        raise FormulaError(formula, "there is more than one `~`", token.span, "leave it out")
+        raise FormulaError(formula, "there is more than one `~`", token.span, "omit it")
     if token.text == "|":
         raise FormulaError(formula, "a part cannot have parts", token.span)
     if token.text == ",":

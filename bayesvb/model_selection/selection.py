@@ -139,7 +139,7 @@ class Selection:
         lines += [f"In doubt, n_components = {k}: {why}." for k, why in self.doubts.items()]
         left_out = ", ".join(map(str, _hopeful(self.fits, self.criterion)))
         if left_out:
-            lines.append(f"Left out of the choice, for want of a linear response: {left_out}.")
+            lines.append(f"Not candidates, because they have no linear response: {left_out}.")
         lines += self.notes
         return "\n".join(lines)
 
@@ -173,7 +173,7 @@ def select(
     seed : int, optional
         Every fit has it; a fresh one is drawn, and kept, if left out.
     restarts : int
-        Ascents of each fit.
+        Runs of each fit.
     n_jobs : int, optional
         Processes of each fit, as of ``model.fit``. It changes nothing else.
     **options

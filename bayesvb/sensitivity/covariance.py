@@ -35,7 +35,7 @@ INTERRUPTED = "the fit was interrupted"
 NO_MAXIMUM = "the fit is not at a maximum of its bound"
 """Why there is none at a saddle point."""
 
-UNTOLD = "the rows may not tell all coefficients apart"
+UNTOLD = "the rows may not identify all coefficients"
 """What it means that statistics next to those of a fit are of no data."""
 
 MOST_ENTRIES = 1 << 18

@@ -147,7 +147,7 @@ def _begun(final: Path) -> tuple[int, Path]:
         if not _locked(descriptor) or _same(descriptor, partial):
             return descriptor, partial
         os.close(descriptor)
-    raise OSError(f"another process takes away what is written beside {final}")
+    raise OSError(f"another process removes temporary files beside {final}")
 
 
 _BINARY = getattr(os, "O_BINARY", 0)

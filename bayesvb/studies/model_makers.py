@@ -56,7 +56,7 @@ def maker_of(model: object) -> MakesModel:
         )
     if model.weights is not None:
         raise DataError(
-            "models: case weights of a model are those of its own rows",
+            "models: case weights of a model belong to its own rows",
             hint="give a function from training rows to a model: lambda rows: ...",
         )
     options = {**model.options(), "context": model.design.context}

@@ -155,11 +155,11 @@ def _replicator(
             f"{type(model).__name__} cannot be calibrated: nothing can be simulated from it",
             hint="its core needs responses(draws, block, rng)",
         )
-    check_all_rows(model, "bvb.sbc()", "responses are drawn anew at each of them")
+    check_all_rows(model, "bvb.sbc()", "responses are drawn again at each of them")
     if model.weights is not None:
         raise DataError(
             "weights: rows that count more than once cannot be simulated as one",
-            hint="leave them out, or repeat the rows of frequency weights",
+            hint="omit them, or repeat the rows of frequency weights",
         )
     simulation = Simulation(core, model.source, None if fit is None else fit.draws)
     return Replicator(model, simulation, Quantities.of(model), options, seed)
@@ -204,7 +204,7 @@ def _collected(
     if not fitted:
         raise DataError(
             f"none of {len(made)} replications could be fitted: {made[0].problem}",
-            hint="is the prior so weak that it makes absurd data? give a fit in place of the model",
+            hint="is the prior so weak that it makes absurd data? give a fit instead of the model",
         )
     model, options = replicator.model, dict(replicator.options)
     columns = pd.MultiIndex.from_tuples(replicator.quantities.names, names=["kind", "place"])

@@ -55,7 +55,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     without_response: ClassVar[str] = "no correction of them is made for this model"
     """Why intervals stay those of the posterior itself where there are no coordinates."""
 
-    without_information: ClassVar[str] = "the observed information is not to be had for this model"
+    without_information: ClassVar[str] = "the observed information is not available for this model"
     """Why point estimates have no standard errors where there are no coordinates."""
 
     @property

@@ -21,7 +21,7 @@ class BendsUpwards(np.linalg.LinAlgError):
     """
 
     def __init__(self, direction: Float[np.ndarray, " whole"]) -> None:
-        super().__init__("the bound bends upwards in what is eliminated")
+        super().__init__("the ELBO is not concave in the eliminated effects")
         self.direction = direction
 
 

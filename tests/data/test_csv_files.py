@@ -56,7 +56,7 @@ def test_codes_that_differ_by_leading_zeros_are_text():
     frame, notes = read_csv(content, "a.csv")
     assert frame["id"].dropna().tolist() == ["7", "007"]
     assert frame["month"].tolist() == [1, 12, 3] and frame["x"].tolist() == [0.5, 0.5, 1.0]
-    assert notes == ["a.csv: `id` read as text: leading zeros tell values apart"]
+    assert notes == ["a.csv: `id` read as text: leading zeros distinguish values"]
 
 
 def test_what_is_given_is_not_recognised():

@@ -102,8 +102,8 @@ def test_coefficients_that_rows_do_not_tell_apart_have_no_standard_errors():
     model = bvb.DensityRegression("accel ~ bs(times, df=6) | gating(times)", frame, n_components=5)
     fit = model.fit("em", prior=False, seed=1, restarts=2, draws=50)
     assert fit.covariance == "mean-field"
-    assert "the rows may not tell all coefficients apart" in fit.response.failure
-    assert "too small: the rows may not tell all coefficients apart" in str(fit)
+    assert "the rows may not identify all coefficients" in fit.response.failure
+    assert "too small: the rows may not identify all coefficients" in str(fit)
 
 
 def test_what_only_a_kind_of_model_has_is_asked_of_it(data):

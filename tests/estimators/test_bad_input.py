@@ -71,7 +71,7 @@ def test_gate(regimes, value, words):
         ([-1.0] + [1.0] * 149, ["1 weights are negative", "row 0: -1.0", "hint: ", "weight 0"]),
         ([1.0] * 149 + [np.nan], ["missing or infinite", "row 149: nan"]),
         ([np.inf] * 150, ["150 weights"]),
-        ([0.0] * 150, ["all weights are zero", "leave weights out"]),
+        ([0.0] * 150, ["all weights are zero", "omit weights"]),
         ([1.0] * 149, [r"weights have shape \(149,\)", "150 rows"]),
         ([[1.0]] * 150, [r"weights have shape \(150, 1\)"]),
         (2.0, [r"weights have shape \(\)"]),

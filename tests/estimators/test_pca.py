@@ -175,7 +175,7 @@ def test_the_arviz_object_has_gaps_where_the_data_have(gapped_fit, gapped):
 
 
 def test_rows_that_lack_values_may_be_dropped_or_refused(gapped):
-    with pytest.warns(DesignWarning, match="rows lack a value and are left out: `sepal_length`"):
+    with pytest.warns(DesignWarning, match="rows lack a value and are not used: `sepal_length`"):
         dropped = bvb.BayesianPCA("~ .", gapped, missing="drop")
     assert dropped.design.n_missing == gapped.isna().any(axis=1).sum()
     assert dropped.n_gaps == 0
@@ -296,7 +296,7 @@ def test_constant_variables_change_nothing(scale, tmp_path):
     """Number of components, intervals and densities are those without the constant columns."""
     data = rank_three(5, n_rows=100, n_dims=7)
     plain = bvb.BayesianPCA("~ .", data, scale=scale).fit(seed=1, restarts=2, draws=100)
-    with pytest.warns(DesignWarning, match="left out of components"):
+    with pytest.warns(DesignWarning, match="not part of components"):
         model = bvb.BayesianPCA("~ .", data.assign(k=3.0, zero=0.0), scale=scale)
     fit = model.fit(seed=1, restarts=2, draws=100)
     assert model.n_components == plain.model.n_components

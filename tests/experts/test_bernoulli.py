@@ -139,7 +139,7 @@ def test_a_saved_fit_is_the_same(fit, data, tmp_path):
 
 
 def test_what_the_family_has_not_is_named(data):
-    with pytest.raises(PriorError, match="leave dof out"):
+    with pytest.raises(PriorError, match="omit dof"):
         model_of(data, priors=bvb.Priors(dof=4.0))
     with pytest.raises(DataError, match="`y` holds 2, and must be 0 or 1"):
         model_of(data.assign(y=data["y"] + 1.0))

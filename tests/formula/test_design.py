@@ -211,7 +211,7 @@ def test_columns_taken_out_of_the_dot_may_hold_anything():
     design = design_of("y ~ . - day - hole", data)
     assert design.n_missing == 0
     assert_same(design, design_of("y ~ . - day - hole", design.frame))
-    with pytest.warns(DesignWarning, match=r"`\.` leaves out `day` \(dates or durations\)"):
+    with pytest.warns(DesignWarning, match=r"`\.` omits `day` \(dates or durations\)"):
         design = design_of("y ~ . - hole", data)
     assert "day" not in design.covariates
 

@@ -38,7 +38,7 @@ def covariates(formula, data):
     ],
 )
 def test_columns_that_are_no_covariates_are_left_out_and_named(name, why):
-    with pytest.warns(DesignWarning, match=f"leaves out `{name}` \\({why}\\)"):
+    with pytest.warns(DesignWarning, match=f"omits `{name}` \\({why}\\)"):
         assert covariates("y ~ .", {**PLAIN, name: OWN[name]}) == ("x", "g")
 
 
@@ -65,7 +65,7 @@ def test_a_saved_fit_keeps_what_its_dot_stood_for(tmp_path):
     data.loc[20:74, "x"] = np.nan  # of the rows that are left nearly all labels differ
     with (
         pytest.warns(DesignWarning, match="`code` has 21 levels in 25 rows"),
-        pytest.warns(DesignWarning, match="55 of 80 rows lack a value and are left out: `x` in 55"),
+        pytest.warns(DesignWarning, match="55 of 80 rows lack a value and are not used: `x` in 55"),
     ):
         model = bvb.DensityRegression("y ~ .", data, n_components=1)
     fit = model.fit(seed=1, restarts=1, covariance="mean-field")
@@ -74,6 +74,6 @@ def test_a_saved_fit_keeps_what_its_dot_stood_for(tmp_path):
 
 def test_a_column_without_a_name_is_left_out_and_told():
     data = pd.DataFrame({"y": RNG.normal(size=30), "x": RNG.normal(size=30), "": 1.0})
-    with pytest.warns(DesignWarning, match="`.` leaves out a column without a name"):
+    with pytest.warns(DesignWarning, match="`.` omits a column without a name"):
         design = build_design(parse_formula("y ~ ."), data)
     assert design.terms["mean"] == ("Intercept", "x")

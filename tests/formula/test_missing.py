@@ -108,6 +108,6 @@ def test_columns_that_cost_most_rows_are_named(n_left):
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         design = build_design(parse_formula("y ~ x + rare | 1"), data, warn=False)
-    expected = f"{100 - n_left} of 100 rows lack a value and are left out: `x` in 1, `rare` in"
+    expected = f"{100 - n_left} of 100 rows lack a value and are not used: `x` in 1, `rare` in"
     assert design.n_rows == n_left
     assert [str(one.message).startswith(expected) for one in told] == [True] * (n_left < 50)

@@ -235,7 +235,7 @@ class RowsOfSite(AbstractSampledRows):
             raise DataError(
                 "a family scaled by medians cannot have case weights at sites: they pool quantiles "
                 "of rows that count once",
-                hint="leave weights out, or choose family='gaussian'",
+                hint="omit weights, or choose family='gaussian'",
             )
         if self.pooled.responses is None:
             raise DataError(
@@ -302,7 +302,7 @@ def _check_together(choice: Choice, rows: pd.DataFrame) -> None:
     """Refuse what sites cannot tell column by column."""
     if choice.together:
         raise DataError(
-            "the formula has groups of several columns, and sites tell the levels of each",
+            "the formula has groups of several columns, and sites report the levels of each",
             hint="make one column of them in the data",
         )
     for name in choice.names:
@@ -348,7 +348,7 @@ def _of_all_sites(
     sizes = [{name: one.mean.size for name, one in each.items()} for each in (own, told)]
     if sizes[0] != sizes[1]:
         raise DataError(
-            f"the sites have told moments of {sizes[1]} columns, and this formula has {sizes[0]}",
+            f"the sites have reported moments of {sizes[1]} columns; this formula has {sizes[0]}",
             hint="begin again, with the same model and version of bayesvb at all sites",
         )
     return dict(told)
@@ -365,7 +365,7 @@ def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
     other = sorted(told.levels.keys() ^ set(map(str, own.columns)))
     if other:
         raise DataError(
-            f"the sites have not told of the same columns as this formula reads: `{other[0]}`",
+            f"the sites have not reported the same columns as this formula reads: `{other[0]}`",
             hint="begin again, with the same model at all sites",
         )
     size = max([2, *map(len, told.levels.values()), *map(len, told.quantiles.values())])
@@ -386,7 +386,7 @@ def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
 def _check_known(column: pd.Series, name: str, known: Sequence[object]) -> None:
     if set(levels(column, name).categories) - set(known):
         raise DataError(
-            f"`{name}` has levels here that were not told in the first round",
+            f"`{name}` has levels here that were not reported in the first round",
             hint="begin again with all rows of this site",
         )
 

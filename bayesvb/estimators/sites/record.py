@@ -244,7 +244,7 @@ def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
     every, curved = [part.own["quantiles"] for part in parts], parts[0].own["curved"]
     if not all(np.array_equal(part.own["curved"], curved) for part in parts):
         raise DataError(
-            "the sites do not tell quantiles of the same columns",
+            "the sites do not report quantiles of the same columns",
             hint="a column of numbers at one site is text at another",
         )
     pooled = pooled_quantiles(every, [part.n_rows for part in parts])
@@ -308,6 +308,6 @@ def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
 def _apart(why: str) -> DataError:
     """Sites whose ascents went different ways."""
     return DataError(
-        f"the sites do not take the same ascent: {why}",
+        f"the sites are not at the same iteration: {why}",
         hint="use the same version of bayesvb at all sites",
     )

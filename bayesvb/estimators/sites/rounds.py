@@ -128,7 +128,7 @@ def site_statistics(
     told = read(agreed, "agreed")
     if _described(model, told.model["settings"]) != told.model:
         raise DataError(
-            "model is another one than that of agreed=",
+            "model is not the model of agreed=",
             hint=f"its formula is {told.model['formula']}",
         )
     if told.finished:
@@ -275,7 +275,7 @@ def _check_sums(model: AbstractEstimator) -> None:
     if why is not None:
         raise DataError(
             f"sites cannot exchange sums for this model: {why}",
-            hint="leave the option out, or fit all rows together",
+            hint="omit the option, or fit all rows together",
         )
 
 
@@ -350,7 +350,7 @@ def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> PooledRowSumma
         return None
     if _has_medians(model) != ("responses" in told.known):
         raise DataError(
-            "agreed was told by sites whose model has another family=",
+            "agreed was reported by sites whose model has another family=",
             hint="begin again, with the same model at all sites",
         )
     n_given, weight, *missing = told.known["counts"].tolist()
@@ -407,7 +407,7 @@ def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[Remote
     except np.linalg.LinAlgError as error:
         raise DataError(
             f"agreed has sums that no rows can have: {error}",
-            hint="begin the rounds again; one site told wrong numbers, or a file was changed",
+            hint="begin the rounds again; one site reported wrong numbers, or a file was changed",
         ) from error
 
 

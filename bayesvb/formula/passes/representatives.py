@@ -99,7 +99,7 @@ class Choice:
                 if first.sum() > LIMITS.stored_levels:
                     raise DataError(
                         f"`{name}` has more than {LIMITS.stored_levels} levels",
-                        hint="leave it out, or hash it: hashed(name, levels=100)",
+                        hint="omit it, or hash it: hashed(name, levels=100)",
                     )
                 shows |= first
             else:
@@ -187,9 +187,7 @@ class Representatives:
         if self.n_rows[1] == 1:
             raise DataError("the data have one complete row only; a fit needs two or more")
         if not self.total_weight > 0.0:
-            raise DataError(
-                "all weights are zero", hint="leave weights out, or give some rows weight"
-            )
+            raise DataError("all weights are zero", hint="omit weights, or give some rows weight")
 
 
 def _smallest(keys: Float[np.ndarray, " rows"], most: int) -> Bool[np.ndarray, " rows"]:
@@ -225,6 +223,6 @@ def _weights(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
         raise DataError(
             f"weights={name!r}: {bad} weights in a block of {len(values)} rows are negative, "
             "missing or infinite",
-            hint="leave these rows out of the data, or give them the weight 0",
+            hint="remove these rows from the data, or give them the weight 0",
         )
     return values

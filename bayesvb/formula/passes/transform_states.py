@@ -82,13 +82,13 @@ class _Call:
             raise _refused(code, "it is no call of a transform")
         name = call.func.id
         if name not in LEARNED:
-            raise _refused(code, REASONS.get(name, "what it learns is known to itself only"))
+            raise _refused(code, REASONS.get(name, "its estimates are known to itself only"))
         inner = {node.func.id for arg in call.args for node in ast.walk(arg)
                  if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
         if inner & (LEARNED.keys() | REASONS.keys()):
             raise _refused(code, "it is a transform of another one that learns from all rows")
         if not call.args:
-            raise _refused(code, "what it transforms is not its first argument")
+            raise _refused(code, "its first argument is not the column it transforms")
         given = dict(zip(ARGUMENTS[name], call.args[1:], strict=False))
         given |= {one.arg: one.value for one in call.keywords if one.arg}
         options = {key: _literal(code, node) for key, node in given.items()}

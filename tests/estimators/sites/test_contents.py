@@ -166,5 +166,5 @@ def test_statistics_of_another_formula_are_refused(history):
         used(None, None, replace(agreed, known={**agreed.known, **short}))
     more = replace(agreed, levels={**agreed.levels, "z": []})
     more = replace(more, known={**more.known, "counts": np.append(more.known["counts"], 0.0)})
-    with pytest.raises(DataError, match="not told of the same columns"):
+    with pytest.raises(DataError, match="not reported the same columns"):
         used(None, None, more)

@@ -164,7 +164,7 @@ def test_sites_must_answer_to_the_same_question():
         bvb.merge_site_statistics([bvb.merge_site_statistics(second)])
     with pytest.raises(DataError, match="not finished"):
         bvb.fit_from_sites(model, SITES[0], agreed)
-    with pytest.raises(DataError, match="not told in the first round"):
+    with pytest.raises(DataError, match="not reported in the first round"):
         bvb.site_statistics(model, SITES[0].assign(g="z"), agreed)
 
 
