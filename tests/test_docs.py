@@ -21,8 +21,8 @@ ELSEWHERE = ("http://", "https://", "mailto:")
 RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the repository
 LONG = set(
     "README audit checks choosing-components cross-validation effects engines formulas gates"
-    " influence intervals large-data networks ordered positive priors reports scikit-learn side-by-side"
-    " streams-and-sites terms".split()
+    " influence intervals large-data networks ordered positive priors reports scikit-learn"
+    " side-by-side streams-and-sites terms".split()
 )
 """Pages whose examples take seconds; those of models and responses are quick."""
 
