@@ -25,9 +25,9 @@ SLOPES = np.array([0.5, 1.2, -0.8])
 IDENTIFIED = {1: "y ~ x + z", 2: "y ~ x | gating(z)"}
 """Formulas by the number of components that zeros and ones identify."""
 
-OF_DENSITIES = {"Discreteness", "Outliers", "Gross errors", "Shared value", "Smallest response",
-                "Largest response", "Skewness", "Tails", "Shape", "Width",
-                "Beside least squares"}  # fmt: skip
+OF_DENSITIES = {"Discreteness", "Outliers", "Gross errors", "Repeated value", "Smallest response",
+                "Largest response", "Skewness", "Tails", "Shape", "Predictive spread",
+                "Compared with least squares"}  # fmt: skip
 
 
 def table(n, seed, bend=0.0):

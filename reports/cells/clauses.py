@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 
 from bayesvb.results.checks.base import Check
 
-SHAPE = ("Skewness", "Tails", "Shape", "Width", "Smallest response", "Largest response",
-         "Discreteness", "Shared value", "Zeros", "One more component")  # fmt: skip
+SHAPE = ("Skewness", "Tails", "Shape", "Predictive spread", "Smallest response", "Largest response",
+         "Discreteness", "Repeated value", "Zeros", "One more component")  # fmt: skip
 """Checks of the distribution around the mean, which do not contradict a change of the mean: what a
 further component does for the mean is tested by *Mean by* each covariate."""
 
-UNFINISHED = ("Ascent ended", "Likelihood has a maximum")
+UNFINISHED = ("Convergence", "Likelihood has a maximum")
 """Checks of the computation without which there are no numbers to state."""
 
 MOST_NAMED = 3
@@ -60,7 +60,7 @@ def written(
     ['y changes by 2, which is not reliable: the check Mean by x is a problem.']
     >>> written([[clause]], [replace(check, name="Tails")], ["y"])
     ['Provisional: y rises by 2.']
-    >>> written([[clause]], [replace(check, name="Ascent ended")], ["y"])
+    >>> written([[clause]], [replace(check, name="Convergence")], ["y"])
     ['Not converged: no finding.']
     """
     problems = [check for check in checks if check.grade == "problem" and check.weighs]

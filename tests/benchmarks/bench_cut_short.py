@@ -1,6 +1,6 @@
 """Ascents cut short: change of the predictions in a hundred passes, and in all that are left.
 
-Both in posterior standard deviations, root mean square over rows, as the check *Ascent ended* has
+Both in posterior standard deviations, root mean square over rows, as the check *Convergence* has
 them. Its limits were chosen on the first six sets; the others judge them. The first six have the
 standard deviations of the mean-field posterior.
 """

@@ -202,7 +202,7 @@ def test_rows_given_those_before_have_uniform_independent_transforms():
     assert kstest(found.pit(), "uniform").pvalue > 0.01
     table = found.check()
     assert table.attrs["verdict"] != "problem"
-    assert table.loc["Beside least squares", "number"] > 50.0
+    assert table.loc["Compared with least squares", "number"] > 50.0
 
 
 @pytest.mark.heavy

@@ -245,4 +245,4 @@ def test_distances_are_saved_with_the_fit_and_judged(regimes_fit, tmp_path):
         found = {
             one.name: one for one in computation_checks(replace(regimes_fit, restarts=restarts))
         }
-        assert found["Restarts predict alike"].grade == grade
+        assert found["Restart predictions"].grade == grade

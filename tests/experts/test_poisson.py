@@ -116,7 +116,7 @@ def test_a_right_fit_passes_and_its_transforms_are_uniform(fit):
 @pytest.mark.heavy
 def test_overdispersion_is_found():
     check = model_of(table(400, 7, 1.0)).fit(seed=1, draws=200).check()
-    assert check.loc["Width", "grade"] == "problem"
+    assert check.loc["Predictive spread", "grade"] == "problem"
 
 
 def test_effects_are_of_means_or_of_their_logarithm(fit):

@@ -129,7 +129,7 @@ def test_a_fit_whose_linear_response_failed_is_not_chosen(monkeypatch):
     found = bvb.select(model, [1, 2], "waic", seed=1, restarts=2, draws=100)
     assert found.chosen == 1 and found.table["elpd_diff"][2] > 50.0
     assert found.table["warning"][2]
-    assert str(found).endswith("for want of a linear response: 2.")
+    assert str(found).endswith("because they have no linear response: 2.")
     alone = bvb.select(model, [2], "waic", seed=1, restarts=2, draws=100)
     assert alone.chosen == 2
     assert "linear response" not in str(alone)

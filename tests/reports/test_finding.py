@@ -150,7 +150,7 @@ def test_a_check_of_the_covariate_makes_the_change_doubtful(crossed):
     (plain, *_) = sentences(crossed, [])
     name = re.match(r"From (\w+) = ", plain)[1]
     for check in (problem(f"Mean by {name}"), problem("Mean by prediction"),
-                  problem("Interactions", "share of variance, x:w"), problem("Row order"),
+                  problem("Interactions", "share of variance, x:w"), problem("Serial correlation"),
                   problem("A check that is not known")):  # fmt: skip
         (sentence,) = sentences(crossed, [check])
         assert f"the check {check.name} is a problem" in sentence

@@ -183,10 +183,10 @@ def test_the_verdict_box_holds_every_check_with_its_section(summary):
     rows = box["table"]["rows"]
     names = [row["heads"][0] for row in rows]
     grades = [row["cells"][1] for row in rows]
-    assert "Ascent ended" in names
+    assert "Convergence" in names
     if "calibration" in fit["sections"] and "Enough rows" not in names:
         assert any(name.startswith("Tails") for name in names)
-        assert "Beside least squares" in names
+        assert "Compared with least squares" in names
     assert {one["name"] for one in box["checks"]} == {
         name for name, grade in zip(names, grades, strict=True) if grade != "ok"
     }

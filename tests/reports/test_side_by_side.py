@@ -7,7 +7,9 @@ from bayesvb.reports.sections.side_by_side import side_by_side
 
 def page(*data):
     graded = {"group": "fit", "grade": "problem"}
-    checks = [{"name": name, **graded} for name in ("Spread by x", "Spread by x", "Row order")]
+    checks = [
+        {"name": name, **graded} for name in ("Spread by x", "Spread by x", "Serial correlation")
+    ]
     groups = [{"name": "fit", "grade": "problem"}, {"name": "computation", "grade": "ok"}]
     verdict = {"groups": groups, "checks": checks}
     fits = [
@@ -35,4 +37,4 @@ def test_grades_stand_in_one_line_per_fit(line):
     grades = side_by_side(page({}, {}))["comparison"]["grades"]
     row = grades["rows"][line]
     assert row["heads"] == ["ab"[line]]
-    assert row["cells"] == ["problem", "ok", "Spread by x; Row order"]
+    assert row["cells"] == ["problem", "ok", "Spread by x; Serial correlation"]

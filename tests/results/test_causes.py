@@ -54,7 +54,7 @@ def test_the_cause_comes_first_and_its_symptoms_have_no_remedy_of_their_own(name
 @pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")
 def test_a_response_that_is_cut_off_comes_before_all_misfits(rows):
     table = table_of(rows, np.maximum(rows["x"] + rows["noise"], -1.0))
-    assert table.index[0] == "Shared value" and "exactly -1" in table["remedy"].iloc[0]
+    assert table.index[0] == "Repeated value" and "exactly -1" in table["remedy"].iloc[0]
 
 
 @pytest.mark.heavy

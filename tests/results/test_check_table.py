@@ -31,10 +31,10 @@ def test_zeros_in_excess_come_first_and_are_not_called_rounding(rng: np.random.G
     assert table.loc["Discreteness", "grade"] == "problem"
     assert "exactly 0:" in table.loc["Discreteness", "remedy"]
     told = " ".join(str(table).split())
-    assert "fit See to Discreteness, Component of one value first: the other checks" in told
+    assert "fit Fix Discreteness, Degenerate component first: the other checks" in told
 
 
 def test_nothing_comes_first_where_the_response_is_continuous() -> None:
     data = bvb.datasets.load("mcycle")
     fit = bvb.DensityRegression("accel ~ times", data, n_components=1).fit(seed=1, restarts=1)
-    assert "See to" not in str(fit.check())
+    assert "Fix Discreteness" not in str(fit.check())

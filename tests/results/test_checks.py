@@ -79,7 +79,9 @@ def test_a_right_line_is_in_order(rows):
     assert list(dict.fromkeys(table["group"])) == ["fit", "computation", "accuracy"]
     tested = table["p_value"].notna()
     assert table.loc[tested, "p_value"].between(0.0, 1.0).all()
-    assert {"Mean by x", "Spread by z", "Interactions", "Tails", "Row order"} <= set(table.index)
+    assert {"Mean by x", "Spread by z", "Interactions", "Tails", "Serial correlation"} <= set(
+        table.index
+    )
 
 
 WRONG = {
@@ -91,7 +93,7 @@ WRONG = {
     "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
     "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Tails", "n_components=3"),
     "counts": (lambda d: np.floor(np.exp(0.5 * d.noise + 0.5)), "Discreteness", "count"),
-    "cut off": (lambda d: np.maximum(d.x + d.noise, -1.0), "Shared value", "exactly -1"),
+    "cut off": (lambda d: np.maximum(d.x + d.noise, -1.0), "Repeated value", "exactly -1"),
     "an end": (lambda d: np.abs(d.noise), "Smallest response", "Fix *Skewness* first"),
 }  # fmt: skip
 
@@ -179,11 +181,11 @@ def test_collinear_variables_make_a_mixture_too_wide_and_the_remedy_mends_it():
     size = rng.normal(size=(400, 1))
     frame = pd.DataFrame(size + 0.03 * rng.normal(size=(400, 3)), columns=list("abc"))
     table = bvb.GaussianMixture("~ .", frame, n_components=1).fit(seed=1).check()
-    width = table.loc["Width"]
+    width = table.loc["Predictive spread"]
     assert width["grade"] == "problem" and "covariance_scale=0.1" in width["remedy"]
     narrow = bvb.GaussianPriors(covariance_scale=0.1)
     mended = bvb.GaussianMixture("~ .", frame, n_components=1, priors=narrow).fit(seed=1).check()
-    assert mended.loc["Width", "grade"] != "problem"
+    assert mended.loc["Predictive spread", "grade"] != "problem"
 
 
 def test_an_outlier_is_named(rows):
@@ -204,7 +206,9 @@ def test_a_level_that_is_left_out_of_a_part_is_to_be_added(rows):
 
 def test_groups_are_a_column_or_one_label_per_row(rows):
     fit = bvb.DensityRegression("noise ~ g", rows, n_components=1).fit(seed=1, restarts=1)
-    assert "Rows by g" not in fit.check(groups="g").index or not problems(fit.check(groups="g"))
+    assert "Correlation within g" not in fit.check(groups="g").index or not problems(
+        fit.check(groups="g")
+    )
     with pytest.raises(DataError, match="groups='x' is no column that the formula reads"):
         fit.check(groups="x")
     with pytest.raises(DataError, match="groups has 7 labels"):
@@ -246,7 +250,7 @@ def test_restarts_are_judged_by_the_optima_that_none_has_seen(gaps, share, grade
 def test_khat_is_at_most_a_note(k, grade, regimes_fit, monkeypatch):
     monkeypatch.setattr(computation, "khat_within", lambda fit, budget: (k, 1000))
     *_, found = computation.computation_checks(regimes_fit)
-    assert (found.name, found.grade, found.weighs) == ("Importance ratios", grade, False)
+    assert (found.name, found.grade, found.weighs) == ("Pareto k-hat", grade, False)
     assert "error" in found.measure
 
 
@@ -397,7 +401,7 @@ def test_probabilities_that_are_off_are_a_problem(class_fit):
             JudgedClasses(class_fit, HeldOutClasses(codes, given, given, None))
         )
         found = {one.name: one.grade for one in judged(tests)}
-        assert found == {"Class probabilities": grade, "Row order": "ok"}
+        assert found == {"Class probabilities": grade, "Serial correlation": "ok"}
 
 
 def test_classes_that_come_in_runs_are_a_problem_of_an_order_and_a_note_without(class_fit):
@@ -411,7 +415,7 @@ def test_classes_that_come_in_runs_are_a_problem_of_an_order_and_a_note_without(
     ):
         judged_rows = JudgedClasses(class_fit, HeldOutClasses(codes, even, even, None))
         found = {one.name: one.grade for one in judged(classes.class_tests(judged_rows, order))}
-        assert found.get("Row order", "absent") == grade
+        assert found.get("Serial correlation", "absent") == grade
 
 
 def test_numbers_as_levels_are_checked_as_the_same_levels_in_words():

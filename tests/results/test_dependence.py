@@ -35,8 +35,8 @@ def test_autocorrelation_along_an_order_is_a_problem_whose_sign_is_told(rows, si
     fit = line(rows.assign(y=rows["x"] + moving_sum(rows["noise"], sign)))
     assert problems(fit.check()) == set()  # nobody has said that the order means something
     table = fit.check(order=np.arange(300))
-    assert "Row order" in problems(table)
-    assert words in table.loc["Row order", "remedy"]
+    assert "Serial correlation" in problems(table)
+    assert words in table.loc["Serial correlation", "remedy"]
 
 
 @pytest.mark.heavy
@@ -44,25 +44,27 @@ def test_an_order_counts_wherever_the_rows_stand(rows):
     made = rows.assign(y=rows["x"] + moving_sum(rows["noise"], 1.0), time=np.arange(300.0))
     shuffled = made.sample(frac=1.0, random_state=1)
     plain, other = line(made), line(shuffled)
-    assert other.check().loc["Row order", "grade"] == "ok"
+    assert other.check().loc["Serial correlation", "grade"] == "ok"
     one, same = plain.check(order=made["time"]), other.check(order=shuffled["time"].to_numpy())
-    assert same.loc["Row order", "number"] == pytest.approx(one.loc["Row order", "number"])
-    assert "Row order" in problems(same)
+    assert same.loc["Serial correlation", "number"] == pytest.approx(
+        one.loc["Serial correlation", "number"]
+    )
+    assert "Serial correlation" in problems(same)
 
 
 def test_cells_that_stand_together_are_a_note_that_names_the_order(rows):
     cells = np.sort(np.arange(300) % 6)
     made = rows.assign(y=rows["x"] + rows["noise"] + 1.5 * (cells == 2) - 1.5 * (cells == 5))
     table = line(made).check()
-    assert table.loc["Row order", "grade"] == "note"
-    assert "`fit.check(order=...)`" in table.loc["Row order", "remedy"]
+    assert table.loc["Serial correlation", "grade"] == "note"
+    assert "`fit.check(order=...)`" in table.loc["Serial correlation", "remedy"]
 
 
 def test_a_column_of_dates_orders_the_rows(rows):
     days = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(300), unit="D")
     made = rows.assign(y=moving_sum(rows["noise"], 1.0), day=days)
     shuffled = made.sample(frac=1.0, random_state=1)
-    assert "Row order" in problems(line(shuffled, "y ~ x + day").check())
+    assert "Serial correlation" in problems(line(shuffled, "y ~ x + day").check())
 
 
 def test_runs_are_a_problem_of_an_order_and_a_note_without(rows):
@@ -95,17 +97,17 @@ def test_rows_of_a_group_that_are_alike_beyond_their_component_want_effects_of_t
     options = {"n_components": 2, "group": "who"}
     model = bvb.DensityRegression("y ~ x | gating(1)", frame, **options)
     table = model.fit(seed=1, restarts=2, draws=60).check()
-    assert table.loc["Row order", "grade"] == "problem"
-    assert "`(1 | who)`" in table.loc["Row order", "remedy"]
+    assert table.loc["Serial correlation", "grade"] == "problem"
+    assert "`(1 | who)`" in table.loc["Serial correlation", "remedy"]
     model = bvb.DensityRegression("y ~ x + (1 | who) | gating(1)", frame, **options)
     mended = model.fit(seed=1, restarts=2, draws=60).check()
-    assert mended.loc["Row order", "grade"] != "problem"
+    assert mended.loc["Serial correlation", "grade"] != "problem"
 
 
 def test_rows_sorted_by_the_response_say_nothing_of_their_order(rows):
     y = rows["x"] + rows["noise"]
     table = line(rows.assign(y=y).sort_values("y")).check()
-    assert "Row order" not in table.index
+    assert "Serial correlation" not in table.index
 
 
 def test_groups_that_are_alike_are_found_wherever_their_rows_are(rows):
@@ -115,10 +117,10 @@ def test_groups_that_are_alike_are_found_wherever_their_rows_are(rows):
     fit = bvb.DensityRegression("y ~ x", frame, n_components=1).fit(seed=1, restarts=1, draws=60)
     assert fit.check().attrs["verdict"] == "ok"
     table = fit.check(groups=frame["site"])
-    assert problems(table) == {"Rows by site"}
+    assert problems(table) == {"Correlation within site"}
 
 
 def test_the_largest_groups_are_compared(monkeypatch, rows):
     monkeypatch.setitem(vars(SCOPE), "groups", 2)
     fit = bvb.DensityRegression("noise ~ x", rows, n_components=1).fit(seed=1, restarts=1, draws=60)
-    assert any(one.name == "Rows by g" for one in checks(fit, groups=rows["g"]))
+    assert any(one.name == "Correlation within g" for one in checks(fit, groups=rows["g"]))

@@ -6,7 +6,7 @@ import pytest
 
 import bayesvb as bvb
 
-NAME = "Component of one value"
+NAME = "Degenerate component"
 
 
 def table_of(y, x, **options):

@@ -16,7 +16,7 @@ from bayesvb.results.limits import LIMITS
 
 def first_check(fit):
     found = computation.computation_checks(fit)[0]
-    assert found.name == "Ascent ended"
+    assert found.name == "Convergence"
     return found
 
 

@@ -98,7 +98,16 @@ def _compared(
     measure = f"nats gained, se {error:.2g}"
     remedy = ahead if better else alike
     return Misfit(
-        f"Beside {other}", total, measure, remedy, section, p, better, limit, "accuracy", noted
+        f"Compared with {other}",
+        total,
+        measure,
+        remedy,
+        section,
+        p,
+        better,
+        limit,
+        "accuracy",
+        noted,
     )
 
 

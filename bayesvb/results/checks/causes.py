@@ -24,7 +24,7 @@ Scores = Float[np.ndarray, " rows"]
 GENERAL = " by prediction"
 """In the names of the tests of all covariates together."""
 
-KINDS = (("Mean by", "Basis of", "Interactions", "Rows by"), ("Spread by",))
+KINDS = (("Mean by", "Basis of", "Interactions", "Correlation within"), ("Spread by",))
 """Names of the tests of the mean, and of those of the spread."""
 
 

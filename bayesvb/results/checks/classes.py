@@ -46,7 +46,7 @@ def _order(found: HeldOutClasses, order: Int[np.ndarray, " rows"] | None) -> lis
     lag, p = min(each, key=lambda one: one[1])
     ordered = order is not None
     return [
-        Misfit("Row order", lag, "autocorrelation at lag 1",
+        Misfit("Serial correlation", lag, "autocorrelation at lag 1",
                ALIKE if ordered else IF_ORDERED.format(found=SIMILAR), "classification",
                min(1.0, n_classes * p), ordered and lag > MATTERS.autocorrelation,
                f"autocorrelation above {MATTERS.autocorrelation:g}" if ordered else NEVER)

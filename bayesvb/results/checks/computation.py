@@ -60,12 +60,12 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
 
 def _ascent(fit: AbstractFit) -> Check:
     """Whether the ascent met its tolerance, and if not, whether predictions still change."""
-    ascent = partial(decided, "Ascent ended", "computation", section="computation")
+    ascent = partial(decided, "Convergence", "computation", section="computation")
     if fit.findings.get("elbo_decrease", 0.0) > 0.0:
         remedy = "The bound fell: fit again with a smaller learning_rate or guide='mean-field'."
         return ascent("ok" if fit.converged else "problem", float(fit.n_iter), "passes",
                       threshold="problem: below its start", remedy=remedy)  # fmt: skip
-    limits, change = GRADES["Ascent ended"], None if fit.converged else still_changing(fit)
+    limits, change = GRADES["Convergence"], None if fit.converged else still_changing(fit)
     more = Edit(arguments={"max_iter": TIMES_MORE * (fit.max_iter or fit.n_iter)})
     remedy = Remedy.of("Fit again with ", more, " before using the numbers.")
     if change is None:
@@ -235,13 +235,13 @@ def _rivals(fit: AbstractFit) -> list[Check]:
         return []
     distance = fit.restarts[PREDICTION_DISTANCE].to_numpy(dtype=float)
     largest = float(np.nanmax(distance, initial=0.0))
-    limits = GRADES["Restarts predict alike"]
+    limits = GRADES["Restart predictions"]
     remedy = Remedy.of(
         "Restarts with nearly the same bound predict otherwise: combine them, ",
         Edit(arguments={"combine": "stack"}), ", or use fewer components.",
     )  # fmt: skip
     return [
-        decided("Restarts predict alike", "computation", limits.grade(largest), largest,
+        decided("Restart predictions", "computation", limits.grade(largest), largest,
                 f"nats per row between restarts within {LIMITS.rival:g} nats",
                 threshold=limits.description, remedy=remedy,
                 section="computation")
@@ -271,7 +271,7 @@ def _importance(fit: AbstractFit) -> list[Check]:
         "predictions, nor against intervals by linear response."
     )
     return [
-        decided("Importance ratios", "computation", grade, k, measure,
+        decided("Pareto k-hat", "computation", grade, k, measure,
                 threshold=f"note: above {LIMITS.usable_khat:g}; never a problem", remedy=remedy,
                 section="computation", weighs=False)
     ]  # fmt: skip

@@ -258,7 +258,7 @@ def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     def add(
         name: str, value: tuple[float, float], least: float, measure: str, remedy: str, off: float
     ) -> None:
-        without = without_width if name == "Width" else without_shape
+        without = without_width if name == "Predictive spread" else without_shape
         limit = f"{measure} off by more than {least:g}"
         tests.append(
             Misfit(f"{name}{whose}", value[0], measure, remedy, "calibration", value[1],
@@ -272,6 +272,6 @@ def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
             abs(tails[0]))  # fmt: skip
         add("Shape", shape, MATTERS.distance, "distance of the cdf", remedies.shape(), shape[0])
     width = width_test(seen.scores)
-    add("Width", width, MATTERS.width, "sd of normal scores", remedies.width(width[0]),
+    add("Predictive spread", width, MATTERS.width, "sd of normal scores", remedies.width(width[0]),
         abs(width[0] - 1.0))  # fmt: skip
     return tests

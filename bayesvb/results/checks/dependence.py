@@ -85,7 +85,7 @@ def order_tests(
         Misfit(f"{name}{whose}", number, "autocorrelation at lag 1", remedy, "calibration", value,
                matters and abs(number) > MATTERS.autocorrelation, limit, without=without)
         for name, number, value, remedy, without in (
-            ("Row order", lag, p, similar, without_autocorrelation),
+            ("Serial correlation", lag, p, similar, without_autocorrelation),
             ("Spread by row order", size, p_size, runs, None),
         )
     ]  # fmt: skip
@@ -118,8 +118,8 @@ def group_tests(
     )
     limit = f"share of variance above {MATTERS.variance:g}"
     return [
-        Misfit(f"Rows by {name}{whose}", found[0], "share of variance", remedy, "calibration",
-               found[1], found[0] > MATTERS.variance, limit,
+        Misfit(f"Correlation within {name}{whose}", found[0], "share of variance", remedy,
+               "calibration", found[1], found[0] > MATTERS.variance, limit,
                without=partial(_without_groups, groups=groups))
     ]  # fmt: skip
 

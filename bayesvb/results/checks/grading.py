@@ -56,13 +56,13 @@ GRADES: Mapping[str, GradeLimits] = MappingProxyType(
         # at means of 16 and 8; of rounding at a quarter and a third of the noise.
         "Discreteness": GradeLimits(note=0.07, problem=0.1),
         # Part of the rows of a component that have one value.
-        "Component of one value": GradeLimits(note=0.5, problem=0.9),
+        "Degenerate component": GradeLimits(note=0.5, problem=0.9),
         # Change of the predictions of a run that stopped at max_iter, in posterior standard
         # deviations and a hundred iterations. Ten times the first limit and up to twice the
         # second were missing from the optimum.
-        "Ascent ended": GradeLimits(note=0.01, problem=0.1),
+        "Convergence": GradeLimits(note=0.01, problem=0.1),
         # Nats per row between the predictions of rival restarts.
-        "Restarts predict alike": GradeLimits(note=0.05, problem=0.25),
+        "Restart predictions": GradeLimits(note=0.05, problem=0.25),
         # Width of an interval as a share of the exact one.
         "Close to the posterior": GradeLimits(note=0.95, problem=0.8),
         # Share of the noise that is the prior's. It is 0.3 and more where rows are fitted exactly,

@@ -30,7 +30,7 @@ IN_RUNS = (
     "beforehand."
 )
 
-ORDER = {"Row order": ALIKE, "Spread by row order": IN_RUNS}
+ORDER = {"Serial correlation": ALIKE, "Spread by row order": IN_RUNS}
 """Remedies where no formula has a place for time."""
 
 NARROW = 0.1
@@ -67,7 +67,7 @@ def _remedy(fit: AbstractFit, one: Misfit, name: str, *, mixture: bool) -> str:
     model = fit.model
     if not mixture:
         return NOT_NORMAL.format(name=name)
-    if one.name != "Width" or one.number >= 1.0:
+    if one.name != "Predictive spread" or one.number >= 1.0:
         more = Edit(options={model.size_name: model.size + 1})
         return Remedy.of(f"Given the others {name} has another shape: fit ", more, ".")
     narrow = Edit(options={"priors": replace(model.priors, covariance_scale=NARROW)})

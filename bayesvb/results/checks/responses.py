@@ -71,8 +71,8 @@ def _shared(found: Discreteness, whose: str) -> Misfit:
         f"Many rows are exactly {found.value:g}, as if cut off there: model whether the response "
         "is that value apart from the others."
     )
-    return Misfit(f"Shared value{whose}", found.excess, f"excess share at {found.value:g}", remedy,
-                  "replicates", found.p_value, found.excess > MATTERS.excess,
+    return Misfit(f"Repeated value{whose}", found.excess, f"excess share at {found.value:g}",
+                  remedy, "replicates", found.p_value, found.excess > MATTERS.excess,
                   f"excess above {MATTERS.excess:g}")  # fmt: skip
 
 
@@ -132,8 +132,8 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     shares[:, given.sum(axis=0) < LIMITS.negligible_weight * given.sum()] = 0.0
     place, component = divmod(int(shares.argmax()), shares.shape[1])
     share, value = float(shares[place, component]), float(values[place])
-    limits = GRADES["Component of one value"]
-    return [decided(f"Component of one value{whose}", "fit", limits.grade(share), share,
+    limits = GRADES["Degenerate component"]
+    return [decided(f"Degenerate component{whose}", "fit", limits.grade(share), share,
                     "share of one value in a component", threshold=limits.description,
                     remedy=_tied_advice(share, component + 1, value),
                     section="replicates")]  # fmt: skip
@@ -141,7 +141,7 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
 
 def _tied_advice(share: float, component: int, value: float) -> str:
     """What it means for this component, and what to do."""
-    if share > GRADES["Component of one value"].problem:
+    if share > GRADES["Degenerate component"].problem:
         return (
             f"Component {component} holds the rows that are exactly {value:g}: its noise is what "
             "its prior leaves, and densities near that value mean nothing. Model whether the "

@@ -29,6 +29,7 @@ from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.checks.covariates import covariate_tests, shape_checks
 from bayesvb.results.checks.dependence import group_tests, order_tests
 from bayesvb.results.checks.far_rows import FAR_ROWS, far_row_checks
+from bayesvb.results.checks.former_labels import FormerLabels
 from bayesvb.results.checks.joint import joint_checks
 from bayesvb.results.checks.more_components import MORE, Gain, more_component_checks, split_gain
 from bayesvb.results.checks.pits import Observed, observed
@@ -277,10 +278,10 @@ def worst(found: Sequence[Check]) -> str:
     return next((grade for grade in ("problem", "note") if grade in grades), "ok")
 
 
-CONTINUITY = ("Component of one value", "Discreteness")
+CONTINUITY = ("Degenerate component", "Discreteness")
 """Checks whether the response is a continuous number; all others of the fit take it for one."""
 
-OF_RESPONSE = (*CONTINUITY, "Shared value")
+OF_RESPONSE = (*CONTINUITY, "Repeated value")
 """Checks of the values that the response takes, which no other density describes."""
 
 
@@ -313,7 +314,7 @@ def response_first(checks: Sequence[Check]) -> list[Check]:
 
 
 def first_of_all(grades: Mapping[str, str]) -> str:
-    """One sentence that names the problems to see to before the others; empty if there are none.
+    """One sentence that names the problems to fix before the others; empty if there are none.
 
     Parameters
     ----------
@@ -323,20 +324,20 @@ def first_of_all(grades: Mapping[str, str]) -> str:
     Examples
     --------
     >>> first_of_all({"Discreteness": "problem", "Skewness": "problem", "Tails": "ok"})
-    'See to Discreteness first: the other checks of the fit take the response for continuous.'
+    'Fix Discreteness first: the other checks of the fit assume a continuous response.'
     >>> first_of_all({"Rows far off": "problem", "Skewness": "problem"})
     'Fix Rows far off first: outliers distort the other checks of the fit.'
     >>> first_of_all({"Discreteness": "problem", "Skewness": "ok"})
     ''
     """
     problems = [name for name, grade in grades.items() if grade == "problem"]
-    for names, verb, reason in (
-        ((FAR_ROWS,), "Fix", "outliers distort the other checks of the fit."),
-        (CONTINUITY, "See to", "the other checks of the fit take the response for continuous."),
+    for names, reason in (
+        ((FAR_ROWS,), "outliers distort the other checks of the fit."),
+        (CONTINUITY, "the other checks of the fit assume a continuous response."),
     ):
         named = [name for name in problems if name.startswith(names)]
         if named and len(named) < len(problems):
-            return f"{verb} {', '.join(named)} first: {reason}"
+            return f"Fix {', '.join(named)} first: {reason}"
     return ""
 
 
@@ -359,6 +360,13 @@ class CheckTable(pd.DataFrame):
       note     Skewness: 0.9 (skewness), adjusted p = 0.04
                Fit log(y).
     """
+
+    if not TYPE_CHECKING:  # the indexer of pandas, which type checkers know
+
+        @property
+        def loc(self) -> FormerLabels:
+            """Indexer by names of checks; former names work with a DeprecationWarning."""
+            return FormerLabels(super().loc)
 
     @property
     def _constructor(self) -> type[pd.DataFrame]:

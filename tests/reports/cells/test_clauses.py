@@ -19,16 +19,16 @@ def check(name, group="fit", grade="problem"):
     ("checks", "expected"),
     [
         ([], PLAIN),
-        ([check("Mean by x", grade="note"), check("Ascent ended", "computation", "note")], PLAIN),
+        ([check("Mean by x", grade="note"), check("Convergence", "computation", "note")], PLAIN),
         ([check("Mean by x")], f"{DOUBTED.format('Mean by x')[:-1]}; its sd rises by 1."),
         ([check("Mean by x"), check("Tails")], DOUBTED.format("Mean by x")),
         ([check("Spread by x")], SHORT),
         ([check("Spread by x"), check("Tails")], f"Provisional: {SHORT}"),
         ([check("Mean by z")], f"Provisional: {PLAIN}"),
         ([check("Spread by z")], f"Provisional: {PLAIN}"),
-        ([check("Beside least squares", "accuracy")], PLAIN),
-        ([check("Ascent ended", "computation")], "Not converged: no finding."),
-        ([check("Mean by x"), check("Ascent ended", "computation")], "Not converged: no finding."),
+        ([check("Compared with least squares", "accuracy")], PLAIN),
+        ([check("Convergence", "computation")], "Not converged: no finding."),
+        ([check("Mean by x"), check("Convergence", "computation")], "Not converged: no finding."),
     ],
 )
 def test_each_state_of_the_checks_has_its_sentence(checks, expected):
@@ -46,4 +46,4 @@ def test_a_constant_spread_and_a_sentence_of_another_response_stay_as_they_are()
         SHORT,
         DOUBTED.replace("y changes by 2", "z changes by 3").format("Mean by x of z"),
     ]
-    assert written([], [check("Ascent ended", "computation")], ["y"]) == []
+    assert written([], [check("Convergence", "computation")], ["y"]) == []
