@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
+from typing import TYPE_CHECKING
+
 import numpy as np
 import scipy
 from jaxtyping import Float, Int
@@ -9,6 +12,9 @@ from scipy.special import gammaln
 
 from bayesvb.numerics.linalg import products, unpack
 from bayesvb.numerics.segments import segment_sums
+
+if TYPE_CHECKING:
+    pass
 
 FULL_LEVERAGE = 1.0 - 1e-9
 """Leverage from which a row alone determines a coefficient: nothing predicts it."""
@@ -55,13 +61,19 @@ def leave_one_out(
     >>> bool(np.isclose(found[0], scipy.stats.t.logpdf(0.0, 2, loc=2.0, scale=np.sqrt(4 / 3))))
     True
     """
+    from statsmodels.regression.linear_model import WLS
+
     given = np.ones(len(response)) if weights is None else weights
     # a unit for the response keeps its squares inside the range of doubles
-    unit = float(np.abs(response).max()) or 1.0
-    basis = _orthonormal(terms, given)
-    residual = response / unit - basis @ (basis.T @ (given * response / unit))
-    leverage = np.einsum("ij,ij->i", basis, basis)
-    free = float(given.sum()) - basis.shape[1] - 1.0
+    unit = float(np.abs(response).max())
+    with warnings.catch_warnings():
+        # coefficients may be undetermined, but what they predict is not
+        warnings.filterwarnings("ignore", "The design matrix is rank-deficient")
+        fitted = WLS(response / unit, terms, weights=given).fit()
+    inverse = np.asarray(fitted.normalized_cov_params)
+    leverage = np.einsum("ij,ij->i", terms @ inverse, terms)
+    free = float(given.sum()) - np.linalg.matrix_rank(np.asarray(fitted.model.wexog)) - 1.0
+    residual = np.asarray(fitted.resid)
     left = np.where(leverage < FULL_LEVERAGE, 1.0 - leverage, np.nan)
     squares = float(given @ residual**2)
     if free <= 0.0 or squares <= 1e-24 * float(given.sum()):
@@ -122,10 +134,13 @@ def leave_groups_out(
     """
     given = np.ones(len(response)) if weights is None else weights
     unit = float(np.abs(response).max()) or 1.0
-    basis = _orthonormal(terms, given)
+    root = np.sqrt(given)[:, None]
+    _, size, axes = np.linalg.svd(root * terms, full_matrices=False)
+    kept = size > SMALLEST * size[0]
+    basis = terms @ (axes[kept].T / size[kept])
     residual = response / unit - basis @ (basis.T @ (given * response / unit))
     squares, total = float(given @ residual**2), float(given.sum())
-    n_groups, n_terms = int(number.max()) + 1, basis.shape[1]
+    n_groups, n_terms = int(number.max()) + 1, int(kept.sum())
     rows = np.bincount(number, minlength=n_groups)
     lowest, log_det, pull = _without_each(basis, residual, number, rows)
     known = (lowest > SMALLEST) & (total - rows - n_terms > 0.0)
@@ -138,22 +153,6 @@ def leave_groups_out(
         found = gammaln(before) - gammaln(after) - 0.5 * rows * np.log(np.pi)
         found += 0.5 * log_det - before * np.log(squares) + after * np.log(left)
     return np.where(known, found - rows * np.log(unit), np.nan)
-
-
-def _orthonormal(
-    terms: Float[np.ndarray, "rows terms"], weights: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, "rows directions"]:
-    """Directions of the terms, orthonormal under the weights.
-
-    Coefficients may be undetermined, but what they predict is not. Columns have one size before
-    directions are called rounding, so that units of covariates do not decide.
-    """
-    weighted = np.sqrt(weights)[:, None] * terms
-    sizes = np.linalg.norm(weighted, axis=0)
-    sizes[sizes == 0.0] = 1.0
-    _, size, axes = np.linalg.svd(weighted / sizes, full_matrices=False)
-    kept = size > SMALLEST * size[0]
-    return np.asarray(terms / sizes @ (axes[kept].T / size[kept]))
 
 
 def _without_each(

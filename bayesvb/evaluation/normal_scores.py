@@ -51,6 +51,8 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
     >>> shape_tests(even**2)["skew"][1] < 1e-6
     True
     """
+    from statsmodels.stats.diagnostic import normal_ad
+
     spread = float(scores.std(ddof=1))
     if spread <= 0.0:
         return {}
@@ -64,31 +66,8 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
             float(scipy.stats.kurtosis(scores)),
             float(scipy.stats.kurtosistest(scores).pvalue),
         ),
-        "shape": (distance, _anderson_darling(below)),
+        "shape": (distance, float(normal_ad(scores)[1])),
     }
-
-
-PIECES = (
-    (0.2, (-13.436, 101.14, -223.73)),
-    (0.34, (-8.318, 42.796, -59.938)),
-    (0.6, (0.9177, -4.279, -1.38)),
-    (13.0, (1.2937, -5.709, 0.0186)),
-)
-"""Ends of the pieces of the statistic, and coefficients of the log of p (of 1 - p up to 0.34)."""
-
-
-def _anderson_darling(below: Float[np.ndarray, " rows"]) -> float:
-    """P-value of the Anderson-Darling statistic of sorted probabilities (Stephens 1986, 4.9)."""
-    n = len(below)
-    odd = 2.0 * np.arange(n) + 1.0
-    with np.errstate(divide="ignore"):
-        statistic = -n - float(odd @ (np.log(below) + np.log1p(-below[::-1]))) / n
-    statistic *= 1.0 + 0.75 / n + 2.25 / n**2
-    for place, (end, (a, b, c)) in enumerate(PIECES):
-        if statistic < end:
-            tail = float(np.exp(a + b * statistic + c * statistic**2))
-            return 1.0 - tail if place < 2 else tail
-    return 0.0
 
 
 def width_test(scores: Scores) -> tuple[float, float]:

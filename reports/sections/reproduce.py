@@ -15,7 +15,8 @@ from ..cells.tables import table
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "formulaic", "arviz", "xarray", "jinja2")
+PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "formulaic", "arviz", "xarray", "statsmodels",
+            "matplotlib", "jinja2")  # fmt: skip
 
 CITATIONS = (
     {

@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
-from scipy.special import ndtr, ndtri
-from statsmodels.stats.diagnostic import normal_ad
+from scipy.special import ndtr
 
 from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
@@ -190,12 +189,3 @@ def test_the_ends_of_a_response_keep_their_level(largest):
     assert abs(rejected(p)) < 3.5
     assert rows_beyond(9.0 if largest else -9.0, ndtr, 80, largest=largest)[0] < 1e-6
     assert rows_beyond(0.0, ndtr, 80, largest=largest)[0] > 40.0
-
-
-@pytest.mark.parametrize("power", [1.0, 1.23, 1.3, 1.8, 9.0])
-def test_the_p_value_of_the_shape_is_that_of_statsmodels(power):
-    """From the middle of normal values to far tails: each piece of the approximation."""
-    even = np.sort(ndtri((np.arange(60) + 0.5) / 60))
-    scores = np.sign(even) * np.abs(even) ** power
-    _, expected = normal_ad(scores)
-    assert shape_tests(scores)["shape"][1] == pytest.approx(expected, rel=1e-9)
