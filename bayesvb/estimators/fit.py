@@ -892,7 +892,8 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            For levels that were not there, or a fit whose statistics do not stand for its rows.
+            For levels or groups that were not there, or a fit whose statistics do not stand for its
+            rows.
 
         References
         ----------

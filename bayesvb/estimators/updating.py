@@ -397,7 +397,7 @@ def new_rows(model: AbstractPublicModel, data: object, weights: object) -> Abstr
     if frames is not None:
         return _read_in_blocks(model, frames, weights)
     own, frame = weights_and_frame(weights, data, missing="drop")
-    rows = model.rows(frame, response=model.formula.response is not None)
+    rows = _rows(model, frame)
     if not rows.complete.any():
         raise _none_complete()
     block = model.block(rows)
@@ -405,6 +405,12 @@ def new_rows(model: AbstractPublicModel, data: object, weights: object) -> Abstr
     if own is not None:
         block = replace(block, weight=own[rows.complete])
     return InMemorySource.of(block)
+
+
+def _rows(model: AbstractPublicModel, frame: pd.DataFrame) -> Rows:
+    """Rows by the formula, none of them of a group whose effect is not among the parameters."""
+    design = model.design.with_unseen(replace(model.design.unseen, groups="error"))
+    return design.new(frame, response=model.formula.response is not None)
 
 
 def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> None:
@@ -454,7 +460,7 @@ def _encoded(
 ) -> EncodedRows:
     """Matrices of the complete rows of a frame."""
     own, rest = weights_and_frame(weights, frame, missing="drop")
-    given = model.rows(rest, response=model.formula.response is not None)
+    given = _rows(model, rest)
     response = None
     if given.response is not None:
         response = np.asarray(given.response, dtype=float)

@@ -164,18 +164,19 @@ class Encoder:
                 found[role.column] = ~np.isin(own.codes, _codes_of(own, known))
         return {column: where for column, where in found.items() if where.any()}
 
-    def new_groupings(self, rows: UsableRows) -> dict[str, list[object]]:
-        """Columns of groups none of which was there before, and these groups.
+    def new_groups(self, rows: UsableRows) -> dict[str, tuple[list[object], bool]]:
+        """Return groups that were not there before by column, and whether any other group was.
 
-        The typical group, which has a name of its own, is no new one.
+        The typical group, which has a name of its own, is not a new one.
         """
         found = {}
         for role in self.bound.roles(self.bound.encoded(response=False)):
             if role.role == "groups" and len(rows):
                 given = pd.Index(rows.columns[role.column].unique())
                 strange = match_labels(given, self.levels[role], role.column) < 0
-                if strange.all() and UNSEEN not in given:
-                    found[role.column] = given.tolist()
+                new = [group for group in given[strange].tolist() if group != UNSEEN]
+                if new:
+                    found[role.column] = new, len(new) < len(given)
         return found
 
     def encode(

@@ -11,7 +11,7 @@ from jaxtyping import Bool, Int
 
 from bayesvb.data.labels import first_labels
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
-from bayesvb.errors import BayesVBError, DesignWarning, warn
+from bayesvb.errors import BayesVBError, DataError, DesignWarning, warn
 from bayesvb.formula.binding import UsableRows
 from bayesvb.formula.checks import LARGEST
 from bayesvb.formula.encoder import Encoder, Matrices
@@ -33,10 +33,10 @@ class Unseen:
 
     Attributes
     ----------
-    groups : {"marginal", "typical"}, optional
+    groups : {"marginal", "typical", "error"}, optional
         The effect of a new group of ``(x | g)`` has the distribution of groups, over which
-        predictions integrate, or is zero. ``"marginal"`` if left out, with a warning where every
-        group is new.
+        predictions integrate, or is zero; or a new group is refused. ``"marginal"`` if left out,
+        with a warning where every group is new.
     levels : {"error", "missing", "population"}
         A level of another column is refused; its row counts as one that lacks a value; or the row
         is what rows of the levels that were there are on average.
@@ -80,6 +80,8 @@ def encode_new(
     sampled = unseen.groups != "typical"
     if unseen.groups is None:
         _warn_of_new_groupings(encoder, rows)
+    if unseen.groups == "error":
+        _check_groups(encoder, rows)
     if unseen.levels == "error":
         return rows, encoder.encode(rows, response=response, sampled=sampled)
     new = _NewRows(encoder, seen, response, sampled)
@@ -100,9 +102,20 @@ def encode_new(
     return rows.only(whole), {part: matrix[whole] for part, matrix in made.items()}
 
 
+def _check_groups(encoder: Encoder, rows: UsableRows) -> None:
+    """Refuse groups that were not in the first rows."""
+    for column, (groups, _) in encoder.new_groups(rows).items():
+        raise DataError(
+            f"`{column}` has groups without rows in the data of the fit: {first_labels(groups)}",
+            hint="fit again with a few rows of each group, or leave these rows out",
+        )
+
+
 def _warn_of_new_groupings(encoder: Encoder, rows: UsableRows) -> None:
     """Warn of a column of groups none of which was in the first rows: labels may differ."""
-    for column, groups in encoder.new_groupings(rows).items():
+    for column, (groups, is_any_known) in encoder.new_groups(rows).items():
+        if is_any_known:
+            continue
         known = next(
             levels for role, levels in encoder.levels.items()
             if (role.column, role.role) == (column, "groups")

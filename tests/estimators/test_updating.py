@@ -175,6 +175,20 @@ def test_new_rows_that_cannot_be_used_are_refused():
         fit.update([LATER.drop(columns="x")])
 
 
+@pytest.mark.parametrize("in_blocks", [False, True])
+def test_groups_without_rows_in_the_fit_are_refused(in_blocks):
+    """Their effects are no parameters: rows would count as if the effects were zero."""
+    data = FIRST.head(60).assign(site=np.arange(60) % 5)
+    fit = bvb.DensityRegression("y ~ x + (1 | site)", data, n_components=1).fit(
+        seed=1, restarts=1, draws=25, covariance="mean-field"
+    )
+    more = LATER.head(20).assign(site=np.arange(20) % 5)
+    assert fit.update([more] if in_blocks else more).model.source.n_rows == 80
+    more.iloc[3, -1] = 7
+    with pytest.raises(DataError, match=r"`site` has groups without rows in the data .*: 7"):
+        fit.update([more] if in_blocks else more)
+
+
 def test_wrong_arguments_are_named():
     fit = bvb.DensityRegression("y ~ x", FIRST, n_components=1).fit(seed=1, restarts=1, draws=50)
     with pytest.raises(DataError, match=r"forgetting=1\.5 must not be above 1"):
