@@ -84,6 +84,11 @@ def bayes_factor(az, obj, path):
     return az.bayes_factor(xr.DataTree.from_dict(both), var_names=name, ref_vals=value)
 
 
+def without_component(dataset):
+    """The dataset with another name of the dimension that az.psense_summary adds itself."""
+    return dataset.rename(component="part") if "component" in dataset.dims else dataset
+
+
 NUMBERS = {
     "summary": of_all("summary"),
     "hdi": of_all("hdi"),
@@ -110,6 +115,9 @@ NUMBERS = {
         "qds": of_all("qds"),
         "psense": of_all("psense"),
         "psense_summary": of_all("psense_summary"),
+        "psense_summary, renamed": lambda az, obj, path: az.psense_summary(
+            obj.map_over_datasets(without_component)
+        ),
         "loo_pit": of_response("loo_pit"),
         "loo_expectations": of_response("loo_expectations", "var_name"),
         "loo_metrics": of_response("loo_metrics", "var_name"),
@@ -177,7 +185,7 @@ REFUSED = {
         "plot_rank": ONE_CHAIN,
         "plot_rank_dist": ONE_CHAIN,
         "psense_summary": (MIXTURES, "conflicting sizes for dimension 'component'",
-                           "its own dimension has the name component; az.psense works"),
+                           "its own dimension has the name component; works after a renaming"),
         "loo_pit": JOINT,
         "plot_loo_pit": JOINT,
         "loo_metrics": JOINT,

@@ -8,6 +8,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.storage.arviz_objects import arviz_line, import_arviz
 
 RNG = np.random.default_rng(2)
 DATA = pd.DataFrame({"x": RNG.normal(size=60), "z": RNG.normal(size=60)})
@@ -52,3 +53,22 @@ def test_numbers_that_do_not_count_are_refused():
     model = bvb.DensityRegression("y ~ x", DATA, n_components=1)
     with pytest.raises(DataError, match="do not depend on the prior"):
         model.fit("em", prior=False, seed=1, restarts=1).prior_thresholds()
+
+
+def power_scaling(fit):
+    """ArviZ's sensitivity of the slope of x to a power of the prior."""
+    az = import_arviz()
+    sensitivity = az.psense if arviz_line() else az.psens
+    found = sensitivity(fit.idata, var_names=["beta", "sigma"])["beta"]
+    return float(found.sel(term_mean="x").squeeze())
+
+
+def test_arviz_calls_a_prior_strong_where_its_threshold_is_near(fit):
+    """ArviZ's limit is 0.05; powers of a normal prior change its standard deviation alone."""
+    strong = fit_of(replace(fit.model.priors, coefficient_sd=0.3))
+    distance = {}
+    for one in (fit, strong):
+        row = one.prior_thresholds().loc[("mean", 1, "x", "coefficient_sd")]
+        distance[power_scaling(one) > 0.05] = row["value"] / row["zero_in_interval"]
+    assert distance[False] > 100.0
+    assert 1.0 < distance[True] < 10.0
