@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.contrasts import COMPARISONS, SLOPES, compared, contrasted, steps
-from bayesvb.effects.covariates import value_text
+from bayesvb.effects.covariates import is_number, value_text
 from bayesvb.effects.effect_draws import Combined, Plan, drawn_distributions_of, effect_draws
 from bayesvb.effects.estimands import Estimand, Values, estimand
 from bayesvb.effects.grid import Conditional, EvaluationGrid, Groups, setting
-from bayesvb.effects.result import EffectRequest, Effects, chosen_responses, effects_of
+from bayesvb.effects.result import EffectRequest, Effects, chosen_responses, effects_of, joined
 from bayesvb.errors import DataError
 from bayesvb.results.back_transformation import transformation_of
 
@@ -116,7 +117,7 @@ def predictions(
 @checked
 def comparisons(
     fit: AbstractFit,
-    contrast: str | Mapping[str, object],
+    contrast: str | Mapping[str, object] | None = None,
     conditional: Conditional = None,
     *,
     data: object = None,
@@ -142,8 +143,9 @@ def comparisons(
     ----------
     fit : Fit
         Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
-    contrast : str or mapping
-        The covariate, or ``{name: values}``: every later value is compared with every earlier one.
+    contrast : str or mapping, optional
+        The covariate; all of them, averaged over the rows, if omitted. ``{name: values}``: every
+        later value is compared with every earlier one.
         Without values: one unit about the mean of a number (half a unit to either side), all
         levels of anything else, a number with at most five values included. ``variables=`` is
         another name of this argument.
@@ -175,6 +177,8 @@ def comparisons(
     (['4 - 2'], [0.9])
     """
     drawn_distributions_of(fit)
+    if contrast is None:
+        return _of_each(comparisons, "contrast", locals())
     check_choice("comparison", comparison, tuple(COMPARISONS))
     if ratio:
         comparison, target = _as_ratio(fit, comparison, target)
@@ -185,6 +189,21 @@ def comparisons(
     return _answer(
         fit, ("comparisons", name, comparison), told, plan, request, (average_by, response, prob)
     )
+
+
+def _of_each(effects: Callable[..., Effects], argument: str, given: Mapping[str, Any]) -> Effects:
+    """Average effects of all covariates, or of numeric ones, each given as this argument."""
+    design = given["fit"].model.design
+    numeric = argument == "wrt"
+    names = [
+        name
+        for name in design.covariates
+        if (is_number(design, name) if numeric else name not in design.groupings)
+    ]
+    accepted = inspect.signature(effects).parameters
+    given = {name: value for name, value in given.items() if name in accepted}
+    given["average_by"] = given["average_by"] or True
+    return joined([effects(**{**given, argument: name}) for name in names])
 
 
 def _as_ratio(fit: AbstractFit, comparison: str, target: str | None) -> tuple[str, str | None]:
@@ -221,7 +240,7 @@ def _contrasts(
 @checked
 def slopes(
     fit: AbstractFit,
-    wrt: str,
+    wrt: str | None = None,
     conditional: Conditional = None,
     *,
     data: object = None,
@@ -247,8 +266,9 @@ def slopes(
     ----------
     fit : Fit
         Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
-    wrt : str
-        A numeric covariate. ``variables=`` is another name of this argument.
+    wrt : str, optional
+        A numeric covariate; all of them, averaged over the rows, if omitted. ``variables=`` is
+        another name of this argument.
     conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``. An average over rows of slopes is an average marginal effect.
     slope : {"dydx", "eyex", "eydx", "dyex"}
@@ -271,6 +291,8 @@ def slopes(
     [10.0]
     """
     drawn_distributions_of(fit)
+    if wrt is None:
+        return _of_each(slopes, "wrt", locals())
     check_choice("slope", slope, SLOPES)
     request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
@@ -288,9 +310,8 @@ def slopes(
                 slopes_here = slopes_here / found[2]
         return np.asarray(slopes_here[None])
 
-    plan = Plan(tuple(variants), combine)
-    what, rest = ("slopes", wrt, slope), (average_by, response, prob)
-    return _answer(fit, what, rows, plan, request, rest)
+    plan, rest = Plan(tuple(variants), combine), (average_by, response, prob)
+    return _answer(fit, ("slopes", wrt, slope), rows, plan, request, rest)
 
 
 def _quantity(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -112,6 +112,26 @@ def effects_of(
         target=request.estimand.target,
         covariance=fit.covariance,
         robust=int(found.robust.sum()) if request.estimand.has_mean else 0,
+    )
+
+
+def joined(each: Sequence[Effects]) -> Effects:
+    """Return the effects of several covariates as one table, with the draws of all.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    import xarray as xr
+
+    if not each:
+        raise DataError("the formula has no covariate of this kind", hint="name one")
+    return replace(
+        each[0],
+        summary=pd.concat([effects.summary for effects in each], ignore_index=True),
+        draws=xr.concat([effects.draws for effects in each], "row", coords="minimal"),
+        robust=sum(effects.robust for effects in each),
     )
 
 

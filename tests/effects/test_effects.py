@@ -57,6 +57,19 @@ OPTIONS = {
 }
 
 
+def test_without_a_name_effects_are_averages_of_all_covariates(data, fit, one):
+    every = effects.comparisons(fit)
+    assert list(every.summary["term"].unique()) == ["x", "z", "g"]
+    alone = effects.comparisons(fit, "g", average_by=True)
+    last = every.summary.tail(3).reset_index(drop=True)
+    pd.testing.assert_frame_equal(last, alone.summary)
+    np.testing.assert_array_equal(every.draws[:, -3:], alone.draws)
+    slopes = effects.slopes(one, variables=None, target="sd").summary
+    assert slopes["term"].tolist() == ["x", "z"]
+    with pytest.raises(DataError, match="no covariate of this kind"):
+        effects.slopes(fitted("log(y) ~ 1", data, 1))
+
+
 def test_one_component_has_its_coefficients_as_slopes(one):
     beta = one.posterior["beta"].sel(component=1).values[0]
     for place, name in enumerate(one.model.design.terms["mean"]):

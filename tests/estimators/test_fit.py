@@ -177,7 +177,7 @@ def test_the_true_lines_are_found(regimes_fit):
     [
         ("predict_proba", "fit.predict(data, 'probability')"),
         ("aic", "fit.loo()"),
-        ("avg_slopes", "bvb.effects.slopes(fit, 'x', average_by=True)"),
+        ("avg_slopes", "bvb.effects.slopes(fit)"),
         ("sumary", "fit.summary"),
     ],
 )
