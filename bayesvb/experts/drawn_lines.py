@@ -5,10 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.errors import DataError
-from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import AbstractDesign
-from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
 
@@ -62,18 +59,3 @@ def taken(
 ) -> Float[np.ndarray, "draws responses rows"]:
     """Return values of the expert chosen for each row and draw."""
     return np.asarray(np.take_along_axis(values, chosen[:, None, None, :], axis=1)[:, 0])
-
-
-def check_draws_hold_effects(operator: AbstractPrecision) -> None:
-    """Raise if draws do not hold the effects of all groups.
-
-    Raises
-    ------
-    DataError
-    """
-    if isinstance(operator, ArrowPrecision) and not operator.is_complete:
-        raise DataError(
-            f"draws do not hold the effects of {operator.n_groups - 1} groups, so that their "
-            "prior density is not available",
-            hint="group by something coarser: effects of few groups are columns, and are drawn",
-        )

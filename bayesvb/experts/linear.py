@@ -17,7 +17,6 @@ from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.base import NO_VARIANCE, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import (
-    check_draws_hold_effects,
     chosen_lines,
     drawn_lines,
     noise_precision,
@@ -324,26 +323,11 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return posterior.effective_dof(self._law)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """``sum tau_ki B_kij^2`` of each draw.
-
-        Raises
-        ------
-        DataError
-            If effects of groups have no columns, so that draws do not hold them.
-        """
-        check_draws_hold_effects(self.prior.operator)
+        """``sum tau_ki B_kij^2`` of each draw."""
         return self.prior.operator.by_term(squares_in_noise(draws))
 
     def with_prior_power(self, power: float) -> LinearExperts:
-        """Experts whose prior density is to a power.
-
-        Raises
-        ------
-        NotImplementedError
-            If effects of groups have no columns.
-        """
-        if not self.draws_complete:
-            raise NotImplementedError("effects of very many groups have no point estimates")
+        """Experts whose prior density is to a power."""
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
 
     def collapsed(self, posterior: Regressions, block: Block) -> Bool[np.ndarray, " experts"]:
@@ -386,10 +370,8 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         posterior: Regressions,
         change: LinearStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]] | None:
-        """In closed form, where draws hold all coefficients."""
-        if not self.draws_complete:
-            return None
+    ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]]:
+        """In closed form."""
         sums = change.weight, self.prior.operator.like(change.xx), change.xy, change.yy
         moments, squares = posterior.expectations_along(*sums, precision)
         return LinearStats(*moments), squares
@@ -398,10 +380,8 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
-        """``coefficients`` and ``precision``, if draws hold all of them."""
-        if not self.draws_complete:
-            return None
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+        """``coefficients`` and ``precision``."""
         shape = (n_components, *self.prior.mean.shape)
         return {"coefficients": Real(shape), "precision": Positive(shape[:2])}
 

@@ -28,7 +28,6 @@ from bayesvb.experts.degrees_of_freedom import (
     log_prior,
 )
 from bayesvb.experts.drawn_lines import (
-    check_draws_hold_effects,
     chosen_lines,
     drawn_lines,
     noise_precision,
@@ -276,26 +275,11 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         return posterior.linear.summed_squares()
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """``sum tau_ki B_kij^2`` of each draw.
-
-        Raises
-        ------
-        DataError
-            If effects of groups have no columns, so that draws do not hold them.
-        """
-        check_draws_hold_effects(self._linear.operator)
+        """``sum tau_ki B_kij^2`` of each draw."""
         return self._linear.operator.by_term(squares_in_noise(draws))
 
     def with_prior_power(self, power: float) -> StudentExperts:
-        """Experts whose prior density is to a power, that of the degrees of freedom as it is.
-
-        Raises
-        ------
-        NotImplementedError
-            If effects of groups have no columns.
-        """
-        if not self.draws_complete:
-            raise NotImplementedError("effects of very many groups have no point estimates")
+        """Experts whose prior density is to a power, that of the degrees of freedom as it is."""
         if power == 0.0:
             return self
         prior = replace(self.prior, linear=self._linear.to_the_power(power))
@@ -310,10 +294,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Standard coordinates of coefficients, precisions and learned degrees of freedom."""
         return StudentCoordinates(posterior)
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
+    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
         """``coefficients``, ``precision`` and ``dof``, which all experts share."""
-        if not self.draws_complete:
-            return None
         dof, n_terms = self.prior.dof, self.prior.linear.mean.shape[-1]
         each = Positive(dof.shape) if self.learns_dof else Fixed(dof)
         return {

@@ -128,10 +128,8 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         posterior: LogitLaw,
         change: LogitStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> LogitStats | None:
-        """In closed form, where draws hold all coefficients."""
-        if not self.draws_complete:
-            return None
+    ) -> LogitStats:
+        """In closed form."""
         curvature = self.prior.operator.like(change.curvature)
         if precision is not None:
             curvature = curvature.plus_diagonal(precision)

@@ -341,7 +341,15 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return self.experts.effective_dof(posterior.experts)
 
     def with_prior_power(self, power: float) -> Mixture:
-        """The mixture with the priors of both parts to a power."""
+        """The mixture with the priors of both parts to a power.
+
+        Raises
+        ------
+        NotImplementedError
+            If a part has no point estimates, or draws do not hold the effects of all groups.
+        """
+        if not self.draws_complete:
+            raise NotImplementedError("effects of very many groups have no point estimates")
         return Mixture(self.experts.with_prior_power(power), self.gate.with_prior_power(power))
 
     def collapsed(
@@ -483,7 +491,9 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return self._with_gate(experts, self.gate.prior, n, rng)
 
     def parameter_space(self) -> ParameterSpace | None:
-        """Supports of the experts' parameters, and ``gate``, if both parts tell them."""
+        """Supports of the experts' parameters, and ``gate``, if both have these and draws all."""
+        if not self.draws_complete:
+            return None
         experts, gate = self.experts.supports(self.n_components), self.gate.support()
         if experts is None or gate is None:
             return None
@@ -548,7 +558,14 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return self.experts.responses(self._effects.at_lines(draws, block), chosen, block, rng)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log prior density of each draw."""
+        """Log prior density of each draw.
+
+        Raises
+        ------
+        DataError
+            If draws do not hold the effects of all groups.
+        """
+        self._effects.check_held()
         density: Float[np.ndarray, " draws"] = self.experts.log_density(None, draws)
         density = density + self.gate.log_density(None, draws["gate"])
         return density

@@ -12,8 +12,11 @@ from bayesvb.errors import DataError
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.linear import LinearStats
 from bayesvb.experts.regression import RegressionPrior
+from bayesvb.factors.dirichlet import Dirichlet
+from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.models.drawn_effects import EFFECT_KEY, EffectLaws, with_line_keys
+from bayesvb.models.mixture import Mixture, MixturePosterior
 
 GROUPS, TERMS, ROWS = 6, 2, 50
 
@@ -212,13 +215,15 @@ def test_drawn_densities_have_the_mean_of_columns(family):
 
 
 def test_what_needs_all_effects_in_the_draws_says_so(pair):
-    q, _ = pair.posteriors(0)
-    draws = pair.grouped.draws(q, 3, np.random.default_rng(0))
+    q, rng = pair.posteriors(0)[0], np.random.default_rng(0)
+    gate = DirichletGate(Dirichlet(np.ones(2)))
+    grouped, dense = (Mixture(experts, gate) for experts in (pair.grouped, pair.dense))
+    draws = grouped.draws(MixturePosterior(q, gate.prior), 3, rng)
     with pytest.raises(DataError, match="effects of 5 groups"):
-        pair.grouped.drawn_squares(draws)
+        grouped.log_prior(draws)
     with pytest.raises(NotImplementedError, match="no point estimates"):
-        pair.grouped.with_prior_power(0.0)
-    assert pair.grouped.supports(2) is None and pair.dense.supports(2) is not None
+        grouped.with_prior_power(0.0)
+    assert grouped.parameter_space() is None and dense.parameter_space() is not None
     assert not pair.grouped.posterior_by_row and pair.dense.posterior_by_row
 
 
