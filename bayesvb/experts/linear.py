@@ -380,7 +380,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Standard coordinates of coefficients and precisions."""
         return LinearCoordinates(posterior)
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
         """``coefficients`` and ``precision``."""
         shape = (n_components, *self.prior.mean.shape)
         return {"coefficients": Real(shape), "precision": Positive(shape[:2])}

@@ -294,7 +294,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Standard coordinates of coefficients, precisions and learned degrees of freedom."""
         return StudentCoordinates(posterior)
 
-    def supports(self, n_components: int) -> dict[str, AbstractSupport]:
+    def supports(self, n_components: int) -> dict[str, AbstractSupport] | None:
         """``coefficients``, ``precision`` and ``dof``, which all experts share."""
         dof, n_terms = self.prior.dof, self.prior.linear.mean.shape[-1]
         each = Positive(dof.shape) if self.learns_dof else Fixed(dof)

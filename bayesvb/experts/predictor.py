@@ -169,9 +169,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
     def forms(
         self, posterior: Normal, block: Block, blocks: Float[np.ndarray, "blocks terms"]
     ) -> Forms | None:
-        """In closed form, where all rows share all coefficients."""
-        if not self.prior.operator.is_complete:
-            return None
+        """In closed form: all rows share all coefficients."""
         return posterior.forms(self.design(block).columns, blocks)
 
     def expectations_along(
