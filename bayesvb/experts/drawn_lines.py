@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import cast
+
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.errors import DataError
+from bayesvb.factors.normal import Normal
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
@@ -59,3 +65,20 @@ def taken(
 ) -> Float[np.ndarray, "draws responses rows"]:
     """Return values of the expert chosen for each row and draw."""
     return np.asarray(np.take_along_axis(values, chosen[:, None, None, :], axis=1)[:, 0])
+
+
+def check_draws_hold_effects(laws: Sequence[Normal]) -> None:
+    """Raise if draws lack the effects of groups that these laws of lines are of.
+
+    Raises
+    ------
+    DataError
+    """
+    if laws:
+        operator = cast(ArrowPrecision, laws[0].operator)
+        n_groups = operator.n_groups - 1  # one stands for all that were not there
+        raise DataError(
+            f"draws do not hold the effects of {n_groups} groups, so that their prior density is "
+            "not available",
+            hint="group by something coarser: effects of few groups are columns, and are drawn",
+        )

@@ -13,7 +13,6 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
-from bayesvb.errors import DataError
 from bayesvb.experts.drawn_lines import LINE_EFFECTS
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LOGIT_EFFECTS
@@ -118,13 +117,6 @@ class EffectLaws:
     lines: tuple[Normal, ...]
     logits: Normal | None = None
 
-    @property
-    def _n_groups(self) -> int:
-        """Number of groups, that of all unseen ones among them."""
-        operator = self.lines[0].operator
-        assert isinstance(operator, ArrowPrecision)
-        return operator.n_groups
-
     def _lines(self, draws: Draws) -> list[DrawnVectors]:
         """Drawn lines of each response; none where draws hold the effects on them."""
         if EFFECT_KEY not in draws:
@@ -168,20 +160,6 @@ class EffectLaws:
             return draws
         rows = GroupRows.from_matrix(block.designs[GATE_GROUPS])
         return {**draws, LOGIT_EFFECTS: rows.drawn(logits[0].effects)}
-
-    def check_held(self) -> None:
-        """Raise unless draws hold all effects on the lines.
-
-        Raises
-        ------
-        DataError
-        """
-        if self.lines:
-            raise DataError(
-                f"draws do not hold the effects of {self._n_groups - 1} groups, so that their "
-                "prior density is not available",
-                hint="group by something coarser: effects of few groups are columns, and are drawn",
-            )
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Return draws with the effects of all groups, and the log density of these effects."""

@@ -18,6 +18,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.experts.drawn_lines import check_draws_hold_effects
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
@@ -565,7 +566,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         DataError
             If draws do not hold the effects of all groups.
         """
-        self._effects.check_held()
+        check_draws_hold_effects(self.experts.line_laws(None))
         density: Float[np.ndarray, " draws"] = self.experts.log_density(None, draws)
         density = density + self.gate.log_density(None, draws["gate"])
         return density
