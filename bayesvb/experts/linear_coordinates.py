@@ -103,10 +103,11 @@ class LinearCoordinates(AbstractCoordinates):
         )
 
     def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts more"]:
-        """Of sums of ``y x``, then of ``y^2``, by expert; of one response."""
+        """Of the weight, sums of ``y x``, then of ``y^2``, by expert; of one response."""
         n_experts, _, n_terms = self.law.mean.shape
         xy, yy = np.split(self.touched(), [n_experts * n_terms], axis=1)
-        return np.concatenate([xy.reshape(-1, n_experts, n_terms), yy[..., None]], axis=2)
+        each = [xy.reshape(-1, n_experts, n_terms), yy[..., None]]
+        return np.concatenate([np.zeros_like(each[1]), *each], axis=2)
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of coefficients and precisions."""
@@ -143,17 +144,30 @@ class LinearCoordinates(AbstractCoordinates):
         Of these sums over responses are known, and that shapes are the same for all of them: so
         ``E log tau - log E tau`` changes with all alike.
         """
-        posterior, n = self.law, len(change)
-        mean, precision = posterior.mean, posterior.expected_precision
-        n_experts, n_responses, _ = mean.shape
-        weight = change[:, :n_experts]
-        whole = self.posterior.mean
-        by_response = change[:, -whole.size - precision.size :]
-        relative = -2.0 * by_response[:, whole.size :].reshape(n, *precision.shape) / precision
-        shift = by_response[:, : whole.size].reshape(n, *whole.shape)[..., : mean.shape[-1]]
-        shift = shift / precision[..., None]
-        shift -= relative[..., None] * mean
-        alike = (2.0 * weight - relative.sum(axis=-1)) / n_responses
+        n, whole, rate = len(change), self.posterior.mean, self.posterior.rate
+        by_response = change[:, -whole.size - rate.size :]
+        xy = by_response[:, : whole.size].reshape(n, *whole.shape)
+        yy = by_response[:, whole.size :].reshape(n, *rate.shape)
+        return self._centre(change[:, : len(rate)], xy[..., : self.law.mean.shape[-1]], yy)
+
+    def centre_along(
+        self, change: Float[np.ndarray, "changes experts more"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Changes of the centre with expectations of weights, ``y x`` and ``y^2``; one response."""
+        return self._centre(change[..., 0], change[:, :, None, 1:-1], change[..., -1:])
+
+    def _centre(
+        self,
+        weight: Float[np.ndarray, "changes experts"],
+        xy: Float[np.ndarray, "changes experts responses terms"],
+        yy: Float[np.ndarray, "changes experts responses"],
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Changes of the centre with the expectations that these statistics are multiplied by."""
+        posterior, n = self.law, len(weight)
+        precision = posterior.expected_precision
+        relative = -2.0 * yy / precision
+        shift = xy / precision[..., None] - relative[..., None] * posterior.mean
+        alike = (2.0 * weight - relative.sum(axis=-1)) / precision.shape[-1]
         noise = (relative + alike[..., None]) / self.spread
         noise_root = self._root_precision(np.exp(posterior.expected_log_precision)[None])
         scaled = self.basis.standard(shift * noise_root[..., None])

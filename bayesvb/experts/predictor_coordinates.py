@@ -52,6 +52,12 @@ class PredictorCoordinates(AbstractCoordinates):
         """Changes of the posterior means."""
         return self.vectors.centre_slopes(change)
 
+    def centre_along(
+        self, change: Float[np.ndarray, "changes experts terms"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Changes of the posterior means with those of each vector."""
+        return self.vectors.centre_along(change)
+
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of draws."""
         return self.vectors.standard(self._joined(draws))

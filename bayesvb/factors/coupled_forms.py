@@ -107,10 +107,11 @@ def _forms_of(
     noise[:, k] += (weight - 0.5 * (residual**2 + (common**2).sum(axis=1))) / tau
     noise[:, n_experts + k] = weight
     of_common = tau * law.slope[k] @ through.half
-    statistics = np.zeros((n_terms + 1, n_terms + common.shape[1] + 2 * n_experts))
+    statistics = np.zeros((n_terms + 2, n_terms + common.shape[1] + 2 * n_experts))
     of_linear = [scale * root, of_common, of_common @ through.score.T]
-    statistics[:-1, :-n_experts] = np.concatenate(of_linear, axis=1)
-    statistics[:, -2 * n_experts + k] += np.append(law.mean[k, 0], -0.5)
+    statistics[1:-1, :-n_experts] = np.concatenate(of_linear, axis=1)
+    statistics[:, -2 * n_experts + k] += [0.5 / tau, *law.mean[k, 0], -0.5]
+    statistics[0, -n_experts + k] = 0.5
     return VectorForms(
         own=np.concatenate([columns.T, np.eye(n_terms)]) @ root,
         common=common,

@@ -225,9 +225,10 @@ class MatrixNormalGamma(AbstractRegressionFactor):
             residual = target - rows @ mean[k]
             noise = np.zeros((len(rows), 2 * n_experts))
             noise[:, k], noise[:, n_experts + k] = weight / tau[k] - 0.5 * residual**2, weight
-            statistics = np.zeros((len(root) + 1, len(root) + 2 * n_experts))
-            statistics[:-1, : len(root)] = np.sqrt(tau[k]) * root
-            statistics[:, len(root) + k] = np.append(mean[k], -0.5)
+            statistics = np.zeros((len(root) + 2, len(root) + 2 * n_experts))
+            statistics[1:-1, : len(root)] = np.sqrt(tau[k]) * root
+            statistics[:, len(root) + k] = [0.5 / tau[k], *mean[k], -0.5]
+            statistics[0, len(root) + n_experts + k] = 0.5
             vectors.append(
                 VectorForms(
                     own=rows @ root,

@@ -67,6 +67,12 @@ class SimplexCoordinates(AbstractCoordinates):
         """Contrasts of changes of the expected log weights."""
         return np.asarray(change @ self.contrasts.T)
 
+    def centre_along(
+        self, change: Float[np.ndarray, "changes experts 1"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Contrasts of changes of the expected log weights, one of each expert."""
+        return self.centre_slopes(change[..., 0])
+
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """The contrasts: log weights are what the concentrations are multiplied by."""
         return self.contrasts

@@ -286,6 +286,12 @@ class ContrastCoordinates(AbstractCoordinates):
         """Contrasts of those of single coefficients."""
         return np.asarray(self.whole.centre_slopes(change) @ self.basis)
 
+    def centre_along(
+        self, change: Float[np.ndarray, "changes logits terms"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """Contrasts of those of single coefficients."""
+        return np.asarray(self.whole.centre_along(change) @ self.basis)
+
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, "draws coordinates"]:

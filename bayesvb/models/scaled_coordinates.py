@@ -94,15 +94,26 @@ class ScaledCoordinates(AbstractCoordinates):
         mixture = self.mixture.centre_slopes(change[:, : -2 * n_blocks])
         if mixture is None:
             return None
-        moved = change[:, -n_blocks:][:, self.drawn]
-        own = -2.0 * moved / (self.scales.posterior.mean * self.scales.spread)
-        return np.concatenate([mixture, own], axis=1)
+        return np.concatenate([mixture, change[:, -n_blocks:] @ self._log_slopes], axis=1)
+
+    @property
+    def _log_slopes(self) -> Float[np.ndarray, "blocks drawn"]:
+        """Changes of the coordinates of drawn precisions with ``-E[lambda] / 2`` of all blocks."""
+        slopes = -2.0 / (self.scales.posterior.mean * self.scales.spread)
+        return np.asarray(np.eye(len(self.drawn))[:, self.drawn] * slopes)
 
     def stand_ins(
         self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Stand-ins of the mixture and of the drawn precisions."""
         return np.asarray(block_diag(self.mixture.stand_ins(parts, scale), self._tilts() * scale))
+
+    def centre_by_variables(
+        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates variables"]:
+        """Changes of the mixture and of the logarithms of the drawn precisions."""
+        own = self._log_slopes.T * scale
+        return np.asarray(block_diag(self.mixture.centre_by_variables(parts, scale), own))
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""

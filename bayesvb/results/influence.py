@@ -67,7 +67,10 @@ def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"
     n_rows = deletion.source.n_rows
     if n_rows <= CURVED:
         return own.changes(-group_sums(deletion, np.arange(n_rows)))
-    found = own.linear(-_sums(deletion, rows) for rows in deletion.parts(np.arange(n_rows)))
+    found = own.linear_without_rows()
+    if found is None:
+        parts = deletion.parts(np.arange(n_rows))
+        found = own.linear(-_sums(deletion, rows) for rows in parts)
     far = np.argsort(-(found**2).sum(axis=1), kind="stable")[: LIMITS.draws]
     found[far] = own.changes(-_sums(deletion, far))
     return found

@@ -105,6 +105,13 @@ class Deletion:
         """Sums of a pass over all rows."""
         return self.source.map_reduce(partial(self.model.e_step, self.posterior)).stats
 
+    @property
+    def by_rows(self) -> RowSensitivity | None:
+        """The solver, if it is in the space of all rows."""
+        if isinstance(self.derivative, RowSensitivity) and self.source.n_rows <= MANY_ROWS:
+            return self.derivative
+        return None
+
     def parts(self, at: Int[np.ndarray, " chosen"]) -> Iterator[Int[np.ndarray, " some"]]:
         """Positions of rows, as many at a time as may have posteriors in memory together."""
         applied = isinstance(self.derivative, AbstractAppliedSensitivity)
@@ -175,8 +182,8 @@ class Deletion:
         share : ndarray, shape (some,)
         """
         direct = -self.of_rows(block) * share[:, None]
-        if isinstance(self.derivative, RowSensitivity) and self.source.n_rows <= MANY_ROWS:
-            return direct, direct + self.derivative.indirect(rows, -share)
+        if self.by_rows is not None:
+            return direct, direct + self.by_rows.indirect(rows, -share)
         return direct, self.solve(direct)
 
     def under(

@@ -117,6 +117,21 @@ class Jackknife:
             slopes = self.deletion.derivative.solve_transposed(self._slopes(used))
             return np.concatenate([own @ slopes[:, entries].T for entries, own in kept])
 
+    def linear_without_rows(self) -> Float[np.ndarray, "rows coordinates"] | None:
+        """Linear changes of the centre without each row, by case weight.
+
+        None unless the solver is in the space of all rows, where nothing is solved for.
+        """
+        solver, source = self.deletion.by_rows, self.deletion.source
+        if solver is None:
+            return None
+        weight = source.weights()
+        weight = np.ones(source.n_rows) if weight is None else weight
+        slopes = self.coordinates.centre_by_variables(solver.space.parts, solver.space.scale)
+        with single_threaded_blas(), np.errstate(all="ignore"):
+            changes = solver.change_of_variables(np.arange(len(weight)), -weight)
+            return np.asarray(changes @ slopes.T)
+
     def _slopes(
         self, used: Bool[np.ndarray, " entries"]
     ) -> Float[np.ndarray, "coordinates entries"]:

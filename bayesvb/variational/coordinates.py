@@ -63,10 +63,25 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         """
         raise NotImplementedError(f"{type(self).__name__} has no forms")
 
+    def centre_along(
+        self, change: Float[np.ndarray, "changes vectors entries"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """``centre_slopes`` for the expectations of the statistics of each vector.
+
+        Of a part whose ``forms`` are known; the centre does not depend on the other expectations.
+        """
+        raise NotImplementedError(f"{type(self).__name__} has no forms")
+
     def stand_ins(
         self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Combinations of variables that the stand-ins are, of a model with ``row_forms``."""
+        raise NotImplementedError(f"{type(self).__name__} has no forms")
+
+    def centre_by_variables(
+        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates variables"]:
+        """Changes of the centre with the expected variables, of a model with ``row_forms``."""
         raise NotImplementedError(f"{type(self).__name__} has no forms")
 
     @abc.abstractmethod
@@ -138,6 +153,16 @@ class JoinedCoordinates(AbstractCoordinates):
         """Stand-ins of the first and of the second."""
         each = [
             np.tensordot(one.linear_perturbations(), forms.statistics(), axes=2)
+            for one, forms in zip((self.first, self.second), parts, strict=True)
+        ]
+        return np.asarray(block_diag(*each))
+
+    def centre_by_variables(
+        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+    ) -> Float[np.ndarray, "coordinates variables"]:
+        """Changes of the first and of the second."""
+        each = [
+            one.centre_along(np.moveaxis(forms.statistics(), -1, 0)).T
             for one, forms in zip((self.first, self.second), parts, strict=True)
         ]
         return np.asarray(block_diag(*each))

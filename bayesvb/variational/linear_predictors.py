@@ -153,8 +153,13 @@ class LogitCoordinates(AbstractCoordinates):
         """``A'`` times changes of ``E[g]``."""
         mean = self.posterior.mean
         shift = change[:, -mean.size :].reshape(len(change), *mean.shape)
-        shift = shift[..., : self.law.mean.shape[1]]
-        return times_each(self.upper, shift).reshape(len(change), -1)
+        return self.centre_along(shift[..., : self.law.mean.shape[1]])
+
+    def centre_along(
+        self, change: Float[np.ndarray, "changes logits terms"]
+    ) -> Float[np.ndarray, "changes coordinates"]:
+        """``A'`` times changes of the means of each vector."""
+        return times_each(self.upper, change).reshape(len(change), -1)
 
     def standard(
         self, draws: Float[np.ndarray, "draws logits terms"]

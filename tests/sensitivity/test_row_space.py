@@ -10,8 +10,11 @@ from numpy.testing import assert_allclose
 from scipy.linalg import block_diag
 
 import bayesvb as bvb
+from bayesvb.results.leave_one_out import group_sums
 from bayesvb.sensitivity import row_space, solvers
 from bayesvb.sensitivity.covariance import linear_response
+from bayesvb.sensitivity.deletion import Deletion
+from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.operator import expectations_along
 from bayesvb.sensitivity.row_space import NoMaximum, RowSpace, Scalars, scalar_order
 
@@ -161,3 +164,19 @@ def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
     found = linear_response(*arguments)
     assert found.n_iter == 1 < expected.n_iter and found.failure is None
     assert_allclose(found.covariance, expected.covariance, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.quick(name=QUICK)
+def test_changes_without_rows_are_those_of_the_dense_solver(name, monkeypatch):
+    fit, rng = fit_of(name), np.random.default_rng(0)
+    dense = Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
+    assert dense.linear_without_rows() is None
+    expected = dense.linear([-group_sums(dense.deletion, np.arange(30))])
+    monkeypatch.setattr(row_space, "MOST_DENSE", 10)
+    monkeypatch.setattr(row_space, "LONGER", 100)
+    monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
+    solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats)
+    deletion = replace(dense.deletion, derivative=replace(solver, accurate=1e-20))
+    found = Jackknife(deletion).linear_without_rows()
+    assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
