@@ -26,9 +26,13 @@ LONG = {name: f"A label of the column {name} that is longer than any other" for 
 MEASURE = """<script>
 const end = name => Math.max(0, ...[...document.querySelectorAll(name)].map(
   one => one.getBoundingClientRect().bottom));
+for (const one of document.querySelectorAll("details")) one.open = true;
+const labels = [...document.querySelectorAll(".canvas span")];
 const place = document.createElement("pre"); place.id = "measured";
 place.textContent = JSON.stringify({strip: end("#finding .strip"), data: end("#finding .data-line"),
   width: document.documentElement.scrollWidth, seen: window.innerWidth,
+  left: Math.min(0, ...labels.map(one => one.getBoundingClientRect().left)),
+  labels: Math.min(16, ...labels.map(one => parseFloat(getComputedStyle(one).fontSize))),
   small: Math.min(...[...document.querySelectorAll("#finding :is(p, span, td, th, li, small)")].map(
     one => parseFloat(getComputedStyle(one).fontSize)))});
 document.body.appendChild(place)</script>"""
@@ -65,11 +69,16 @@ def pages(tmp_path_factory):
         labels = LONG if name == "crowded" else None
         edition = None if name == "mixture" else "short"
         fit.report(folder / f"{name}.html", edition=edition, labels=labels)
+        if name in FULL:
+            fit.report(folder / f"{name}-full.html", edition="full")
     return folder
 
 
 KINDS = ("density", "levels", "groups", "several", "counts", "events", "classes", "mixture",
          "components", "sample", "crowded")  # fmt: skip
+
+FULL = ("density", "groups", "classes", "components")
+"""Kinds whose full edition is shown too: together they have most figures."""
 
 
 FRAME = """<!doctype html><meta charset="utf-8"><body style="margin: 0">
@@ -102,8 +111,10 @@ def test_the_answer_and_its_verdict_are_on_the_first_screen(kind, pages, tmp_pat
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_nothing_is_wider_than_a_phone(kind, pages, tmp_path):
-    found = shown(pages / f"{kind}.html", tmp_path, 390)
+    edition = "-full" if kind in FULL else ""
+    found = shown(pages / f"{kind}{edition}.html", tmp_path, 390)
     assert found["width"] <= found["seen"] == 390
+    assert found["left"] >= 0.0 and found["labels"] >= 12.0
 
 
 @pytest.mark.parametrize("kind", ["density", "levels", "mixture"])
