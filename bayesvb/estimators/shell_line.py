@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from bayesvb.errors import DataError
@@ -59,18 +59,49 @@ def shell_line(fit: AbstractFit, data: str, weights: str | None) -> str:
             "weights=None, and the rows of the fit have case weights",
             hint="name their column: fit.shell(data, weights='w')",
         )
-    names = {kind: name for name, kind in COMMAND_NAMES.items()}
+    return command_line(call, type(fit.model), data, weights, settings=tuple(fit.method_options))
+
+
+def command_line(
+    call: FitCall,
+    kind: type[Any],
+    data: str,
+    weights: str | None = None,
+    *,
+    settings: Collection[str] = (),
+) -> str:
+    """Command that makes a call.
+
+    Parameters
+    ----------
+    call : FitCall
+        Without priors and steps, which the command line has not.
+    kind : type
+        Class of the model.
+    data : str
+        A file, or the name of a shipped data set.
+    weights : str, optional
+        Column of the case weights.
+    settings : collection of str
+        Arguments of the fit that are options of its engine.
+
+    Raises
+    ------
+    DataError
+        If the command line has no option for an argument.
+    """
+    names = {model: name for name, model in COMMAND_NAMES.items()}
     words = ["bayesvb", "fit", call.formula, data]
     words += [] if names[call.model] == "density" else ["--model", names[call.model]]
-    words += [word for words in _of_model(fit, call) for word in words]
+    words += [word for words in _of_model(kind, call) for word in words]
     words += ["--weights", weights] if weights else []
-    words += [word for words in _of_fit(fit, call) for word in words]
+    words += [word for words in _of_fit(kind, call, settings) for word in words]
     return shlex.join(words)
 
 
-def _of_model(fit: AbstractFit, call: FitCall) -> Iterator[list[str]]:
+def _of_model(kind: type[Any], call: FitCall) -> Iterator[list[str]]:
     """Options for the arguments of the model that do not have their defaults."""
-    usual = inspect.signature(type(fit.model)).parameters
+    usual = inspect.signature(kind).parameters
     for name, value in call.options.items():
         if value == usual[name].default:
             continue
@@ -82,12 +113,11 @@ def _of_model(fit: AbstractFit, call: FitCall) -> Iterator[list[str]]:
         yield [option] if value is True else [option, str(value)]
 
 
-def _of_fit(fit: AbstractFit, call: FitCall) -> Iterator[list[str]]:
+def _of_fit(kind: type[Any], call: FitCall, settings: Collection[str]) -> Iterator[list[str]]:
     """Options for the arguments of the fit."""
-    kind: Any = type(fit.model)
     usual = inspect.signature(kind.fit).parameters
     for name, value in call.arguments.items():
-        if name in fit.method_options:
+        if name in settings:
             yield ["--set", f"{name}={json.dumps(value)}"]
         elif value == usual[name].default:
             continue

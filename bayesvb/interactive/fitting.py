@@ -12,12 +12,11 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
 from bayesvb.errors import BayesVBError, DataError
-from bayesvb.estimators import DensityRegression
 from bayesvb.estimators.loading import load
 from bayesvb.interactive.answers import Picture, Question, picture
 from bayesvb.interactive.covariate_controls import Control, covariate_controls
@@ -197,10 +196,9 @@ class FitTask:
         if self.path is not None and self.path.exists():
             return load(self.path)
         frame = self.frame if self.is_full else sample_of(self.frame, QUICK_ROWS)
-        model = DensityRegression(request.formula, frame, **request.options)  # type: ignore[arg-type]
-        if not self.is_full:
-            return model.fit(seed=request.seed, **QUICK)
-        return model.fit(seed=request.seed, progress=_throttled(tell))
+        model = request.make_model(frame)
+        options = {"progress": _throttled(tell)} if self.is_full else QUICK
+        return cast("Fit", model.fit(seed=request.seed, **options))
 
     def _judged(self, fit: Fit, began: float) -> Judged:
         with warnings.catch_warnings():

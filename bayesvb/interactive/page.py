@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import asdict, replace
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -15,18 +15,17 @@ from shiny import App, Inputs, Outputs, Session, reactive, render, ui
 
 from bayesvb.datasets import names
 from bayesvb.errors import BayesVBError
-from bayesvb.experts import EXPERTS
-from bayesvb.gates import GATES
 from bayesvb.interactive.answers import Along, Components, Question
 from bayesvb.interactive.fitting import QUICK_ROWS, FitTask, Shown
 from bayesvb.interactive.guard import LARGEST_UPLOAD
 from bayesvb.interactive.jobs import Desk, Start
 from bayesvb.interactive.panes import PANES, Pane
+from bayesvb.interactive.panes.controls import first_controls, further_controls
 from bayesvb.interactive.reading import ROWS, completions, read, sample_of, vocabulary, word_before
 from bayesvb.interactive.reporting import ReportTask
-from bayesvb.interactive.request import MOST_COMPONENTS, Request
+from bayesvb.interactive.request import Request
 from bayesvb.interactive.session import Session as Open
-from bayesvb.interactive.session import save_session
+from bayesvb.interactive.session import first_request, save_session
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import Table, file_table, shipped_table
 from bayesvb.interactive.what_if import WhatIf
@@ -229,6 +228,7 @@ class Page:
     async def act(self, name: str, value: str) -> None:
         """Do what a button says."""
         if name == "ready":
+            await self._send("columns", [str(column) for column in self.state.table.frame])
             await self._begin_session()
         elif name == "stop":
             self._stop()
@@ -274,7 +274,7 @@ class Page:
         if records:
             await self._go_back(records[-1].key)
         else:
-            await self._send("set", _values(self.first))
+            await self._send("set", asdict(self.first))
 
     async def _save(self, folder: str) -> None:
         """Save the session."""
@@ -300,7 +300,7 @@ class Page:
         if record is None:
             return
         self.asked = record.request, ""
-        await self._send("set", _values(record.request))
+        await self._send("set", asdict(record.request))
         frame = self.state.table.frame
         self._begin(FitTask(request=record.request, frame=frame, path=record.path))
 
@@ -325,7 +325,7 @@ class Page:
         except BayesVBError as error:
             self._set(self.state.failing(error.why, error.hint or ""))
         else:
-            await self._send("set", _values(request))
+            await self._send("set", asdict(request))
 
     async def open(self, make: Any) -> None:
         """Open other data; what was fitted to those before goes."""
@@ -338,17 +338,14 @@ class Page:
         self.asked = None
         self._take(table)
         self._set(State(table=table, status=f"{table.name} is open"))
-        await self._send("set", _values(Request(formula=table.formula)))
+        await self._send("columns", [str(column) for column in table.frame])
+        await self._send("set", asdict(first_request(table)))
 
 
 def _register(output: Outputs, name: str, draw: Callable[[], Tag]) -> None:
     """Make a function the content of an output, which Shiny names after it."""
     draw.__name__ = name
     output(suspend_when_hidden=False)(render.ui(draw))  # a pane that is folded is hidden
-
-
-def _values(request: Request) -> dict[str, object]:
-    return {"formula": request.formula, "seed": request.seed, **request.options}
 
 
 def _document() -> Tag:
@@ -451,14 +448,7 @@ def _formula() -> Tag:
 
 def _controls() -> Tag:
     return tags.section(
-        tags.div(
-            tags.label("Components ", tags.output("1", id="size"), for_="n_components"),
-            tags.input(
-                type="range", id="n_components", min="1", max=str(MOST_COMPONENTS), value="1"
-            ),
-        ),
-        tags.div(tags.label("Weights of components", for_="gate"), _choice("gate", GATES)),
-        tags.div(tags.label("Family", for_="family"), _choice("family", EXPERTS)),
+        *first_controls(),
         tags.div(
             tags.label("Picture along", for_="along"),
             tags.select(tags.option("chosen automatically", value=""), id="along"),
@@ -471,13 +461,14 @@ def _controls() -> Tag:
             ),
             class_="buttons",
         ),
+        tags.details(
+            tags.summary("Weights, groups, priors"),
+            tags.div(*further_controls(), class_="row"),
+            id="further",
+        ),
         class_="controls",
         aria_label="Model",
     )  # fmt: skip
-
-
-def _choice(name: str, table: Any) -> Tag:
-    return tags.select(*[tags.option(key, value=key) for key in table], id=name)
 
 
 def _pasting() -> Tag:

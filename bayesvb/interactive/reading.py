@@ -14,7 +14,6 @@ import pandas as pd
 
 from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.errors import BayesVBError
-from bayesvb.estimators import DensityRegression
 from bayesvb.formula.allowed_functions import OF_ONE_VALUE, TRANSFORMS
 from bayesvb.formula.response_forms import FORMS
 from bayesvb.formula.special_terms import HEADS
@@ -74,7 +73,7 @@ def read(request: Request, frame: pd.DataFrame) -> Reading:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            DensityRegression(request.formula, frame, **request.options)  # type: ignore[arg-type]
+            request.make_model(frame)
         except BayesVBError as error:
             at = getattr(error, "at", None)
             return Reading(readable=False, message=error.why, hint=error.hint or "", at=at)

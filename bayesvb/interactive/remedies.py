@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
+from bayesvb.interactive.model_controls import model_controls
 from bayesvb.interactive.reading import ROWS, read, sample_of
 from bayesvb.interactive.request import Request
 from bayesvb.results.checks.base import Check
@@ -68,7 +69,7 @@ def remedies(
 def _changed(request: Request, edit: Edit, model: AbstractPublicModel) -> Request:
     """Return the request after a change; the same one if the page has no control for it."""
     options: dict[str, Any] = dict(edit.options)
-    if edit.arguments or not set(options) <= set(request.options):
+    if edit.arguments or not set(options) <= set(model_controls(request.model)):
         return request
     formula = edit.formula(model) if edit.part else request.formula
-    return replace(request, formula=formula, **options)
+    return replace(request, formula=formula, options={**request.options, **options})

@@ -10,43 +10,49 @@ import ast
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
 
-from bayesvb.argument_checks import check_choice, check_count, check_seed, check_text
+import pandas as pd
+
+from bayesvb.argument_checks import check_choice, check_seed, check_text, shown
 from bayesvb.errors import DataError
-from bayesvb.estimators.shell_line import OF_FITS, OF_MODELS
-from bayesvb.experts import EXPERTS
-from bayesvb.gates import GATES
+from bayesvb.estimators import COMMAND_NAMES, MODELS
+from bayesvb.estimators.shell_line import OF_FITS, OF_MODELS, command_line
+from bayesvb.interactive.model_controls import (
+    PRIORS,
+    ModelControl,
+    model_controls,
+    prior_controls,
+)
+from bayesvb.results.fit_call import FitCall, argument
 
-MOST_COMPONENTS = 8
-"""Components that the control offers; code and files may have more."""
+DEFAULT_MODEL = "DensityRegression"
+"""The model of a line that names none."""
 
 LINES = "bvb.DensityRegression('y ~ x', data).fit(seed=1), or bayesvb fit 'y ~ x' DATA --seed 1"
 """Examples of the lines that are read."""
 
-SHELL_OPTIONS = {
-    **{OF_MODELS[name]: name for name in ("n_components", "gate", "family")},
-    OF_FITS["seed"]: "seed",
-}
-"""Arguments that the page has, by option of the command line."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A density regression to be fitted.
+    """A model to be fitted.
 
     Attributes
     ----------
     formula : str
         It need not be readable.
-    n_components : int
-    gate, family : str
-        Keys of ``GATES`` and ``EXPERTS``.
+    model : str
+        Name of its class.
+    options : Mapping of str to value
+        Arguments of the model that do not have their default, and the number of components.
+    priors : Mapping of str to value
+        Fields of the priors that do not have their default.
     seed : int
 
     Examples
     --------
-    >>> request = Request(formula="accel ~ s(times)", n_components=2)
+    >>> request = Request(formula="accel ~ s(times)", options={"n_components": 2})
     >>> print(request.shell("mcycle"))
     bayesvb fit 'accel ~ s(times)' mcycle --components 2 --seed 1
     >>> Request.from_line(request.shell("mcycle")) == request
@@ -54,37 +60,40 @@ class Request:
     """
 
     formula: str
-    n_components: int = 1
-    gate: str = "softmax"
-    family: str = "gaussian"
+    model: str = DEFAULT_MODEL
+    options: Mapping[str, Any] = field(default_factory=dict)
+    priors: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
 
     def __post_init__(self) -> None:
         """Check all values but the formula."""
         check_text("formula", self.formula)
-        check_count("n_components", self.n_components)
-        check_choice("gate", self.gate, tuple(GATES))
-        check_choice("family", self.family, tuple(EXPERTS))
+        check_choice("model", self.model, tuple(MODELS))
+        _check(self.options, model_controls(self.model), "options")
+        _check(self.priors, prior_controls(self.model), "priors")
         check_seed("seed", self.seed)
 
-    @property
-    def options(self) -> dict[str, object]:
-        """Arguments of the model beside formula and data."""
-        return {"n_components": self.n_components, "gate": self.gate, "family": self.family}
+    def __hash__(self) -> int:
+        """Hash of the JSON: mappings have none."""
+        return hash(self.to_json())
 
     @property
-    def chosen(self) -> dict[str, object]:
-        """The options that differ from the defaults, and always the number of components."""
-        usual = {field.name: field.default for field in fields(self)}
-        return {
-            name: value
-            for name, value in self.options.items()
-            if name == "n_components" or value != usual[name]
-        }
+    def size(self) -> int | None:
+        """Number of components; None if the model has none, or chooses it by the data."""
+        kind = MODELS[self.model]
+        name = getattr(kind, "size_name", "n_components")
+        default = model_controls(self.model).get(name)
+        size = self.options.get(name, default and default.default)
+        return size if isinstance(size, int) else None
+
+    def make_model(self, frame: pd.DataFrame) -> Any:
+        """Return the model of these rows."""
+        priors = PRIORS[self.model](**self.priors) if self.priors else None
+        return MODELS[self.model](self.formula, frame, **self.options, priors=priors)
 
     def to_json(self) -> str:
         """Return the request as one line of JSON."""
-        return json.dumps(asdict(self), ensure_ascii=False)
+        return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
 
     @classmethod
     def from_json(cls, text: str) -> Request:
@@ -103,18 +112,40 @@ class Request:
 
     @classmethod
     def from_values(cls, values: object) -> Request:
-        """Make a request of values by name.
+        """Make a request of values by name; options that have their default are left out.
 
         Raises
         ------
         DataError
             If one is missing, unknown or out of range.
         """
-        names = {field.name for field in fields(cls)}
+        names = {one.name for one in fields(cls)}
         if not isinstance(values, Mapping) or not {"formula"} <= set(values) <= names:
             listed = ", ".join(sorted(names))
             raise DataError(f"a request has a formula, and of {listed} what is not the default")
-        return cls(**values)
+        model = values.get("model", DEFAULT_MODEL)
+        check_choice("model", model, tuple(MODELS))
+        return cls(
+            formula=values["formula"],
+            model=model,
+            options=_changed(values.get("options"), model_controls(model)),
+            priors=_changed(values.get("priors"), prior_controls(model)),
+            seed=values.get("seed", 1),
+        )
+
+    @property
+    def call(self) -> FitCall:
+        """The call of the library that makes this fit."""
+        options = {name: value for name, value in self.options.items() if name != "weights"}
+        priors = ", ".join(argument(name, value) for name, value in self.priors.items())
+        return FitCall(
+            model=self.model,
+            formula=self.formula,
+            options=options,
+            priors=f"bvb.{PRIORS[self.model].__name__}({priors})" if priors else "",
+            arguments={"seed": self.seed},
+            steps=(),
+        )
 
     def python(self, data: str) -> str:
         """Return the lines of Python that make this fit.
@@ -124,25 +155,23 @@ class Request:
         data : str
             Lines that make the table `data`.
         """
-        arguments = "".join(f", {name}={value!r}" for name, value in self.chosen.items())
-        return (
-            f"import bayesvb as bvb\n\n{data}\n"
-            f"model = bvb.DensityRegression({self.formula!r}, data{arguments})\n"
-            f"fit = model.fit(seed={self.seed})"
-        )
+        weights = self.options.get("weights")
+        return self.call.python(f"{data}\n", repr(weights) if weights else "").rstrip()
 
     def shell(self, source: str) -> str:
-        """Return the line of a shell that makes this fit.
+        """Return the line of a shell that makes this fit; empty if its options do not suffice.
 
         Parameters
         ----------
         source : str
             A file, or the name of a shipped data set.
         """
-        options = {name: self.chosen.get(key) for name, key in SHELL_OPTIONS.items()}
-        options["--seed"] = self.seed
-        words = [f"{name} {value}" for name, value in options.items() if value is not None]
-        return " ".join(["bayesvb fit", shlex.quote(self.formula), shlex.quote(source), *words])
+        if self.priors:
+            return ""
+        try:
+            return command_line(self.call, MODELS[self.model], source, self.options.get("weights"))
+        except DataError:
+            return ""
 
     @classmethod
     def from_line(cls, text: str) -> Request:
@@ -159,38 +188,107 @@ class Request:
         return cls.from_values(_read_python(text))
 
 
+def _check(values: Mapping[str, Any], controls: Mapping[str, ModelControl], what: str) -> None:
+    """Raise for values that no control can have."""
+    for name, value in values.items():
+        check_choice(what, name, tuple(controls))
+        controls[name].check(value)
+
+
+def _changed(values: object, controls: Mapping[str, ModelControl]) -> dict[str, Any]:
+    """Values that differ from the defaults, and numbers of components; None is a default."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise DataError(f"{shown(values)} are not options by name")
+    return {
+        str(name): value
+        for name, value in values.items()
+        if value is not None
+        and (
+            name not in controls
+            or controls[name].kind == "count"
+            or value != controls[name].default
+        )
+    }
+
+
 def _read_shell(line: str) -> dict[str, object]:
     try:
         _, _, formula, _, *words = shlex.split(line)
     except ValueError as error:
         raise DataError(f"this line of a shell cannot be read: {error}", hint=LINES) from None
-    values: dict[str, object] = {"formula": formula}
-    for option, value in zip(words[::2], [*words[1::2], ""], strict=False):
-        if option not in SHELL_OPTIONS:
-            listed = ", ".join(SHELL_OPTIONS)
+    given = dict(_options_of(words))
+    name = given.pop("--model", "density")
+    check_choice("--model", name, tuple(COMMAND_NAMES))
+    model = COMMAND_NAMES[name]
+    values: dict[str, Any] = {"formula": formula, "model": model}
+    if OF_FITS["seed"] in given:
+        values["seed"] = _number(given.pop(OF_FITS["seed"]))
+    controls = model_controls(model)
+    known = {OF_MODELS.get(name, "--weights"): control for name, control in controls.items()}
+    for option in given:
+        if option not in known:
+            listed = ", ".join([*known, OF_FITS["seed"]])
             raise DataError(f"{option!r} is not an option of the page", hint=f"it has {listed}")
-        name = SHELL_OPTIONS[option]
-        values[name] = int(value) if value.isdecimal() else value
+    values["options"] = {
+        known[option].name: _option(known[option], text) for option, text in given.items()
+    }
     return values
 
 
+def _options_of(words: list[str]) -> list[tuple[str, str]]:
+    """Options with their values; flags have none."""
+    starts = [i for i, word in enumerate(words) if word.startswith("--")]
+    ends = [*starts[1:], len(words)]
+    return [(words[i], " ".join(words[i + 1 : j])) for i, j in zip(starts, ends, strict=True)]
+
+
+def _option(control: ModelControl, text: str) -> object:
+    if control.kind == "flag":
+        return True
+    if control.kind == "levels":
+        return [label.strip() for label in text.split(",")]
+    return _number(text) if control.kind == "count" else text
+
+
+def _number(text: str) -> object:
+    return int(text) if text.isdecimal() else text
+
+
 def _read_python(text: str) -> dict[str, object]:
-    """Arguments of the calls of a model and of its ``fit``, which are constants."""
+    """Arguments of the calls of a model, of its priors and of its ``fit``, which are constants."""
     try:
         calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         raise DataError("this is neither Python nor a line of a shell", hint=LINES) from None
     by_name = {_name(call): call for call in calls}
-    if "DensityRegression" not in by_name:
-        raise DataError("no call of DensityRegression is in these lines", hint=LINES)
-    model, fit = by_name["DensityRegression"], by_name.get("fit")
-    if not model.args:
-        raise DataError("DensityRegression is called without a formula", hint=LINES)
-    values = {"formula": _constant(model.args[0], "formula")}
-    for keyword in [*model.keywords, *(fit.keywords if fit else [])]:
-        name = str(keyword.arg)
-        values[name] = _constant(keyword.value, name)
-    return values
+    model = next((name for name in MODELS if name in by_name), None)
+    if model is None:
+        raise DataError(f"no call of {', '.join(MODELS)} is in these lines", hint=LINES)
+    call, fit = by_name[model], by_name.get("fit")
+    if not call.args:
+        raise DataError(f"{model} is called without a formula", hint=LINES)
+    options = {str(one.arg): one.value for one in call.keywords}
+    priors = options.pop("priors", None)
+    return {
+        "formula": _constant(call.args[0], "formula"),
+        "model": model,
+        "options": {name: _constant(node, name) for name, node in options.items()},
+        "priors": _read_priors(priors),
+        **{
+            str(one.arg): _constant(one.value, str(one.arg))
+            for one in (fit.keywords if fit else [])
+        },
+    }
+
+
+def _read_priors(node: ast.expr | None) -> dict[str, object]:
+    if node is None:
+        return {}
+    if not isinstance(node, ast.Call):
+        raise DataError(f"priors={ast.unparse(node)[:80]} is not a call", hint="bvb.Priors(...)")
+    return {str(one.arg): _constant(one.value, str(one.arg)) for one in node.keywords}
 
 
 def _name(call: ast.Call) -> str:
@@ -198,6 +296,7 @@ def _name(call: ast.Call) -> str:
 
 
 def _constant(node: ast.expr, name: str) -> object:
-    if not isinstance(node, ast.Constant):
-        raise DataError(f"{name}={ast.unparse(node)[:80]} is not a constant", hint=LINES)
-    return node.value
+    try:
+        return ast.literal_eval(node)
+    except (ValueError, TypeError, RecursionError, MemoryError):
+        raise DataError(f"{name}={ast.unparse(node)[:80]} is not a constant", hint=LINES) from None

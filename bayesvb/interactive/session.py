@@ -51,7 +51,12 @@ class Session:
 
 def new_session(table: Table) -> Session:
     """Return a session without fits."""
-    return Session(table=table, request=Request(formula=table.formula), history=History())
+    return Session(table=table, request=first_request(table), history=History())
+
+
+def first_request(table: Table) -> Request:
+    """Return the formula of a table with one component."""
+    return Request(formula=table.formula, options={"n_components": 1})
 
 
 def is_session(path: object) -> bool:

@@ -158,6 +158,6 @@ class State:
 
 
 def _progress(task: FitTask, message: Progress) -> str:
-    single = task.request.n_components == 1
+    single = task.request.size in (None, 1)
     start = "" if single else f"initialisation {min(message.restart, RESTARTS)} of {RESTARTS}, "
     return f"fitting all rows: {start}iteration {message.iteration:,}"

@@ -77,6 +77,36 @@ class FitCall:
             steps=tuple(_steps(fit)),
         )
 
+    def python(self, data: str, weights: str = "") -> str:
+        """Lines of Python of the call.
+
+        Parameters
+        ----------
+        data : str
+            Lines that make the variable ``data``, or a comment.
+        weights : str
+            Code of the case weights; empty if there are none.
+        """
+        options = {
+            name: name if name == "context" else literal(value)
+            for name, value in self.options.items()
+        }
+        if self.priors:
+            options["priors"] = self.priors
+        if weights:
+            options["weights"] = weights
+        lines = [repr(self.formula), "data", *(f"{key}={code}" for key, code in options.items())]
+        arguments = ", ".join(
+            f"{name}={START if name == START else literal(value)}"
+            for name, value in self.arguments.items()
+        )
+        return (
+            f"import bayesvb as bvb\n\n{data}model = bvb.{self.model}(\n"
+            + "".join(f"    {line},\n" for line in lines)
+            + f")\nfit = model.fit({arguments})\n"
+            + "".join(f"{step}\n" for step in self.steps)
+        )
+
 
 def python_code(fit: AbstractFit, data: str | None, weights: str | None) -> str:
     """Lines of Python that make a fit again; see ``Fit.code``."""
@@ -86,27 +116,12 @@ def python_code(fit: AbstractFit, data: str | None, weights: str | None) -> str:
         comments.append("weights: one number per row")
     if call.options.get("context"):
         comments.append("context: the functions that the formula calls")
-    options = {
-        name: name if name == "context" else literal(value) for name, value in call.options.items()
-    }
-    if call.priors:
-        options["priors"] = call.priors
-    if fit.model.weights is not None:
-        options["weights"] = repr(weights) if weights else "weights"
-    lines = [repr(call.formula), "data", *(f"{name}={value}" for name, value in options.items())]
-    arguments = ", ".join(f"{name}={literal(value)}" for name, value in call.arguments.items())
     if START in call.arguments:
         comments.append("start: the fit that the first restart continued")
-        arguments = arguments.replace(f"{START}={START!r}", f"{START}={START}")
-    return (
-        "import bayesvb as bvb\n\n"
-        + (f"data = {_expression(data)}\n" if data else "")
-        + (f"# {'; '.join(comments)}\n" if comments else "")
-        + f"model = bvb.{call.model}(\n"
-        + "".join(f"    {line},\n" for line in lines)
-        + f")\nfit = model.fit({arguments})\n"
-        + "".join(f"{step}\n" for step in call.steps)
-    )
+    lines = f"data = {_expression(data)}\n" if data else ""
+    lines += f"# {'; '.join(comments)}\n" if comments else ""
+    weights_code = "" if fit.model.weights is None else repr(weights) if weights else "weights"
+    return call.python(lines, weights_code)
 
 
 def _expression(code: str) -> str:

@@ -149,8 +149,8 @@ rows = 20000
 frame = pd.DataFrame({"x": [float(i % 97) for i in range(rows)],
                       "y": [float(i * i % 31) for i in range(rows)]})
 zygote = Zygote()
-job = zygote.start(FitTask(request=Request(formula="y ~ s(x)", n_components=8), frame=frame,
-                           path="never.nc"))
+request = Request(formula="y ~ s(x)", options={"n_components": 8})
+job = zygote.start(FitTask(request=request, frame=frame, path="never.nc"))
 print(zygote._process.pid, job.pid, flush=True)
 time.sleep(600)
 """
@@ -188,7 +188,7 @@ def test_a_process_fits_fails_stops_and_ends(tmp_path):
         assert isinstance(message, Failed) and "z" in message.message
         assert job.receive() is None
         many = pd.concat([data] * 2000, ignore_index=True)
-        request = Request(formula="y ~ s(x)", n_components=8)
+        request = Request(formula="y ~ s(x)", options={"n_components": 8})
         job = zygote.start(FitTask(request=request, frame=many, path=tmp_path / "fit.nc"))
         job.receive()  # progress: it is under way
         job.end()

@@ -185,6 +185,17 @@ def test_a_pasted_line_restores_its_state(page):
     page.locator("#pasted").fill("rm -rf /")
     page.locator("#restore").click()
     has(page, "#doing", tone="failed")
+    page.locator("#pasted").fill(
+        "bvb.Normal('accel ~ 1', data, priors=bvb.NormalPriors(noise_rate=0.1))"
+    )
+    page.locator("#restore").click()
+    has(page, "#shown", formula="accel ~ 1", components="None")
+    assert page.locator("#gate").is_hidden()
+    assert "bvb.NormalPriors(noise_rate=0.1)" in page.locator("#python").inner_text()
+    page.locator("#model").select_option("GaussianMixture")
+    write(page, "~ accel + times")
+    choose(page, 2)
+    has(page, "#judged", formula="~ accel + times", components="2")
 
 
 def test_files_are_opened_and_what_is_no_table_is_said(page, tmp_path):

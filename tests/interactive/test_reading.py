@@ -20,7 +20,7 @@ MCYCLE = bvb.datasets.load("mcycle")
 
 
 def reading(formula: str, **options):
-    return read(Request(formula=formula, **options), MCYCLE)
+    return read(Request(formula=formula, options=options), MCYCLE)
 
 
 def test_a_readable_formula_has_nothing_to_say():
@@ -54,7 +54,9 @@ def test_a_family_that_the_response_contradicts_is_said():
 @pytest.mark.timing
 def test_a_message_takes_less_than_a_tenth_of_a_second():
     rows = sample_of(pd.concat([MCYCLE] * 100, ignore_index=True), ROWS)
-    request = Request(formula="accel ~ s(times) + poly(times, 3) | gating(times)", n_components=4)
+    request = Request(
+        formula="accel ~ s(times) + poly(times, 3) | gating(times)", options={"n_components": 4}
+    )
     read(request, rows)  # imports
     began = time.perf_counter()
     read(request, rows)

@@ -30,10 +30,10 @@ EDITS = [
 
 @pytest.mark.parametrize(("edit", "offered"), EDITS)
 def test_a_remedy_changes_the_request(edit, offered):
-    request = Request(formula="accel ~ times")
+    request = Request(formula="accel ~ times", options={"n_components": 1})
     model = bvb.DensityRegression(request.formula, MCYCLE, n_components=1)
     check = Check("One", "fit", "problem", 1.0, "", 0.0, "", Remedy.of("Fit ", edit, "."), "")
     made = remedies([check], request, model, MCYCLE).get("One", [])
-    assert [(r.request.formula, r.request.n_components) for r in made] == offered
+    assert [(r.request.formula, r.request.size) for r in made] == offered
     assert all(remedy.request != request for remedy in made)
     assert all(read(remedy.request, MCYCLE).readable for remedy in made)

@@ -1,46 +1,79 @@
 """A request, its JSON and its lines of code say the same."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bayesvb.errors import DataError
-from bayesvb.experts import EXPERTS
-from bayesvb.gates import GATES
+from bayesvb.estimators import MODELS
+from bayesvb.interactive.model_controls import model_controls, prior_controls
 from bayesvb.interactive.request import Request
 
 formulas = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
-requests = st.builds(
-    Request,
-    formula=formulas,
-    n_components=st.integers(1, 12),
-    gate=st.sampled_from(sorted(GATES)),
-    family=st.sampled_from(sorted(EXPERTS)),
-    seed=st.integers(0, 2**32 - 1),
-)
+words = st.text("abc de", min_size=1, max_size=5).map(str.strip).filter(bool)
+VALUES = {
+    "count": lambda control: st.integers(1, 12),
+    "number": lambda control: st.floats(0.001, 1e6) | st.integers(1, 9),
+    "choice": lambda control: st.sampled_from(control.choices),
+    "flag": lambda control: st.just(not control.default),
+    "column": lambda control: words,
+    "levels": lambda control: st.lists(words, min_size=2, max_size=3),
+}
 
 
-@given(requests, formulas)
-def test_every_line_and_its_json_are_read_back(request, source):
+def some(controls):
+    """Values of some of the controls of a model."""
+    each = {name: VALUES[control.kind](control) for name, control in controls.items()}
+    return st.fixed_dictionaries({}, optional=each)
+
+
+def made(model, priors):
+    """Requests of a model."""
+    values = st.fixed_dictionaries({
+        "formula": formulas,
+        "model": st.just(model),
+        "options": some(model_controls(model)),
+        "priors": some(prior_controls(model)) if priors else st.just({}),
+        "seed": st.integers(0, 2**32 - 1),
+    })  # fmt: skip
+    return values.map(Request.from_values)
+
+
+requests = st.sampled_from(sorted(MODELS)).flatmap(lambda model: made(model, priors=True))
+without_priors = st.sampled_from(sorted(MODELS)).flatmap(lambda model: made(model, priors=False))
+
+
+@settings(max_examples=30)
+@given(requests)
+def test_every_line_and_its_json_are_read_back(request):
     assert Request.from_json(request.to_json()) == request
     assert Request.from_line(request.python("data = None")) == request
-    assert Request.from_line(request.shell(source)) == request
-    assert Request.from_line(f"  $ {request.shell(source)}\n") == request
+
+
+@settings(max_examples=30)
+@given(without_priors, formulas)
+def test_lines_of_a_shell_are_read_back(request, source):
+    line = request.shell(source)
+    assert Request.from_line(line) == Request.from_line(f"  $ {line}\n") == request
 
 
 @pytest.mark.parametrize(
     ("line", "said"),
     {
-        "": "neither Python nor a line of a shell|no call of DensityRegression",
+        "": "neither Python nor a line of a shell|no call of",
         "rm -rf /": "neither Python",
         "bayesvb fit 'y ~ x": "cannot be read",
         "bayesvb fit 'y ~ x'": "cannot be read",
         "bayesvb fit y~x data.csv --jump 3": "'--jump' is not an option",
         "bayesvb fit y~x data.csv --components many": "n_components",
-        "bvb.Normal('y ~ 1', data)": "no call of DensityRegression",
+        "bvb.Poisson('y ~ 1', data)": "no call of BayesianPCA",
+        "bayesvb fit y~x data.csv --model poisson": "--model='poisson'",
+        "bvb.Normal('y ~ 1', data, priors=bvb.NormalPriors(noise=1))": "priors='noise'",
         "bvb.DensityRegression()": "without a formula",
         "bvb.DensityRegression(open('/etc/passwd').read(), data)": "is not a constant",
-        "bvb.DensityRegression('y ~ x', data, priors=1)": "a request has",
+        "bvb.DensityRegression('y ~ x', data, priors=1)": "priors=1 is not a call",
+        "bvb.DensityRegression('y ~ x', data, missing='raise')": "options='missing'",
+        "bvb.DensityRegression('y ~ x', data).fit(restarts=2)": "a request has",
         "bvb.DensityRegression('y ~ x', data, gate='open')": "gate='open'",
         "(" * 3000: "neither Python",
     }.items(),
@@ -49,6 +82,12 @@ def test_every_line_and_its_json_are_read_back(request, source):
 def test_other_lines_are_errors_that_say_why(line, said):
     with pytest.raises(DataError, match=said):
         Request.from_line(line)
+
+
+def test_a_line_without_a_number_of_components_has_that_of_the_model():
+    request = Request.from_line("bvb.DensityRegression('y ~ x', data).fit(seed=3)")
+    assert (request.size, request.seed, request.options) == (5, 3, {})
+    assert Request.from_line("bvb.Normal('y ~ 1', data).fit()").size is None
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"gate": "softmax"}', '{"formula": "y~x", "exec": 1}'])

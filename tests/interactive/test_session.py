@@ -15,7 +15,7 @@ from bayesvb.interactive.request import Request
 from bayesvb.interactive.session import FILE, Session, open_session, save_session
 from bayesvb.interactive.tables import file_table, open_table
 
-REQUEST = Request(formula="y ~ x", n_components=2, seed=4)
+REQUEST = Request(formula="y ~ x", options={"n_components": 2}, seed=4)
 
 
 @pytest.fixture

@@ -15,7 +15,9 @@ from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import open_table
 
 STATE = State(table=open_table(pd.DataFrame({"y": [1.0] * 3000, "x": [2.0] * 3000})))
-QUICK = FitTask(request=Request(formula="y ~ x", n_components=2), frame=STATE.table.frame)
+QUICK = FitTask(
+    request=Request(formula="y ~ x", options={"n_components": 2}), frame=STATE.table.frame
+)
 FULL = FitTask(request=QUICK.request, frame=QUICK.frame, path=Path("fit.nc"))
 PICTURE = Picture(figure=None, sentences=(), along="", covariates=())
 SHOWN = Shown(picture=PICTURE, n_rows=2000, seconds=0.4, notes=())

@@ -37,7 +37,7 @@ def checks(state: State) -> Tag:
         tags.ul(*[_item(check, judged) for check in shown], class_="checks"),
         id="judged",
         data_formula=task.request.formula,
-        data_components=str(task.request.n_components),
+        data_components=str(task.request.size),
         data_full=str(task.is_full).lower(),
         data_verdict=judged.verdict,
     )

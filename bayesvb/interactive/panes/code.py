@@ -14,8 +14,8 @@ def code(state: State) -> Tag:
         return tags.p("The code follows the first formula.", class_="note")
     table = state.table
     blocks = [_block("Python", "python", request.python(table.python))]
-    if table.source is not None:
-        blocks.append(_block("Shell", "shell", request.shell(table.source)))
+    if table.source is not None and (line := request.shell(table.source)):
+        blocks.append(_block("Shell", "shell", line))
     return tags.div(*blocks, class_="lines")
 
 

@@ -6,7 +6,9 @@ from htmltools import Tag, tags
 
 from bayesvb.interactive.history import Row
 from bayesvb.interactive.panes.buttons import event_button
+from bayesvb.interactive.request import DEFAULT_MODEL
 from bayesvb.interactive.state import State
+from bayesvb.reports.cells.numerals import counted
 
 CAPTION = (
     "Expected log predictive density of rows left out, less that of the best fit, in nats "
@@ -32,8 +34,10 @@ def compare(state: State) -> Tag:
 def _row(row: Row, state: State) -> Tag:
     record = row.record
     request = record.request
-    kind = "" if request.family == "gaussian" else f", {request.family}"
-    size = f"{request.n_components} component{'s' * (request.n_components > 1)}{kind}"
+    size = "" if request.size is None else counted(request.size, "component")
+    given = [f"{key}={value}" for key, value in {**request.options, **request.priors}.items()
+             if not key.startswith("n_")]  # fmt: skip
+    model = "" if request.model == DEFAULT_MODEL else request.model
     name = request.formula
     buttons = [
         event_button(label, label.lower(), record.key, says=f"{label}{words} {name}")
@@ -41,7 +45,10 @@ def _row(row: Row, state: State) -> Tag:
     ]
     return tags.tr(
         tags.th(
-            tags.code(name), tags.small(size), tags.div(*buttons, class_="buttons"), scope="row"
+            tags.code(name),
+            tags.small(", ".join(filter(None, [model, size, *given]))),
+            tags.div(*buttons, class_="buttons"),
+            scope="row",
         ),
         tags.td(_difference(row)),
         tags.td(record.verdict, class_=f"is-{record.verdict}"),

@@ -21,5 +21,5 @@ def components(state: State) -> Tag:
         fit_name(task),
         id="components-shown",
         data_formula=task.request.formula,
-        data_components=str(task.request.n_components),
+        data_components=str(task.request.size),
     )

@@ -25,7 +25,7 @@ def picture(state: State) -> Tag:
         fit_name(state.task),
         id="shown",
         data_formula=state.task.request.formula,
-        data_components=str(state.task.request.n_components),
+        data_components=str(state.task.request.size),
         data_full=str(state.task.is_full).lower(),
         data_along=shown.along,
         data_seconds=f"{state.shown.seconds:.3f}",

@@ -1,7 +1,7 @@
 // What the browser does: send the controls, offer words in the formula, copy code.
 (() => {
   const byId = id => document.getElementById(id);
-  const formula = byId("formula"), box = byId("choices"), size = byId("n_components");
+  const formula = byId("formula"), box = byId("choices"), model = byId("model");
   const send = (name, value) => Shiny.setInputValue(name, value, { priority: "event" });
   const act = (name, value = "") => {
     if (name === "full") tell();  // what was typed just before is what is fitted
@@ -10,15 +10,31 @@
   let seed = 1, begun = 0, chosen = -1, timer;
 
   // The controls are one request.
+  const fields = kind => [...document.querySelectorAll(`[data-models]:not([hidden]) [data-${kind}]`)];
+  const read = field => {
+    if (field.type === "checkbox") return field.checked;
+    if (field.dataset.kind === "levels") return field.value.trim() ? field.value.split(",").map(label => label.trim()) : null;
+    if (field.value === "") return null;
+    return ["count", "number"].includes(field.dataset.kind) ? +field.value : field.value;
+  };
+  const write = (field, value) => {
+    if (field.type === "checkbox") field.checked = value ?? field.defaultChecked;
+    else if (field.type === "range" && value > +field.max) field.max = field.value = value;
+    else field.value = value ?? field.dataset.default ?? field.defaultValue ?? "";
+  };
   const values = () => ({
-    formula: formula.value.replace(/\s*\n\s*/g, " "), n_components: +size.value,
-    gate: byId("gate").value, family: byId("family").value, seed, along: byId("along").value,
+    formula: formula.value.replace(/\s*\n\s*/g, " "), model: model.value, seed, along: byId("along").value,
+    ...Object.fromEntries(["option", "prior"].map(kind => [kind + "s", Object.fromEntries(fields(kind).map(field => [field.dataset[kind], read(field)]))])),
   });
+  const showModel = () => {  // controls that the model has
+    for (const control of document.querySelectorAll("[data-models]")) control.hidden = !control.dataset.models.split(" ").includes(model.value);
+    for (const range of document.querySelectorAll("[data-models] input[type=range]")) range.parentElement.querySelector("output").textContent = range.value;
+  };
   const tell = () => { clearTimeout(timer); Shiny.setInputValue("request", values()); };
   const changed = (pause = 0) => {
     formula.style.height = "auto";
     formula.style.height = formula.scrollHeight + 2 + "px";
-    byId("size").textContent = size.value;
+    showModel();
     clearTimeout(timer);
     timer = setTimeout(tell, pause);
   };
@@ -32,9 +48,9 @@
     if (before !== document.body) before.focus();
   };
   const set = request => {
-    if (+size.max < request.n_components) size.max = request.n_components;
-    size.value = request.n_components;
-    for (const name of ["gate", "family"]) byId(name).value = request[name];
+    model.value = request.model;
+    showModel();
+    for (const kind of ["option", "prior"]) for (const field of fields(kind)) write(field, request[kind + "s"][field.dataset[kind]]);
     seed = request.seed;
     if (formula.value !== request.formula) type(request.formula);
     changed();
@@ -87,7 +103,7 @@
   });
 
   // Other controls and buttons.
-  for (const name of ["n_components", "gate", "family", "along"]) byId(name).addEventListener("input", () => changed(30));
+  for (const field of document.querySelectorAll("#model, #along, [data-models] :is(input, select)")) field.addEventListener("input", () => changed(30));
   byId("shipped").addEventListener("input", event => { if (event.target.value) act("open", event.target.value); });
   byId("save").addEventListener("click", () => act("save", byId("folder").value));
   byId("restore").addEventListener("click", () => act("paste", byId("pasted").value));
@@ -129,6 +145,10 @@
   const ready = () => {
     Shiny.addCustomMessageHandler("set", request => { byId("along").value = ""; set(request); });
     Shiny.addCustomMessageHandler("words", offer);
+    Shiny.addCustomMessageHandler("columns", names => {
+      for (const select of document.querySelectorAll("[data-kind=column]"))
+        select.replaceChildren(new Option("none", ""), ...names.map(name => new Option(name, name)));
+    });
     Shiny.addCustomMessageHandler("along", names => {
       const select = byId("along"), value = select.value;
       const options = ["", ...names].map(name => new Option(name || "chosen automatically", name));

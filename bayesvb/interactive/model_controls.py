@@ -1,0 +1,153 @@
+"""Controls of the models: what their arguments, and the fields of their priors, declare."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import cache
+from typing import Any, Literal
+
+from bayesvb.argument_checks import check_choice, check_count, check_text, shown
+from bayesvb.data.case_weights import MEANINGS
+from bayesvb.errors import DataError
+from bayesvb.estimators import MODELS
+from bayesvb.estimators.priors import (
+    COEFFICIENT_UNITS,
+    SCALES,
+    GaussianPriors,
+    NetworkPriors,
+    NormalPriors,
+    PcaPriors,
+    Priors,
+)
+from bayesvb.experts import EXPERTS, GAUSSIAN_EXPERTS
+from bayesvb.gates import GATES
+
+PRIORS: dict[str, type[Any]] = {
+    "BayesianPCA": PcaPriors,
+    "ConditionalMixtureNetwork": NetworkPriors,
+    "DensityRegression": Priors,
+    "GaussianMixture": GaussianPriors,
+    "Normal": NormalPriors,
+}
+"""Priors by the model that takes them."""
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "gate": tuple(GATES),
+    "family": tuple(EXPERTS),
+    "covariance": tuple(GAUSSIAN_EXPERTS),
+    "weight_type": MEANINGS,
+    "coefficient_units": COEFFICIENT_UNITS,
+    "scales": SCALES,
+}
+"""Values of the arguments and fields that have names."""
+
+COLUMNS = ("weights", "group")
+"""Arguments that name a column of the data."""
+
+COUNTS = ("n_components", "n_experts", "latent_dim")
+"""Arguments that are whole numbers."""
+
+LEVELS = "levels"
+"""Argument that is a list of labels."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelControl:
+    """Control for an argument of a model, or for a field of its priors.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"count", "number", "choice", "flag", "column", "levels"}
+    default : object
+        Value if it is left out.
+    choices : tuple of str
+        Of ``"choice"``.
+    """
+
+    name: str
+    kind: Literal["count", "number", "choice", "flag", "column", "levels"]
+    default: object
+    choices: tuple[str, ...] = ()
+
+    def check(self, value: object) -> None:
+        """Raise for a value that the argument cannot have.
+
+        Raises
+        ------
+        DataError
+        """
+        CHECKS[self.kind](self, value)
+
+
+def _check_number(control: ModelControl, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise DataError(f"{control.name}={shown(value)} is not a number")
+
+
+def _check_flag(control: ModelControl, value: object) -> None:
+    if not isinstance(value, bool):
+        raise DataError(f"{control.name}={shown(value)} must be True or False")
+
+
+def _check_levels(control: ModelControl, value: object) -> None:
+    if not isinstance(value, list) or not all(isinstance(label, str) for label in value):
+        raise DataError(f"{control.name}={shown(value)} is not a list of labels")
+
+
+CHECKS: dict[str, Callable[[ModelControl, object], None]] = {
+    "count": lambda control, value: check_count(control.name, value),
+    "number": _check_number,
+    "choice": lambda control, value: check_choice(control.name, value, control.choices),
+    "flag": _check_flag,
+    "column": lambda control, value: check_text(control.name, value),
+    "levels": _check_levels,
+}
+"""Check of a value by the kind of its control."""
+
+
+@cache
+def model_controls(model: str) -> dict[str, ModelControl]:
+    """Return controls for the arguments of a model, by name.
+
+    Examples
+    --------
+    >>> list(model_controls("DensityRegression"))[:3], list(model_controls("Normal"))
+    (['n_components', 'gate', 'family'], ['weights', 'weight_type'])
+    """
+    arguments = inspect.signature(MODELS[model]).parameters.values()
+    controls = (_control(one.name, one.default) for one in arguments)
+    return {control.name: control for control in controls if control is not None}
+
+
+@cache
+def prior_controls(model: str) -> dict[str, ModelControl]:
+    """Return controls for the fields of the priors of a model, by name.
+
+    Examples
+    --------
+    >>> prior_controls("Normal")["noise_rate"].default
+    0.01
+    """
+    controls = (
+        _control(one.name, one.default)
+        or ModelControl(name=one.name, kind="number", default=one.default)
+        for one in fields(PRIORS[model])
+        if "Sequence" not in str(one.type)
+    )
+    return {control.name: control for control in controls}
+
+
+def _control(name: str, default: object) -> ModelControl | None:
+    """Return the control of an argument; None if the page has none for it."""
+    if name in CHOICES:
+        return ModelControl(name=name, kind="choice", default=default, choices=CHOICES[name])
+    if isinstance(default, bool):
+        return ModelControl(name=name, kind="flag", default=default)
+    if name in COUNTS:
+        return ModelControl(name=name, kind="count", default=default)
+    if name in COLUMNS:
+        return ModelControl(name=name, kind="column", default=default)
+    return ModelControl(name=name, kind="levels", default=default) if name == LEVELS else None
