@@ -45,7 +45,7 @@ class Request:
     model : str
         Name of its class.
     options : Mapping of str to value
-        Arguments of the model that do not have their default, and the number of components.
+        Arguments of the model that do not have their default.
     priors : Mapping of str to value
         Fields of the priors that do not have their default.
     seed : int
@@ -196,20 +196,16 @@ def _check(values: Mapping[str, Any], controls: Mapping[str, ModelControl], what
 
 
 def _changed(values: object, controls: Mapping[str, ModelControl]) -> dict[str, Any]:
-    """Values that differ from the defaults, and numbers of components; None is a default."""
+    """Values that differ from the defaults; None is a default."""
     if values is None:
         return {}
     if not isinstance(values, Mapping):
         raise DataError(f"{shown(values)} are not options by name")
+    usual = {name: control.default for name, control in controls.items()}
     return {
         str(name): value
         for name, value in values.items()
-        if value is not None
-        and (
-            name not in controls
-            or controls[name].kind == "count"
-            or value != controls[name].default
-        )
+        if value is not None and (name not in usual or value != usual[name])
     }
 
 
