@@ -18,7 +18,8 @@ PARTS = "reports/test_report_parts.py"
 CLASSES = "reports/test_report_classes.py"
 
 PANES = (
-    "buttons checks code compare components controls effects picture predict reading report variables"
+    "buttons checks code compare components controls effects picture predict reading report "
+    "variables"
 ).split()
 
 TESTED_BY: dict[str, tuple[str, ...]] = {
