@@ -17,7 +17,7 @@ GATE_GROUPS = "gating groups"
 """Name of the design of the weights."""
 
 GROUP_DESIGNS = {MEAN: GROUP_ROWS, GATING: GATE_GROUPS}
-"""Names of the designs of groups, by part."""
+"""Names of the designs of groups, by part: of the parts whose groups may have no columns."""
 
 
 def rows_at_once(n_groups: int) -> int:

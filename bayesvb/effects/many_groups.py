@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 import scipy
 from jaxtyping import Float
 
-from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.group_rows import GROUP_DESIGNS
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
@@ -35,13 +36,52 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
         Number of the effect.
     prob : float
     """
+    model: Any = fit.model
+    known = model.design.groups_of(part)
+    scale = model.scales.parts[GROUP_DESIGNS[part]].scale[1:]
+    own = _Effect(known, effect, known.groups.at_zero(effect) / scale)
     if part == MEAN and is_integrated(fit) and not _holds_effects(fit):
-        tables = [_of_integrated(fit, effect, prob)]
+        tables = [_of_integrated(fit, own, prob)]
     elif _holds_effects(fit):
-        tables = {MEAN: _of_drawn_lines, GATING: _of_drawn_weights}[part](fit, effect, prob)
+        tables = {MEAN: _of_drawn_lines, GATING: _of_drawn_weights}[part](fit, own, prob)
     else:
-        tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, effect, prob)
+        tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, own, prob)
     return pd.concat(tables, ignore_index=True)
+
+
+@dataclass(frozen=True)
+class _Effect:
+    """An effect of groups, and its weights on their standardised effects."""
+
+    known: GroupPlaces
+    number: int
+    weights: Float[np.ndarray, " effects"]
+
+    def table(
+        self, labels: dict[str, Any], **columns: Float[np.ndarray, " groups"]
+    ) -> pd.DataFrame:
+        """Numbers of each group, with the labels of their component and response."""
+        term = self.known.effects[self.number]
+        table = pd.DataFrame({"term": term, "group": self.known.labels})
+        return table.assign(**labels, **columns)
+
+    def symmetric(
+        self,
+        labels: dict[str, Any],
+        mean: Float[np.ndarray, " groups"],
+        ends: Float[np.ndarray, " groups"],
+    ) -> pd.DataFrame:
+        """Means, with intervals of these half-widths."""
+        return self.table(labels, estimate=mean, lower=mean - ends, upper=mean + ends)
+
+    def drawn(
+        self, labels: dict[str, Any], draws: Float[np.ndarray, "draws _"], unit: float, prob: float
+    ) -> pd.DataFrame:
+        """Means and equal-tailed intervals by draws of all effects, in this unit."""
+        each = draws.reshape(len(draws), len(self.weights), -1)
+        values = unit * np.einsum("a,dag->dg", self.weights, each)
+        lower, upper = np.quantile(values, tails(prob), axis=0)
+        return self.table(labels, estimate=values.mean(axis=0), lower=lower, upper=upper)
 
 
 def _holds_effects(fit: AbstractFit) -> bool:
@@ -49,73 +89,41 @@ def _holds_effects(fit: AbstractFit) -> bool:
     return bool(fit.draws["coefficients"].shape[-1] > len(fit.model.design.terms[MEAN]))
 
 
-def _of_drawn_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+def _of_drawn_lines(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the lines by draws, one for each component and response."""
     model: Any = fit.model
-    known, n_terms = model.design.groups, len(model.design.terms[MEAN])
-    weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
-    names, draws = model.design.response_names, fit.draws["coefficients"][..., n_terms:]
+    n_terms, names = len(model.design.terms[MEAN]), model.design.response_names
+    draws = fit.draws["coefficients"][..., n_terms:]
     tables = []
     for component, response in np.ndindex(draws.shape[1:3]):
         own = {"response": names[response]} if len(names) > 1 else {}
         labels = {"component": component + 1, **own}
-        values = model.scales.response.scale[response] * _combined(
-            draws[:, component, response], weights
-        )
-        tables.append(_drawn_table(known, effect, labels, values, prob))
+        unit = float(model.scales.response.scale[response])
+        tables.append(effect.drawn(labels, draws[:, component, response], unit, prob))
     return tables
 
 
-def _of_drawn_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+def _of_drawn_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the weights by draws: of components with own coefficients."""
-    model: Any = fit.model
-    known, n_terms = model.design.gate_groups, len(model.design.terms[GATING])
-    weights = known.groups.at_zero(effect) / model.scales.parts[GATE_GROUPS].scale[1:]
+    n_terms = len(fit.model.design.terms[GATING])
     return [
-        _drawn_table(
-            known, effect, {"component": k + 1}, _combined(own[:, n_terms:], weights), prob
-        )
+        effect.drawn({"component": k + 1}, own[:, n_terms:], 1.0, prob)
         for k, own in sorted(fit.core.gate_coefficients(fit.draws).items())
     ]
 
 
-def _combined(
-    draws: Float[np.ndarray, "draws _"], weights: Float[np.ndarray, " effects"]
-) -> Float[np.ndarray, "draws groups"]:
-    """Draws of a combination of the effects of each group."""
-    each = draws.reshape(len(draws), len(weights), -1)
-    return np.asarray(np.einsum("a,dag->dg", weights, each))
-
-
-def _drawn_table(
-    known: GroupPlaces,
-    effect: int,
-    labels: dict[str, Any],
-    values: Float[np.ndarray, "draws groups"],
-    prob: float,
-) -> pd.DataFrame:
-    """Mean and equal-tailed interval of an effect of every group."""
-    lower, upper = np.quantile(values, tails(prob), axis=0)
-    table = pd.DataFrame({"term": known.effects[effect], "group": known.labels})
-    return table.assign(**labels, estimate=values.mean(axis=0), lower=lower, upper=upper)
-
-
-def _of_integrated(fit: AbstractFit, effect: int, prob: float) -> pd.DataFrame:
+def _of_integrated(fit: AbstractFit, effect: _Effect, prob: float) -> pd.DataFrame:
     """Table of the effect on the line of one component, its prior scales integrated out."""
     model: Any = fit.model
-    known = model.design.groups
-    weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
-    law = fit.core.effect_law(weights).affine(0.0, float(model.scales.response.scale[0]))
+    law = fit.core.effect_law(effect.weights).affine(0.0, float(model.scales.response.scale[0]))
     lower, upper = law.quantile(np.array(tails(prob)))
-    table = pd.DataFrame({"term": known.effects[effect], "group": known.labels, "component": 1})
-    return table.assign(estimate=law.mean(), lower=lower, upper=upper)
+    return effect.table({"component": 1}, estimate=law.mean(), lower=lower, upper=upper)
 
 
-def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+def _of_lines(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the lines, one for each component and response."""
     model: Any = fit.model
-    known, one = model.design.groups, fit.parts[0].fit
-    weights = known.groups.at_zero(effect) / model.scales.parts[GROUP_ROWS].scale[1:]
+    one, weights = fit.parts[0].fit, effect.weights
     names, tables = model.design.response_names, []
     laws = [one.q.experts.regression(response) for response in range(len(names))]
     variances = _variances(one, weights, laws)
@@ -128,16 +136,14 @@ def _of_lines(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
             own = {"response": name} if len(names) > 1 else {}
             labels = {"component": component + 1, **own}
             ends = scipy.stats.t.ppf(tails(prob)[1], 2.0 * shape) * sd
-            tables.append(_table(known, effect, labels, unit * weights @ effects, ends))
+            tables.append(effect.symmetric(labels, unit * weights @ effects, ends))
     return tables
 
 
-def _of_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame]:
+def _of_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the weights: of each component that has coefficients of its own."""
-    model, one = fit.model, fit.parts[0].fit
-    design: Any = model.design
-    known, law, scales = design.gate_groups, one.q.gate, cast(Any, model).scales
-    weights = known.groups.at_zero(effect) / scales.parts[GATE_GROUPS].scale[1:]
+    one, weights = fit.parts[0].fit, effect.weights
+    law = one.q.gate
     covariance, effects = _logit_covariances(one, weights), law.operator.split(law.mean)[1]
     each, tables = np.eye(len(law.mean))[:, :, None], []
     for component, own in sorted(one.core.gate_coefficients({"gate": each}).items()):
@@ -145,20 +151,8 @@ def _of_weights(fit: AbstractFit, effect: int, prob: float) -> list[pd.DataFrame
         mean = contrast @ np.einsum("a,kag->kg", weights, effects)
         sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
         ends = scipy.stats.norm.ppf(tails(prob)[1]) * sd
-        tables.append(_table(known, effect, {"component": component + 1}, mean, ends))
+        tables.append(effect.symmetric({"component": component + 1}, mean, ends))
     return tables
-
-
-def _table(
-    known: GroupPlaces,
-    effect: int,
-    labels: dict[str, Any],
-    mean: Float[np.ndarray, " groups"],
-    ends: Float[np.ndarray, " groups"],
-) -> pd.DataFrame:
-    """An effect of every group with the ends of its interval."""
-    table = pd.DataFrame({"term": known.effects[effect], "group": known.labels})
-    return table.assign(**labels, estimate=mean, lower=mean - ends, upper=mean + ends)
 
 
 def _variances(

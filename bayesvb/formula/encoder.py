@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import levels, numbers
-from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.group_rows import GATE_GROUPS, GROUP_DESIGNS, GROUP_ROWS
 from bayesvb.data.labels import levels_as_known, match_labels
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
@@ -39,9 +39,6 @@ if TYPE_CHECKING:
 __all__ = ["Encoder", "Matrices", "fit_encoder", "role_table"]
 
 Matrices = dict[str, Float[np.ndarray, "rows _"]]
-
-PLACES = {MEAN: GROUP_ROWS, GATING: GATE_GROUPS}
-"""Parts in which effects of groups may stay apart from the columns, and the matrices of these."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +81,7 @@ class Encoder:
         alike = self.bound.same_as
         found = {
             name: term
-            for part, name in PLACES.items()
+            for part, name in GROUP_DESIGNS.items()
             if part in alike and (term := self.own[alike[part]].groups) is not None
         }
         if GATE_GROUPS in found and GROUP_ROWS not in found:
@@ -111,7 +108,7 @@ class Encoder:
         found: Matrices = {}
         known = self.places
         for part in (GATING, MEAN):  # the lines may have the groups of the weights only
-            name, own = PLACES[part], placed.get(self.bound.same_as.get(part, part))
+            name, own = GROUP_DESIGNS[part], placed.get(self.bound.same_as.get(part, part))
             if name in known:
                 own = found[GATE_GROUPS] if own is None else own
                 found[name] = own[:, : 1 + len(known[name].effects)]
@@ -266,7 +263,7 @@ def fit_encoder(
     own, placed = {}, {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
-        apart = eliminates_groups and part in PLACES
+        apart = eliminates_groups and part in GROUP_DESIGNS
         own[part] = fit_own_columns(bound.parts[part], numbers, table, found, eliminates=apart)
         made[part] = own[part].beside(made[part], numbers, table, found)
         placed[part] = own[part].places(numbers, table, found)

@@ -19,11 +19,11 @@ from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
-from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.models.logit_elimination import LogitElimination
+from bayesvb.models.mixed_elimination import MixedElimination
 from bayesvb.models.solved_groups import (
     Coupling,
     EffectCoupling,

@@ -15,10 +15,10 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.data.parts import GATING
-from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import GroupRows
+from bayesvb.models.mixed_elimination import MixedElimination
 from bayesvb.models.solved_groups import GroupScalars
 from bayesvb.variational.row_derivatives import consecutive
 

@@ -13,7 +13,6 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.errors import DataError
 from bayesvb.experts.linear import LinearExperts
-from bayesvb.experts.mixed_elimination import MixedElimination
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
@@ -21,6 +20,7 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.models import solved_groups
 from bayesvb.models.drawn_effects import EffectLaws, with_line_keys
+from bayesvb.models.mixed_elimination import MixedElimination
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.solved_systems import ConvexGroup, group_inverses
