@@ -102,21 +102,19 @@ def _highest_power(variance: Float[np.ndarray, "*shape"]) -> int:
 
 def _summed(
     half: Float[np.ndarray, "*shape"], q: Float[np.ndarray, "*shape"], order: int, highest: int
-) -> Float[np.ndarray, "*shape"]:
+) -> Float[np.ndarray, "..."]:
     """Sum over the terms of the series, without the factor that they have in common."""
-    total = np.zeros_like(q)
+    total = np.zeros(())
     for m in range(highest, -1, -1):
         # Horner's rule from the highest power of s / 2; each power has its factorial by steps.
         if order + 2 * m > 1:
             *others, first = POLYNOMIALS[order + 2 * m]
-            term = np.full_like(q, first)
+            term = np.asarray(first)  # a constant polynomial costs no pass over the rows
             for coefficient in reversed(others):
-                term *= q
-                term += coefficient
-            total += term
+                term = term * q + coefficient
+            total = np.asarray(total + term)
         if m:
-            total *= half
-            total /= m
+            total = total * (half / m)
     return total
 
 
