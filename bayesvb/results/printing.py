@@ -269,7 +269,7 @@ def _made_with(fit: AbstractFit) -> str:
         return (
             f"Intervals: linear response; exact ones were not reached ({fit.sampler.words}): "
             f"several regimes fit these {fit.model.source.n_rows} rows, and intervals of single "
-            "components may be too narrow."
+            "components may be too narrow. fit.with_covariance('exact') samples them by chains."
         )
     if fit.covariance == "exact":
         return (
