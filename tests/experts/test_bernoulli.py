@@ -145,6 +145,57 @@ def test_what_the_family_has_not_is_named(data):
         model_of(data.assign(y=data["y"] + 1.0))
 
 
+DOGS = (
+    "1a80000 1fdf800 1f26500 130a800 1fe0000 1f86800 1f7e000 1fcc000 1f52e09 1eca000 1ff8100 "
+    "1f06000 1cb0000 1e90000 1d20000 1fc0000 15d0800 1ea0000 17b8000 1e52800 1c10000 1a80180 "
+    "1fc0000 1fe2e40 1fa1400 1a24000 1e80000 1d45000 1e62a80 1e05000"
+)
+"""Shocks of 30 dogs in 25 trials, as binary digits (Gelman and Hill 2006, section 24.2)."""
+
+VOTES = {1: (30, 128), 2: (69, 207), 3: (144, 366), 4: (196, 404), 5: (38, 74)}
+"""Level of income: votes for Bush, and voters, in 1992 (Gelman and Hill 2006, section 5.1)."""
+
+
+def dogs():
+    """Each trial of a dog, with its numbers of avoided and suffered shocks so far."""
+    shocks = np.array([[int(digit) for digit in f"{int(dog, 16):025b}"] for dog in DOGS.split()])
+    before = np.cumsum(shocks, axis=1) - shocks
+    columns = {"y": shocks * 1.0, "shocked": before, "avoided": np.arange(25) - before}
+    return "y ~ avoided + shocked", pd.DataFrame({k: v.ravel() for k, v in columns.items()})
+
+
+def votes():
+    """Each voter."""
+    every = {k: np.repeat([1.0, 0.0], [bush, n - bush]) for k, (bush, n) in VOTES.items()}
+    income = np.repeat(list(every), [len(each) for each in every.values()])
+    return "y ~ income", pd.DataFrame({"income": income, "y": np.concatenate([*every.values()])})
+
+
+@pytest.mark.parametrize(
+    ("rows", "mean", "square", "error"),
+    [
+        (
+            dogs,
+            [1.8031252, -0.3582653, -0.2106210],
+            [3.3045545, 0.1297553, 0.0462471],
+            [0.0023837, 0.0003843, 0.0004530],
+        ),
+        (votes, [-1.4078558, 0.3277645], [2.0181231, 0.1106595], [0.0019191, 0.0005736]),
+    ],
+)
+def test_moments_are_those_of_posteriordb(rows, mean, square, error):
+    """Means, mean squares and Monte Carlo errors of ``stan-dev/posteriordb``: dogs-dogs, nes_logit.
+
+    Priors are as good as flat there and here.
+    """
+    formula, data = rows()
+    fit = model_of(data, formula, priors=bvb.Priors(coefficient_sd=100.0)).fit(seed=1, draws=4000)
+    found, mean = fit.summary().loc["mean"], np.array(mean)
+    sd = np.sqrt(np.array(square) - mean**2)
+    assert (np.abs(found["mean"] - mean) < 4.0 * np.array(error) + 0.03 * sd).all()
+    assert_allclose(found["sd"], sd, rtol=0.05)
+
+
 # -- smooth curves, groups of rows, and the report -----------------------------------------------
 
 
