@@ -1,13 +1,17 @@
-"""Estimates of one component of each family beside those of other software.
+"""Estimates of each family compared with those of other software.
 
     python tests/benchmarks/bench_referees.py [rows] [seed]
 
-`y ~ x + z` with wide priors (`coefficient_sd=100`): the largest difference from the maximum of the
-likelihood in its standard errors, and the smallest and largest ratio of standard deviations to its
-standard errors, of statsmodels (GLM; NegativeBinomial; OrderedModel) and, where `Rscript` is
-installed, of R (glm; MASS's glm.nb; survival's survreg). Writes docs/benchmarks/referees.csv.
+One component, `y ~ x + z` with wide priors (`coefficient_sd=100`), by `"cavi"` and by
+`"em", prior=False`: the largest difference from the maximum of the likelihood in its standard
+errors, and the smallest and largest ratio of standard deviations to its standard errors, of
+statsmodels (GLM; NegativeBinomial; OrderedModel) and, where `Rscript` is installed, of R (glm;
+MASS's glm.nb; survival's survreg). Two components, `y ~ x | 1` with fixed scales, where NumPyro is
+installed: coefficients compared with 2,000 draws by `"nuts"`, differences in its standard
+deviations. Writes docs/benchmarks/referees.csv.
 """
 
+import importlib.util
 import io
 import shutil
 import subprocess
@@ -19,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
+from bench_effect_sizes import INTERCEPTS, rows_of_two
 from scipy.optimize import brentq
 from scipy.special import digamma, expit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
@@ -102,24 +107,54 @@ def by_r(family, data):
     return found["estimate"].to_numpy(), found["error"].to_numpy()
 
 
-def main():
-    n, seed = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
-    warnings.simplefilter("ignore")
-    lines = []
+def compare(found, given):
+    """Largest difference in standard deviations of the referee, and range of ratios of them."""
+    (estimate, error), (other, reference) = found, given
+    ratio, shift = error / reference, np.abs(estimate - other) / reference
+    names = ("difference", "least sd ratio", "largest sd ratio")
+    return dict(zip(names, (shift.max(), ratio.min(), ratio.max()), strict=True))
+
+
+def one_component(n, seed):
     for family, data in table(n, seed):
         formula = f"{LEFT.get(family, 'y')} ~ x + z"
         options = {"family": family, "n_components": 1, "priors": PRIORS}
-        fit = bvb.DensityRegression(formula, data, **options).fit(seed=1, draws=10_000, n_jobs=1)
-        found = fit.summary().loc[("mean", 1)]
-        for referee, ask in (("statsmodels", by_statsmodels), ("R", by_r)):
-            given = ask(family, data)
-            if given is None:
-                continue
-            mine = found.loc[TERMS[-len(given[0]) :]]
-            ratio = mine["sd"].to_numpy() / given[1]
-            shift = np.abs(mine["mean"].to_numpy() - given[0]) / given[1]
-            line = {"family": family, "referee": referee, "rows": n, "difference": shift.max()}
-            lines.append({**line, "least sd ratio": ratio.min(), "largest sd ratio": ratio.max()})
+        model = bvb.DensityRegression(formula, data, **options)
+        referees = {"statsmodels": by_statsmodels(family, data), "R": by_r(family, data)}
+        for engine, further in (("cavi", {}), ("em", {"prior": False})):
+            fit = model.fit(engine, seed=1, draws=10_000, n_jobs=1, **further)
+            found = fit.summary().loc[("mean", 1)]
+            for referee, given in referees.items():
+                if given is not None:
+                    mine = found.loc[TERMS[-len(given[0]) :]]
+                    pair = mine["mean"].to_numpy(), mine["sd"].to_numpy()
+                    case = {"family": family, "components": 1, "engine": engine}
+                    yield {**case, "referee": referee, "rows": n, **compare(pair, given)}
+
+
+def two_components(n, seed):
+    for family in INTERCEPTS:
+        data, _ = rows_of_two(family, n, 3.0, seed)
+        formula = f"{LEFT[family] if family == 'binomial' else 'y'} ~ x | 1"
+        options = {"family": family, "n_components": 2, "priors": bvb.Priors(scales="fixed")}
+        model = bvb.DensityRegression(formula, data, **options)
+        quick = model.fit(seed=1, n_jobs=1, draws=4000)
+        tables = []
+        for fit in (quick, model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)):
+            found = fit.summary().loc["mean"]
+            order = found.xs("Intercept", level="term")["mean"].sort_values().index
+            found = found.loc[order]
+            tables.append((found["mean"].to_numpy(), found["sd"].to_numpy()))
+        case = {"family": family, "components": 2, "engine": f"cavi, {quick.covariance}"}
+        yield {**case, "referee": "NUTS", "rows": n, **compare(*tables)}
+
+
+def main():
+    n, seed = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
+    warnings.simplefilter("ignore")
+    lines = list(one_component(n, seed))
+    if importlib.util.find_spec("numpyro") is not None:
+        lines += two_components(n, seed)
     keep(pd.DataFrame(lines), "referees")
 
 
