@@ -145,7 +145,13 @@ class Block:
         weighted = any(block.weight is not None for block in blocks)
         weights = [np.ones(b.n_rows) if b.weight is None else b.weight for b in blocks]
         offsets = [block.offset for block in blocks if block.offset is not None]
-        matrices = {name: [block.designs[name] for block in blocks] for name in blocks[0].designs}
+        # Kept products save time only, and new rows have none.
+        names = [
+            name
+            for name in blocks[0].designs
+            if not name.endswith(PRODUCTS) or all(name in block.designs for block in blocks)
+        ]
+        matrices = {name: [block.designs[name] for block in blocks] for name in names}
         place = {name: tuple(map(id, parts)) for name, parts in matrices.items()}
         distinct = {place[name]: parts for name, parts in matrices.items()}
         whole = {at: np.concatenate(parts, axis=1) for at, parts in distinct.items()}

@@ -44,6 +44,14 @@ def test_kept_products_are_those_of_the_rows_and_no_features(rng):
     assert_array_equal(features(kept), features(twins))
 
 
+def test_rows_are_joined_with_rows_whose_products_were_not_kept(rng):
+    plain = rows(rng, 4)
+    kept = plain.with_products()
+    assert Block.joined([kept, kept]).designs.keys() == kept.designs.keys()
+    for pair in ([kept, plain], [plain, kept]):
+        assert Block.joined(pair).designs.keys() == plain.designs.keys()
+
+
 def test_designs_that_are_one_array_stay_one(rng):
     block = rows(rng, 10)
     one = Block({"mean": block.designs["mean"], "gating": block.designs["mean"]}, block.response)
