@@ -89,6 +89,8 @@ def read_csv(
         why = stray_text(frame[column].dropna()) if frame[column].dtype.kind not in "biuf" else ""
         if why and column not in codes:
             notes.append(f"{name}: `{column}` read as text: {why}")
+    for column, count in _nones(text, separator, frame).items():
+        notes.append(f"{name}: `{column}`: {count:,} values None are missing, if they are no level")
     dates = [column for column in map(str, frame) if writes_dates(frame[column])]
     if dates:
         notes.append(f"{name}: {', '.join(f'`{one}`' for one in dates)} read as dates")
@@ -183,6 +185,22 @@ def _codes(text: str, separator: str, frame: pd.DataFrame) -> dict[str, pd.Serie
         if written[name].dropna().str.fullmatch(r"\d+").all()
         and written[name].nunique() > frame[name].nunique()
     }
+
+
+def _nones(text: str, separator: str, frame: pd.DataFrame) -> dict[str, int]:
+    """Count values ``None``, which pandas takes as missing, by column of text."""
+    import pandas as pd
+
+    columns = [name for name in map(str, frame)
+               if frame[name].dtype.kind not in "biuf" and frame[name].isna().any()]  # fmt: skip
+    if not columns or "None" not in text:
+        return {}
+    written = pd.read_csv(
+        io.StringIO(text), sep=separator, index_col=False, usecols=columns, dtype=str,
+        keep_default_na=False,
+    )  # fmt: skip
+    counts = {name: int((written[name] == "None").sum()) for name in columns}
+    return {name: count for name, count in counts.items() if count}
 
 
 def _with_points(frame: pd.DataFrame) -> pd.DataFrame:

@@ -8,12 +8,14 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 import pandas as pd
 
 from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.errors import BayesVBError
+from bayesvb.estimators import MODELS
 from bayesvb.formula.allowed_functions import OF_ONE_VALUE, TRANSFORMS
 from bayesvb.formula.response_forms import FORMS
 from bayesvb.formula.special_terms import HEADS
@@ -41,12 +43,15 @@ class Reading:
         What to write instead.
     at : tuple of int or None
         First and last position (inclusive) of the offending characters.
+    instead : Request or None
+        The same formula of another model, which can be made.
     """
 
     readable: bool
     message: str = ""
     hint: str = ""
     at: tuple[int, int] | None = None
+    instead: Request | None = None
 
     @property
     def carets(self) -> str:
@@ -76,12 +81,24 @@ def read(request: Request, frame: pd.DataFrame) -> Reading:
             request.make_model(frame)
         except BayesVBError as error:
             at = getattr(error, "at", None)
-            return Reading(readable=False, message=error.why, hint=error.hint or "", at=at)
+            hint, instead = error.hint or "", _other_model(request, frame)
+            return Reading(readable=False, message=error.why, hint=hint, at=at, instead=instead)
         except Exception as error:  # a defect of the library must not end the page
             message = f"{type(error).__name__}: {error}"
             return Reading(readable=False, message=message, hint="please report this defect")
     messages = [str(w.message).split("\n")[0] for w in caught if w.category is not Warning]
     return Reading(readable=True, message=messages[0] if messages else "")
+
+
+def _other_model(request: Request, frame: pd.DataFrame) -> Request | None:
+    """Return the request of another model, with its defaults, that can be made."""
+    for model in MODELS:
+        if model != request.model:
+            other = Request(formula=request.formula, model=model, seed=request.seed)
+            with suppress(BayesVBError):
+                other.make_model(frame)
+                return other
+    return None
 
 
 def vocabulary(frame: pd.DataFrame) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import pandas as pd
 from bayesvb.distributions.transformations import written_function
 from bayesvb.effects import predictions
 from bayesvb.errors import DataError
+from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.interactive.covariate_controls import number, row_of
 from bayesvb.reports.cells.numerals import numeral, significant
 from bayesvb.reports.figures.plot import Canvas, number_axis, plotted
@@ -35,6 +36,8 @@ POINTS = 161
 """Points of a density, and most values of a count that are drawn."""
 
 EXTRAPOLATION = "Extrapolation: few observations have such values."
+
+NEW_GROUP = "The table is of a typical new group; sentence and density are of any new group."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,13 +79,13 @@ class Predicted:
         Values of the question.
     predictions : tuple of Prediction
         One for each response.
-    note : str
-        Warning of an extrapolation; empty if there is none.
+    notes : tuple of str
+        Warning of an extrapolation, and what is predicted of a new group.
     """
 
     values: Mapping[str, str]
     predictions: tuple[Prediction, ...]
-    note: str
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -110,11 +113,12 @@ class WhatIf:
         """
         row = row_of(fit, self.values)
         names = fit.model.design.response_names[:MOST_RESPONSES]
-        near = not has_support(fit) or bool(supported(fit, row)[0])
+        notes = [] if not has_support(fit) or supported(fit, row)[0] else [EXTRAPOLATION]
+        notes += [NEW_GROUP] if (row == UNSEEN).any(axis=None) else []
         return Predicted(
             values=self.values,
             predictions=tuple(_prediction(_Row(fit, row, name), self.above) for name in names),
-            note="" if near else EXTRAPOLATION,
+            notes=tuple(notes),
         )
 
 

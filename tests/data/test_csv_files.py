@@ -101,3 +101,9 @@ def test_commands_read_the_standard_input_and_say_what_they_recognised(command, 
     assert len(pd.read_csv(io.StringIO(predicted.stdout))) == 1
     refused = command("predict", saved, "-", "--sep", "ab", input="times\n1\n")
     assert refused.exit_code == 2 and "one character" in refused.stderr
+
+
+def test_values_none_of_text_may_be_a_level():
+    frame, notes = read_csv(b"bags,n\nDriver,1\nNone,None\n,3\nNone,4\n", "a.csv")
+    assert frame["bags"].isna().sum() == 3
+    assert notes == ["a.csv: `bags`: 2 values None are missing, if they are no level"]

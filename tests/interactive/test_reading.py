@@ -78,3 +78,14 @@ def test_words_complete_what_stands_before_the_caret():
     assert "gating(" in completions("y ~ x | gat", 11, words)
     assert completions("y ~ ", 4, words) == completions("wage", 4, ("wage",)) == []
     assert word_before("a ~ 2x", 6) == "x"
+
+
+@pytest.mark.parametrize(
+    ("formula", "instead"),
+    [("side ~ times", "ConditionalMixtureNetwork"), ("~ accel + times", "BayesianPCA"),
+     ("accel ~ tmes", None)],
+)  # fmt: skip
+def test_a_model_that_takes_the_formula_is_offered(formula, instead):
+    frame = MCYCLE.assign(side=["left", "right", "left"] * 44 + ["right"])
+    other = read(Request(formula=formula), frame).instead
+    assert (other and other.model) == instead

@@ -35,7 +35,7 @@ def test_a_number_has_mean_quantiles_and_probability_of_more_in_its_own_units():
     ends = fit.predict(row, "quantile", q=[0.25, 0.75], transform="inverse").to_numpy()[0]
     assert f"{ends[0]:.1f} to {ends[1]:.1f}" in prediction.sentence
     assert prediction.response == "wage" and prediction.figure["x_title"] == "wage"
-    assert answer.note == ""
+    assert answer.notes == ()
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_each_kind_of_response_has_its_quantities(formula, options, names):
 
 
 def test_far_from_all_rows_a_prediction_is_an_extrapolation():
-    assert predicted("y ~ x", values={"x": "9"})[1].note == EXTRAPOLATION
+    assert predicted("y ~ x", values={"x": "9"})[1].notes == (EXTRAPOLATION,)

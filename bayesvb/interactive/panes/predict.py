@@ -47,7 +47,7 @@ def predicted(state: State) -> Tag:
         return tags.p("Predictions follow the picture.", class_="note")
     task, answer = state.predicted
     return tags.div(
-        tags.p(answer.note, class_="warned") if answer.note else None,
+        *[tags.p(note, class_="warned") for note in answer.notes],
         *[_prediction(i, one) for i, one in enumerate(answer.predictions)],
         fit_name(task),
         id="row-predicted",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from htmltools import Tag, tags
 
+from bayesvb.interactive.panes.buttons import request_button
 from bayesvb.interactive.state import State
 
 
@@ -17,6 +18,7 @@ def reading(state: State) -> Tag:
         tags.pre(result.carets, aria_hidden="true") if result.carets else None,
         tags.p(result.message or "The formula can be read."),
         tags.p("Try: ", result.hint, class_="hint") if result.hint else None,
+        request_button(f"Use {result.instead.model}", result.instead) if result.instead else None,
         id="message",
         class_=kind,
         data_formula=typed.formula,
