@@ -121,10 +121,7 @@ class Run:
 
 
 def _run(fit: AbstractFit, new: _More, budget: Budget) -> tuple[Run, _More]:
-    """From few rows that stand for all, from new starts, or from sums and the new rows.
-
-    Also the rows that count: without those that are forgotten.
-    """
+    """Return the run over all rows, and the rows that count: without those that are forgotten."""
     model = fit.model
     if isinstance(model, SummarisesRows):
         summarised = model.with_more_rows(new.source, new.share)
@@ -134,25 +131,30 @@ def _run(fit: AbstractFit, new: _More, budget: Budget) -> tuple[Run, _More]:
             response = known_response(fit, run.core, run.ascent, rows)
             return replace(run, response=response), new
     starts = _default_starts(fit, new) if new.new_starts is None else new.new_starts
-    return _from_new_starts(fit, new, budget, starts) if starts else (_on(fit, new, budget), new)
+    return (
+        _run_new_starts(fit, new, budget, starts)
+        if starts
+        else (_continue_run(fit, new, budget), new)
+    )
 
 
-def _from_new_starts(
+def _run_new_starts(
     fit: AbstractFit, new: _More, budget: Budget, new_starts: int
 ) -> tuple[Run, _More]:
-    """From new starts on the rows at hand, unless the fit explains these better.
+    """Run new starts on the rows at hand, and return the better of the best one and the fit.
 
-    Where earlier rows are gone, new starts pay for all that they learn by the divergence from the
-    prior: they win if the ELBO of the rows at hand exceeds their part of the ELBO of the fit.
+    Where earlier rows are gone, the ELBO of a new start includes the divergence from the prior, and
+    the fit's part of the ELBO does not: new starts win only if their gain exceeds the information
+    that is lost with the other rows.
     """
-    earlier, rows = _at_hand(fit, new)
+    earlier, rows = _rows_at_hand(fit, new)
     run = _best_run(fit, fit.model, rows, budget, new_starts)
     is_complete = rows.n_rows == new.n_rows
     if not is_complete:
-        on = _on(fit, new, budget)
-        known = rows.map_reduce(partial(fit.core.e_step, fit.core.update(on.ascent.stats))).bound
-        if known >= run.ascent.bound:
-            return on, new
+        streamed = _continue_run(fit, new, budget)
+        posterior = fit.core.update(streamed.ascent.stats)
+        if rows.map_reduce(partial(fit.core.e_step, posterior)).bound >= run.ascent.bound:
+            return streamed, new
     if fit.response.failure is None:
         run = replace(run, response=linear_response(run.core, rows, run.ascent.stats))
     else:
@@ -160,8 +162,8 @@ def _from_new_starts(
     return run, new if is_complete else replace(new, every=earlier, share=1.0)
 
 
-def _on(fit: AbstractFit, new: _More, budget: Budget) -> Run:
-    """From the sums over earlier rows and the new rows."""
+def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
+    """Run from the sums over earlier rows, over the new rows."""
     bound = fit.elbo + fit.model.log_jacobian * new.every.total_weight
     beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(new.share)
     ascent = _ascent(beside, new.source, fit, budget)
@@ -176,7 +178,7 @@ def _default_starts(fit: AbstractFit, new: _More) -> int:
     return NEW_STARTS if few and mixture and isinstance(new.source, InMemorySource) else 0
 
 
-def _at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemorySource]:
+def _rows_at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemorySource]:
     """Return the earlier rows that are in memory, all or those of the first fit; then new ones too.
 
     The latter are not representative of a process that drifts: none where earlier rows fade.
