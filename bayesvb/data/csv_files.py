@@ -43,6 +43,10 @@ class CsvFormat:
     encoding: str | None = None
 
 
+NO_LEVEL = "if None is a level, write it in another way"
+"""What to do where the word means a level, as in files that R writes."""
+
+
 def read_csv(
     content: bytes, name: str, form: CsvFormat | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
@@ -90,7 +94,7 @@ def read_csv(
         if why and column not in codes:
             notes.append(f"{name}: `{column}` read as text: {why}")
     for column, count in _nones(text, separator, frame).items():
-        notes.append(f"{name}: `{column}`: {count:,} values None are missing, if they are no level")
+        notes.append(f"{name}: `{column}`: {count:,} values None read as missing; {NO_LEVEL}")
     dates = [column for column in map(str, frame) if writes_dates(frame[column])]
     if dates:
         notes.append(f"{name}: {', '.join(f'`{one}`' for one in dates)} read as dates")

@@ -392,11 +392,9 @@ def _folded(name: str, title: str, *content: Any) -> Tag:
 
 
 def _above() -> Tag:
-    return tags.div(
-        tags.label("Probability of a response above", for_="above"),
-        tags.input(type="number", step="any", id="above"),
-        class_="row",
-    )
+    field = tags.input(type="number", step="any", id="above")
+    label = tags.label("Probability of a response above", for_="above")
+    return tags.div(tags.div(label, field), class_="row")
 
 
 def _saving() -> Tag:
@@ -451,7 +449,12 @@ def _controls() -> Tag:
         *first_controls(),
         tags.div(
             tags.label("Picture along", for_="along"),
-            tags.select(tags.option("chosen automatically", value=""), id="along"),
+            tags.select(tags.option("automatic", value=""), id="along"),
+        ),
+        tags.details(
+            tags.summary("Weights, groups, priors"),
+            tags.div(*further_controls(), class_="row"),
+            id="further",
         ),
         tags.div(
             tags.button("Stop", type="button", data_event="stop", data_value="", title="Escape"),
@@ -460,11 +463,6 @@ def _controls() -> Tag:
                 title="Ctrl+Enter",
             ),
             class_="buttons",
-        ),
-        tags.details(
-            tags.summary("Weights, groups, priors"),
-            tags.div(*further_controls(), class_="row"),
-            id="further",
         ),
         class_="controls",
         aria_label="Model",

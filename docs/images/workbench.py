@@ -15,18 +15,18 @@ PROGRAM = "from bayesvb.interactive.server import workbench; workbench('mcycle',
 FIRST = "accel ~ s(times)"
 
 
-def save(page, name, *, full_page):
-    """A picture of 96 colours, a third as large as one of all."""
+def save(page, name, of=None, **options):
+    """A picture of 96 colours, a third as large as one of all; of the page, or a part of it."""
     page.mouse.move(0, 0)
     page.locator("#doing[data-tone=idle]").wait_for()
-    picture = Image.open(io.BytesIO(page.screenshot(full_page=full_page)))
+    picture = Image.open(io.BytesIO((of or page).screenshot(**options)))
     picture.convert("RGB").quantize(96).save(FOLDER / name, optimize=True)
 
 
 def take(page):
-    """First fit with its checks, then the fits after two buttons, compared."""
+    """First fit with its checks, then the fits after two buttons, compared, and a prediction."""
     page.locator("#judged").wait_for()
-    save(page, "workbench.png", full_page=False)
+    save(page, "workbench.png")
     for rows, remedy in enumerate((None, "sigma(times)", "n_components=3"), start=1):
         if remedy is not None:
             page.locator(".checks .act", has_text=remedy).first.click()
@@ -34,6 +34,10 @@ def take(page):
         page.locator("button.main").click()
         page.locator(f"#compared[data-rows='{rows}']").wait_for()
     save(page, "workbench-compared.png", full_page=True)
+    page.locator("[data-pane=predict] summary").click()
+    page.get_by_role("spinbutton", name="times").fill("30")
+    page.locator('#row-predicted[data-values*="30"]').wait_for()
+    save(page, "workbench-predict.png", page.locator("section", has=page.locator("#row-predicted")))
 
 
 def main():

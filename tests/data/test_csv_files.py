@@ -6,7 +6,7 @@ import io
 import pandas as pd
 import pytest
 
-from bayesvb.data.csv_files import CsvFormat, read_csv
+from bayesvb.data.csv_files import NO_LEVEL, CsvFormat, read_csv
 from bayesvb.errors import DataError
 
 ROWS = pd.DataFrame({"x": [0.5, -2.0], "name": ["Müller, A.", "Łódź"], "n": [1, 2]})
@@ -106,4 +106,4 @@ def test_commands_read_the_standard_input_and_say_what_they_recognised(command, 
 def test_values_none_of_text_may_be_a_level():
     frame, notes = read_csv(b"bags,n\nDriver,1\nNone,None\n,3\nNone,4\n", "a.csv")
     assert frame["bags"].isna().sum() == 3
-    assert notes == ["a.csv: `bags`: 2 values None are missing, if they are no level"]
+    assert notes == ["a.csv: `bags`: 2 values None read as missing; " + NO_LEVEL]

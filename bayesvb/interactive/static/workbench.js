@@ -151,7 +151,7 @@
     });
     Shiny.addCustomMessageHandler("along", names => {
       const select = byId("along"), value = select.value;
-      const options = ["", ...names].map(name => new Option(name || "chosen automatically", name));
+      const options = ["", ...names].map(name => new Option(name || "automatic", name));
       select.replaceChildren(...options);
       select.value = names.includes(value) ? value : "";
     });
