@@ -282,6 +282,7 @@ CHECKS: Mapping[str, Check] = {
     "question": check_text,
     "quiet": check_flag,
     "recalibrate": check_flag_or_text,
+    "ratio": check_flag,
     "repeats": _whole(1, MOST),
     "replications": _whole(1, MOST_DRAWS),
     "response": check_text,

@@ -222,6 +222,7 @@ SEEDS = {
         .fit(seed=1, restarts=1, draws=30)
         .save("fit.nc")
     ),
+    "a ratio that is a matrix": lambda fit: bvb.effects.comparisons(fit, "x", ratio=np.eye(3)),
     "curves of no fit": lambda fit: bvb.effects.curves(3),
     "identical rows": lambda fit: bvb.GaussianMixture("~ x + y", {"x": [1.0] * 9, "y": [2.0] * 9}),
     "a matrix of families": lambda fit: bvb.DensityRegression(
