@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.errors import DataError
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
 from bayesvb.variational.local import Draws
@@ -75,8 +73,7 @@ def check_draws_hold_effects(laws: Sequence[Normal]) -> None:
     DataError
     """
     if laws:
-        operator = cast(ArrowPrecision, laws[0].operator)
-        n_groups = operator.n_groups - 1  # one stands for all that were not there
+        n_groups = laws[0].operator.n_groups - 1  # one stands for all that were not there
         raise DataError(
             f"draws do not hold the effects of {n_groups} groups, so that their prior density is "
             "not available",

@@ -23,9 +23,9 @@ from bayesvb.errors import PriorError
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import drawn_lines, noise_precision
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
-from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.arrow_precisions import diagonal_precision
 from bayesvb.linear.designs import AbstractDesign
-from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
+from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -84,12 +84,8 @@ class RegressionPrior:
     def operator(self) -> AbstractPrecision:
         """Precision of the coefficients, effects of groups behind those that all rows share."""
         precision = self.coefficient_sd**-2.0
-        shared = np.full(self.n_terms, precision)
-        if not self.n_groups:
-            return DensePrecision(np.diag(shared))
-        return ArrowPrecision.from_entries(
-            shared, np.full(self.n_effects, precision), self.n_groups
-        )
+        shared, effects = (np.full(n, precision) for n in (self.n_terms, self.n_effects))
+        return diagonal_precision(shared, effects, self.n_groups)
 
     def check_no_dof(self) -> None:
         """Raise if degrees of freedom are given, which these experts do not have.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.linalg import inverse_and_log_det, times_each
@@ -207,28 +206,3 @@ class Normal:
         density: Float[np.ndarray, " draws *batch"]
         density = 0.5 * (law.log_det - shift.shape[-1] * LOG_2PI - quadratic)
         return density
-
-    def effect_log_density(
-        self,
-        value: Float[np.ndarray, "draws *batch terms"],
-        precision: Float[np.ndarray, " draws *batch"] | float = 1.0,
-    ) -> Float[np.ndarray, " draws *batch"]:
-        """Log density of effects of groups given the coefficients that all rows share.
-
-        Parameters
-        ----------
-        value : ndarray, shape (draws, ..., terms)
-            All coefficients.
-        precision : ndarray, shape (draws, ...), or float
-            Factor of the precision of this law.
-        """
-        operator = self.operator
-        assert isinstance(operator, ArrowPrecision)
-        shift = (value - self.mean)[..., None, :]
-        shared = shift[..., : operator.n_shared]
-        pull = np.vecdot(operator.times(shift), shift)
-        pull = (pull - np.vecdot(operator.marginal.times(shared), shared))[..., 0]
-        n_own = operator.n_coefficients - operator.n_shared
-        log_det = operator.log_det - operator.marginal.log_det
-        log_scale = n_own * (np.log(precision) - LOG_2PI)
-        return np.asarray(0.5 * (log_scale + log_det - precision * pull))

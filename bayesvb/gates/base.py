@@ -14,7 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.linear.arrow_precisions import ArrowPrecision
+from bayesvb.linear.arrow_precisions import diagonal_precision
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
@@ -72,7 +72,7 @@ class GatePrior:
         if not self.effects:
             return self.coefficients.with_mean(mean)
         entries = self.coefficients.precisions, np.array(self.effects)
-        operator = ArrowPrecision.from_entries(*entries, self.n_groups)
+        operator = diagonal_precision(*entries, self.n_groups)
         n_effects = operator.n_coefficients - mean.shape[1]
         return Normal(np.pad(mean, [(0, 0), (0, n_effects)]), operator)
 

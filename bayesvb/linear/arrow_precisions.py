@@ -211,6 +211,18 @@ class ArrowPrecision(AbstractPrecision):
         own = own - np.einsum("...apg,...np->...nag", self.regression, solved)
         return self._joined(solved, own)
 
+    def effects_quadratic(self, vectors: Vectors) -> Float[np.ndarray, "..."]:
+        """Return ``sum_g (u_g + F_g b)' D_g (u_g + F_g b)``, which is ``v' V v - b' S b``."""
+        shared, effects = self.split(vectors)
+        left = effects + np.einsum("...apg,...np->...nag", self.regression, shared)
+        pulled = np.einsum("...abg,...nbg->...nag", self.group_blocks, left)
+        return np.asarray((pulled * left).sum(axis=(-2, -1)))
+
+    @property
+    def effects_log_det(self) -> Float[np.ndarray, "*batch"]:
+        """Log-determinant of the precision of all effects given the shared coefficients."""
+        return self._eliminated[1]
+
     def draw_effects(
         self,
         mean: Vectors,
@@ -246,7 +258,7 @@ class ArrowPrecision(AbstractPrecision):
     @property
     def log_det(self) -> Float[np.ndarray, "*batch"]:
         """Log-determinant."""
-        return np.asarray(self.marginal.log_det + self._eliminated[1])
+        return np.asarray(self.marginal.log_det + self.effects_log_det)
 
     @property
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
@@ -435,3 +447,22 @@ class ArrowPrecision(AbstractPrecision):
         blocks = blocks * (2.0 - (first == second))[:, None]
         cross = np.einsum("...nag,...np->...apg", u, c) - n * self.through
         return self._flat(quadratic_weights(border), blocks, 2.0 * cross)
+
+
+def diagonal_precision(
+    shared: Float[np.ndarray, " shared"], effects: Float[np.ndarray, " _"], n_groups: int
+) -> AbstractPrecision:
+    """Return the precision of independent coefficients, in the structure of their design.
+
+    Parameters
+    ----------
+    shared : ndarray, shape (shared,)
+        Precisions of the coefficients that all rows share.
+    effects : ndarray, shape (effects,)
+        Of each effect, the same for all groups.
+    n_groups : int
+        Groups whose effects have no columns; 0 if there are none.
+    """
+    if not n_groups:
+        return DensePrecision(np.diag(shared))
+    return ArrowPrecision.from_entries(shared, effects, n_groups)

@@ -55,6 +55,11 @@ class AbstractPrecision(abc.ABC):
         """Number of rows of a matrix."""
 
     @property
+    def n_groups(self) -> int:
+        """Number of groups that have effects in the structure of the matrix."""
+        return 0
+
+    @property
     @abc.abstractmethod
     def shared(self) -> DensePrecision:
         """Marginal precision of the coefficients that draws hold."""

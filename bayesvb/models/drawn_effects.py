@@ -19,6 +19,7 @@ from bayesvb.gates.gaussian_logits import LOGIT_EFFECTS
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import DrawnEffects, GroupRows
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
+from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 
 __all__ = ["EFFECT_SCALE", "GATE_EFFECT_SCALE", "EffectLaws", "with_gate_keys", "with_line_keys"]
@@ -97,8 +98,10 @@ class DrawnVectors:
         every = self.effects(np.arange(operator.n_groups))
         effects = every.reshape(*self.shared.shape[:2], -1)
         whole = np.concatenate([self.shared, effects], axis=-1)
-        density = self.law.effect_log_density(whole, self.precision).sum(axis=1)
-        return every.reshape(*every.shape[:2], -1), density
+        pull = operator.effects_quadratic((whole - self.law.mean)[..., None, :])[..., 0]
+        log_scale = effects.shape[-1] * (np.log(self.precision) - LOG_2PI)
+        density = 0.5 * (log_scale + operator.effects_log_det - self.precision * pull)
+        return every.reshape(*every.shape[:2], -1), np.asarray(density.sum(axis=1))
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,11 @@ def test_effects_given_shared_coefficients_have_the_law_of_the_dense_matrix(prob
     assert_allclose(-flat, through, **SAME)
     own = rest.reshape(2, *2 * (problem.n_effects, arrow.n_groups))
     assert_allclose(arrow.within, np.einsum("kagbg->kabg", own), **SAME)
+    vectors = problem.rng.normal(size=(2, 3, arrow.n_coefficients))
+    left = vectors[..., n:] - vectors[..., :n] @ np.swapaxes(through, 1, 2)
+    expected = np.einsum("kni,kij,knj->kn", left, np.linalg.inv(rest), left)
+    assert_allclose(arrow.effects_quadratic(vectors), expected, **SAME)
+    assert_allclose(arrow.effects_log_det, -np.linalg.slogdet(rest)[1], **SAME)
 
 
 def test_drawn_effects_follow_the_shared_coefficients_and_have_their_covariance(problem):
