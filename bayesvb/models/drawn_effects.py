@@ -76,15 +76,15 @@ class DrawnVectors:
     @property
     def effects(self) -> DrawnEffects:
         """Effects of some groups, by their numbers."""
-        found = self.law.operator.draw_effects(
+        effects = self.law.operator.draw_effects(
             self.law.mean[..., None, :],
             self.shared[:, :, None],
             self.keys[:, :, None],
             1.0 / np.sqrt(self.precision[:, :, None]),
             self.factors,
         )
-        assert found is not None, "vectors with keys have effects of groups"
-        return found
+        assert effects is not None, "vectors with keys have effects of groups"
+        return effects
 
     def completed(
         self,
@@ -166,16 +166,17 @@ class EffectLaws:
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Return draws with the effects of all groups, and the log density of these effects."""
-        found, density = dict(draws), np.zeros(len(next(iter(draws.values()))))
+        complete, density = dict(draws), np.zeros(len(next(iter(draws.values()))))
         lines, logits = self._lines(draws), self._logits(draws)
         if lines:
-            effects, densities = zip(*(line.completed() for line in lines), strict=True)
-            own = np.concatenate([found["coefficients"], np.stack(effects, axis=2)], axis=-1)
-            found["coefficients"], density = own, density + sum(densities)
-            del found[EFFECT_KEY]
+            each, densities = zip(*(line.completed() for line in lines), strict=True)
+            coefficients = [complete["coefficients"], np.stack(each, axis=2)]
+            complete["coefficients"] = np.concatenate(coefficients, axis=-1)
+            density = density + sum(densities)
+            del complete[EFFECT_KEY]
         for logit in logits:
-            effects_of_logits, of_logits = logit.completed()
-            found["gate"] = np.concatenate([found["gate"], effects_of_logits], axis=-1)
+            effects, of_logits = logit.completed()
+            complete["gate"] = np.concatenate([complete["gate"], effects], axis=-1)
             density = density + of_logits
-            del found[GATE_EFFECT_KEY]
-        return found, density
+            del complete[GATE_EFFECT_KEY]
+        return complete, density
