@@ -35,7 +35,6 @@ class GammaExperts(AbstractPositiveExperts):
     words = "gamma regression"
     formula = "gamma"
     response = Response(kind="positive", support=(0.0, np.inf), link="log")
-    dispersion = SHAPE
     dispersion_name = "shape"
     dispersion_text = ParameterText(
         symbol="α",
@@ -58,6 +57,7 @@ class GammaExperts(AbstractPositiveExperts):
     drawn_mixture = DrawnGammaMixture
 
     prior: Normal
+    dispersion: LogGrid = SHAPE
 
     def expected_at(
         self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False

@@ -59,7 +59,6 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
     words = "Weibull regression"
     formula = "weibull"
     response = Response(kind="positive", support=(0.0, np.inf), link="log")
-    dispersion = SHAPE
     dispersion_name = "shape"
     dispersion_text = ParameterText(
         symbol="c",
@@ -83,6 +82,7 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
 
     prior: Normal
     log_unit: float = 0.0
+    dispersion: LogGrid = SHAPE
 
     def expected_at(
         self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False

@@ -69,7 +69,7 @@ def test_maximum_likelihood_has_gradient_zero_and_the_observed_information(name)
     assert (np.diff(fit.elbo_trace) > -1e-9).all()
 
 
-@pytest.mark.parametrize("name", ["negbinomial", "poisson with zeros"])
+@pytest.mark.parametrize("name", ["negbinomial", "gamma", "weibull", "poisson with zeros"])
 def test_the_mode_has_gradient_zero_with_the_prior(name):
     """Narrow priors, which move the estimates; densities of log dispersions."""
     fit = fitted(name, prior=True, priors=bvb.Priors(coefficient_sd=0.1, zero_sd=0.2))
