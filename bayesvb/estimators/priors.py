@@ -106,7 +106,8 @@ class Priors:
         ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the learned standard deviation ``s`` of every
         term of the experts. A shape of one half makes ``1 / s`` half-normal with standard
         deviation ``1 / sqrt(2 scale_rate)``; ``s`` then has the tails of a half-Cauchy
-        distribution.
+        distribution. The rate of several components of families with a linear predictor is 0.05 if
+        no priors are given.
     gating_scale_rate : float
         The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
         a smaller rate would shrink log odds of two standard errors by a third.
