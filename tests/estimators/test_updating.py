@@ -300,7 +300,7 @@ def two_of_three():
     return fit.update(three_lines(100, 0.0, 2), new_starts=0)
 
 
-@pytest.mark.parametrize("forgetting", [1.0, 0.9])
+@pytest.mark.parametrize("forgetting", [1.0, pytest.param(0.9, marks=pytest.mark.heavy)])
 def test_other_rows_are_forgotten_where_those_at_hand_need_another_component(
     two_of_three, forgetting
 ):

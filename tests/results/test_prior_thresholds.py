@@ -25,6 +25,11 @@ def fit():
     return fit_of()
 
 
+@pytest.fixture(scope="module")
+def table(fit):
+    return fit.prior_thresholds()
+
+
 def test_at_the_threshold_the_interval_ends_at_zero(fit):
     table = fit.prior_thresholds(prob=0.9)
     at = ("mean", 1, "x", "coefficient_sd")
@@ -36,13 +41,12 @@ def test_at_the_threshold_the_interval_ends_at_zero(fit):
     assert np.isnan(table.loc[at, "sign_changes"])  # shrinking never changes a sign
 
 
-def test_what_is_not_clear_needs_no_other_prior(fit):
-    row = fit.prior_thresholds().loc[("mean", 1, "z", "coefficient_sd")]
+def test_what_is_not_clear_needs_no_other_prior(table):
+    row = table.loc[("mean", 1, "z", "coefficient_sd")]
     assert row["zero_in_interval"] == row["value"]
 
 
-def test_only_coefficients_have_thresholds_each_with_every_number(fit):
-    table = fit.prior_thresholds()
+def test_only_coefficients_have_thresholds_each_with_every_number(table):
     assert table.index.names == ["part", "component", "term", "number"]
     assert set(table.index.get_level_values("part")) == {"mean"}
     terms = table.index.get_level_values("term").unique().tolist()
@@ -63,6 +67,7 @@ def power_scaling(fit):
     return float(found.sel(term_mean="x").squeeze())
 
 
+@pytest.mark.heavy
 def test_arviz_calls_a_prior_strong_where_its_threshold_is_near(fit):
     """ArviZ's limit is 0.05; powers of a normal prior change its standard deviation alone."""
     strong = fit_of(replace(fit.model.priors, coefficient_sd=0.3))
