@@ -40,6 +40,9 @@ MOST_ROUNDS = 100
 SETTLED = 1e-12
 """Relative change of the noise precisions below which another round is rounding."""
 
+NEAR = 1e-3
+"""Step of the logarithm of a noise precision below which derivatives stay: they take most time."""
+
 LONGEST_STEP = 1.0
 """Largest step of the logarithm of a noise precision."""
 
@@ -174,21 +177,24 @@ class CommonEffectPrior:
         rate = prior_rate + 0.5 * residual
         prior = self.common[..., None] * np.eye(self.common.shape[-1])
         check_gamma(shape, rate)  # here and below before logarithms, which sums of no data lack
-        noise = shape / rate
+        noise, step = shape / rate, np.full(1, np.inf)
+        *batch, n_columns, _ = information.shape
+        flat = information.reshape(*batch, n_columns**2)
         for turn in range(MOST_ROUNDS):
-            before = noise
-            covariance = np.linalg.inv(prior + (noise[..., None, None] * information).sum(axis=-3))
+            before, far = noise, (np.abs(step) > NEAR).any()
+            total = (noise[..., None, :] @ flat).reshape(*batch[:-1], n_columns, n_columns)
+            covariance = np.linalg.inv(prior + total)
             mean = (covariance @ (noise[..., None] * pull).sum(axis=-2)[..., None])[..., 0]
             score = pull - (information @ mean[..., None, :, None])[..., 0]
-            explained = information @ covariance[..., None, :, :]
-            square = np.trace(explained, axis1=-2, axis2=-1) - np.vecdot(
-                score + pull, mean[..., None, :]
-            )
+            trace = np.vecdot(flat, covariance.reshape(*covariance.shape[:-2], 1, -1))
+            square = trace - np.vecdot(score + pull, mean[..., None, :])
             rate = prior_rate + 0.5 * (residual + square)
             check_gamma(shape, rate)
             step = np.log(shape / (rate * before))
             if turn:  # Newton's method: turns alone gain a digit or less each
-                through = noise_through_common(score, covariance, explained)
+                if turn == 1 or far:
+                    explained = information @ covariance[..., None, :, :]
+                    through = noise_through_common(score, covariance, explained)
                 slope = np.eye(noise.shape[-1]) + before[..., None, :] / rate[..., None] * through
                 step = np.linalg.solve(slope, step[..., None])[..., 0]
             noise = before * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))

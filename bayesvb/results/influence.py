@@ -129,22 +129,23 @@ def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
     with single_threaded_blas(), np.errstate(all="ignore"):
         for rows in deletion.parts(np.arange(deletion.source.n_rows)):
             block = deletion.source.take(rows)
-            each = [_leverage(own, block, i) for i in range(len(block.response))]
+            each = [_leverage(own, rows, block, i) for i in range(len(block.response))]
             found.append(np.mean(each, axis=0) if each else np.full(block.n_rows, np.nan))
     return np.concatenate(found)
 
 
-def _leverage(own: Jackknife, block: Block, response: int) -> Float[np.ndarray, " rows"]:
+def _leverage(
+    own: Jackknife, rows: Int[np.ndarray, " rows"], block: Block, response: int
+) -> Float[np.ndarray, " rows"]:
     """Leverage of one response."""
     deletion = own.deletion
+    weight = np.ones(block.n_rows) if block.weight is None else block.weight
     ends = []
     for step in (STEP, -STEP):
         moved = np.array(block.response)
         moved[response] += step
-        ends.append(deletion.of_rows(replace(block, response=moved)))
-    weight = np.ones(block.n_rows) if block.weight is None else block.weight
-    direct = weight[:, None] * (ends[0] - ends[1]) / (2.0 * STEP)
-    answer = ANSWER * deletion.solve(direct)
+        ends.append((replace(block, response=moved), weight / (2.0 * step)))
+    answer = ANSWER * deletion.solve_difference(rows, ends)
     evaluate = partial(_mean, deletion.model, response)
     ahead = deletion.under(answer, answer, block, evaluate)
     return np.asarray((ahead - evaluate(deletion.posterior, block)) / ANSWER)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -15,8 +15,10 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
 from bayesvb.numerics.runtime import single_threaded_blas
+from bayesvb.sensitivity.curvature import derivatives_of_rows
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, AbstractSensitivity
-from bayesvb.sensitivity.row_sensitivity import RowSensitivity
+from bayesvb.sensitivity.row_sensitivity import RowsAdded, RowSensitivity
+from bayesvb.sensitivity.row_space import RowSpace
 from bayesvb.sensitivity.solvers import choose_solver, full_step
 from bayesvb.variational.model import AnyModel
 
@@ -125,6 +127,31 @@ class Deletion:
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times what is added to the statistics from outside."""
         return self.derivative.solve(added)
+
+    def solve_difference(
+        self,
+        rows: Int[np.ndarray, " some"],
+        ends: Sequence[tuple[Block, Float[np.ndarray, " some"]]],
+    ) -> Float[np.ndarray, "some entries"]:
+        """``(I - F')^-1`` times a sum of what rows add with other responses, each weighted.
+
+        Parameters
+        ----------
+        rows : ndarray, shape (some,)
+            Positions of the rows.
+        ends : sequence of (Block, ndarray)
+            The rows with other responses, and weights.
+        """
+        direct = np.sum([self.of_rows(block) * weight[:, None] for block, weight in ends], axis=0)
+        if self.by_rows is None:
+            return self.solve(direct)
+        added = []
+        for block, weight in ends:
+            space = RowSpace.from_rows(self.model, self.posterior, block)
+            assert space is not None
+            known = derivatives_of_rows(self.model, self.posterior, block)
+            added.append(RowsAdded(space, known, weight))
+        return np.asarray(direct + self.by_rows.indirect_of_difference(rows, added))
 
     def near(self, change: Float[np.ndarray, " entries"]) -> object:
         """Posterior of changed statistics, or that of the fit where they are of no data."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,13 +21,31 @@ from bayesvb.sensitivity.row_space import (
 )
 from bayesvb.variational.row_derivatives import RowDerivatives
 
-ACCURATE = 1e-6
-"""Part of the quadratic form of a change that may be missing: its root is that of solutions.
+ACCURATE = 1e-4
+"""Part of the quadratic form of a change that may be missing.
 
-Predictions without rows are of first order, which is off by some percent of the indirect effect.
+With 50 columns and five components log densities without rows are within 6e-5 nats, and a
+thousandth of the indirect effect. To first order they are off by some percent of it.
 """
 
 Rows = Float[np.ndarray, "vectors entries"]
+
+
+@dataclass(frozen=True)
+class RowsAdded:
+    """What some rows add to the statistics: their own space, derivatives and weights.
+
+    Attributes
+    ----------
+    space : RowSpace
+        Of these rows alone.
+    known : RowDerivatives
+    weight : ndarray, shape (rows,)
+    """
+
+    space: RowSpace
+    known: RowDerivatives
+    weight: Float[np.ndarray, " rows"]
 
 
 @dataclass(frozen=True)
@@ -113,6 +131,22 @@ class RowSensitivity(AbstractAppliedSensitivity):
             found[some] = self._solved(*self._covariances(rows[some], weight[some]))
         return found
 
+    def indirect_of_difference(
+        self, rows: Int[np.ndarray, " some"], ends: Sequence[RowsAdded]
+    ) -> Float[np.ndarray, "some entries"]:
+        """``indirect`` of the sum of what some rows add with other responses, each weighted."""
+        gradients = [end.known.gradient[self._order] * end.weight for end in ends]
+        loaded = [
+            end.space.loaded_rows(np.arange(len(rows)), gradient)
+            for end, gradient in zip(ends, gradients, strict=True)
+        ]
+        gradient, loadings = np.sum(gradients, axis=0), np.sum(loaded, axis=0)
+        found = np.empty((len(rows), self.n_entries))
+        for some in _parts(len(rows)):
+            given = self._given(rows[some], gradient[:, some], loadings[:, some])
+            found[some] = self._solved(*given)
+        return found
+
     def change_of_variables(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
     ) -> Float[np.ndarray, "some variables"]:
@@ -129,12 +163,20 @@ class RowSensitivity(AbstractAppliedSensitivity):
     def _covariances(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
     ) -> tuple[Scalars, Float[np.ndarray, "variables some"]]:
-        """``Q g`` and ``(L' + L' P Q) g`` for the scalars of each row, weighted."""
+        """``_given`` of the scalars of each row, weighted."""
         gradient = self.known.gradient[self._order][:, rows] * weight
-        loaded, squares = self.space.covariance_with(rows, gradient)
+        return self._given(rows, gradient, self.space.loaded_rows(rows, gradient))
+
+    def _given(
+        self,
+        rows: Int[np.ndarray, " some"],
+        gradient: Float[np.ndarray, "scalars some"],
+        loaded: Float[np.ndarray, "variables some"],
+    ) -> tuple[Scalars, Float[np.ndarray, "variables some"]]:
+        """``Q g`` and ``(L' + L' P Q) g`` of columns ``g`` in one row each, given ``L' g``."""
         space = self._single
-        zeros = space.zeros(len(gradient), len(rows))
-        values = space.moved(zeros, squares.astype(space.hessian.dtype))
+        squares = self.space.squares_rows(rows, gradient).astype(space.hessian.dtype)
+        values = space.moved(space.zeros(*gradient.shape), squares)
         return values, loaded + self._loaded(values)
 
     def _indirect(self, change: Rows) -> Rows:

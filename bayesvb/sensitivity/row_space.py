@@ -13,7 +13,7 @@ squares of covariances of predictors. No product of two columns is made. By Wood
           P = (D^{-1} - Q)^{-1},
 
 and ``P`` takes a few steps of conjugate gradients, as ``Q`` is small: second moments of
-coefficients depend on the memberships little. Most columns take one.
+coefficients depend on the memberships little. Most columns take two.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ SINGLE = 1e-7
 """Accuracy down to which solutions are found in single precision."""
 
 MOST_STEPS = 50
-"""Steps of conjugate gradients; four are usual."""
+"""Steps of conjugate gradients; two are usual."""
 
 NEGLIGIBLE = 1e-10
 """Second derivative, in standard deviations of the scalars, below which a row is not in a vector's
 forms: rows that certainly belong to other components, a third of them in the benchmark."""
 
-COLUMNS_AT_ONCE = 128
+COLUMNS_AT_ONCE = 192
 """Variables that are solved for together; there are about eight arrays of their scalars."""
 
 
@@ -290,8 +290,8 @@ class RowSpace:
 
         ``P v`` is ``D (v + Q x)``. Conjugate gradients in the inner product ``u' Q v``, in which
         ``I - D Q`` is self-adjoint. A column leaves as soon as a bound of its next gain, and
-        nearly so of all that follow, is small: products with ``Q`` are what takes time, and most
-        variables need one.
+        nearly so of all that follow, is small: products with ``Q`` take the time, and most
+        variables need two.
 
         Parameters
         ----------
@@ -323,7 +323,7 @@ class RowSpace:
             found[:, active] += size * step
             product[:, active] += size * step_metric
             rest -= size * image
-            left = (self.gain_bound(rest) > last[active]) & (bend > 0.0)
+            left = (self.gain_bound(rest) > last[active]) & (size * length > last[active])
             active, before, rest = active[left], length[left], rest[:, left]
             step, step_metric = step[:, left], step_metric[:, left]
         raise NoMaximum("the ELBO is not concave in the second moments of coefficients")
@@ -367,20 +367,22 @@ class RowSpace:
             raise NoMaximum("the ELBO is not concave in the coefficients") from None
         return self.inverse(information)
 
-    def covariance_with(
+    def loaded_rows(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
-    ) -> tuple[Float[np.ndarray, "variables columns"], Columns]:
-        """``L'`` and ``Q`` times columns that are zero but for the scalars of one row each.
+    ) -> Float[np.ndarray, "variables columns"]:
+        """``L'`` times columns that are zero but for the scalars of one row each."""
+        given = self.zeros(*values.shape)
+        given.rows[rows, :, np.arange(len(rows))] = values.T
+        return self.loaded(given)
 
-        Covariances of these with the variables, and with the second moments of all rows.
-        """
-        n_scalars, n_columns = values.shape
-        given, found = (self.zeros(n, n_columns) for n in (n_scalars, self.n_quadratic))
-        given.rows[rows, :, np.arange(n_columns)] = values.T
+    def squares_rows(
+        self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
+    ) -> Columns:
+        """``Q`` times columns that are zero but for the scalars of one row each."""
+        found = self.zeros(self.n_quadratic, len(rows))
         for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
             self._collect(found, number, part.squares_with(rows, values[slots[0]]))
-        product = np.concatenate([found.rows.reshape(-1, n_columns), found.squares])
-        return self.loaded(given), product
+        return np.concatenate([found.rows.reshape(-1, len(rows)), found.squares])
 
     def inverse(
         self, information: Float[np.ndarray, "variables variables"]

@@ -98,7 +98,7 @@ def test_covariances_of_scalars_are_those_of_the_statistics(name):
     some = np.random.default_rng(1).normal(size=(space.hessian.shape[1], 2))
     of_some = np.zeros((30, len(some), 2))
     of_some[rows, :, np.arange(2)] = some.T
-    loaded, product = space.covariance_with(rows, some)
+    loaded, product = space.loaded_rows(rows, some), space.squares_rows(rows, some)
     assert_allclose(loaded, loadings[: 30 * len(some)].T @ of_some.reshape(-1, 2), atol=1e-9)
     expected_product = squares[:, : 30 * len(some)] @ of_some.reshape(-1, 2)
     none = space.zeros(len(some), 2)
@@ -166,17 +166,38 @@ def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
     assert_allclose(found.covariance, expected.covariance, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.quick(name=QUICK)
-def test_changes_without_rows_are_those_of_the_dense_solver(name, monkeypatch):
+def both_jackknives(name, monkeypatch):
+    """With the dense solver, and in the space of rows."""
     fit, rng = fit_of(name), np.random.default_rng(0)
     dense = Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
-    assert dense.linear_without_rows() is None
-    expected = dense.linear([-group_sums(dense.deletion, np.arange(30))])
     monkeypatch.setattr(row_space, "MOST_DENSE", 10)
     monkeypatch.setattr(row_space, "LONGER", 100)
     monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
     solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats)
     deletion = replace(dense.deletion, derivative=replace(solver, accurate=1e-20))
-    found = Jackknife(deletion).linear_without_rows()
+    return dense, Jackknife(deletion)
+
+
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.quick(name=QUICK)
+def test_changes_without_rows_are_those_of_the_dense_solver(name, monkeypatch):
+    dense, by_rows = both_jackknives(name, monkeypatch)
+    assert dense.linear_without_rows() is None
+    expected = dense.linear([-group_sums(dense.deletion, np.arange(30))])
+    found = by_rows.linear_without_rows()
+    assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+
+
+@pytest.mark.parametrize("name", ["softmax", "constant weights", "learned scales", "classes"])
+@pytest.mark.quick(name="softmax")
+def test_answers_to_responses_are_those_of_the_dense_solver(name, monkeypatch):
+    dense, by_rows = both_jackknives(name, monkeypatch)
+    rows, step = np.array([2, 11, 29]), 0.01
+    block = dense.deletion.source.take(rows)
+    ends = [
+        (replace(block, response=block.response + sign * step), np.arange(1.0, 4.0) / (sign * step))
+        for sign in (1.0, -1.0)
+    ]
+    expected = dense.deletion.solve_difference(rows, ends)
+    found = by_rows.deletion.solve_difference(rows, ends)
     assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
