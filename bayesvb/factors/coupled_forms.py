@@ -40,7 +40,7 @@ class FormsOfNoise:
         middle, among = law.common_covariance, law.prior.information(law.slope)
         half = np.linalg.cholesky(middle)
         score = law.prior.pull(law.base) - among @ law.common
-        through = noise_through_common(score, middle, among @ middle)
+        through = noise_through_common(score, middle, among)
         own = np.diag(law.rate[:, 0] / law.expected_precision[:, 0])
         return cls(half, score @ half, half.T @ among @ half, np.linalg.inv(own + through))
 

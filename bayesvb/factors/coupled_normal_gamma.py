@@ -193,8 +193,7 @@ class CommonEffectPrior:
             step = np.log(shape / (rate * before))
             if turn:  # Newton's method: turns alone gain a digit or less each
                 if turn == 1 or far:
-                    explained = information @ covariance[..., None, :, :]
-                    through = noise_through_common(score, covariance, explained)
+                    through = noise_through_common(score, covariance, information)
                 slope = np.eye(noise.shape[-1]) + before[..., None, :] / rate[..., None] * through
                 step = np.linalg.solve(slope, step[..., None])[..., 0]
             noise = before * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
@@ -270,12 +269,13 @@ class CommonEffectPrior:
 def noise_through_common(
     score: Float[np.ndarray, "*batch experts columns"],
     covariance: Float[np.ndarray, "*batch columns columns"],
-    seen: Float[np.ndarray, "*batch experts columns columns"],
+    information: Float[np.ndarray, "*batch experts columns columns"],
 ) -> Float[np.ndarray, "*batch experts experts"]:
     """How the rate of each component changes with the noise precision of every other.
 
-    Through the common coefficients, with scores ``p_k - G_k m`` and ``seen`` the ``G_k C``.
+    Through the common coefficients, with scores ``p_k - G_k m`` and ``information`` the ``G_k``.
     """
+    seen = information @ covariance[..., None, :, :]
     linear = score @ covariance @ np.swapaxes(score, -1, -2)
     flat = seen.reshape(*seen.shape[:-2], -1)
     turned = np.swapaxes(seen, -1, -2).reshape(flat.shape)
@@ -555,7 +555,7 @@ class _Change:
         explicit -= 2.0 * np.einsum("kj,nj->nk", score, of_common)
         explicit += np.einsum("kij,nij->nk", among, of_middle)
         # How the rates change with tau through q(b), which closes the circle.
-        through = noise_through_common(score, middle, among @ middle)
+        through = noise_through_common(score, middle, among)
         right = tau * (0.5 * weight / law.shape - 0.5 * explicit / rate)
         of_tau = np.linalg.solve(np.eye(len(tau)) + (tau / rate)[:, None] * through, right.T).T
         of_common = of_common + of_tau @ (score @ middle)
