@@ -178,15 +178,13 @@ class CommonEffectPrior:
         prior = self.common[..., None] * np.eye(self.common.shape[-1])
         check_gamma(shape, rate)  # here and below before logarithms, which sums of no data lack
         noise, step = shape / rate, np.full(1, np.inf)
-        *batch, n_columns, _ = information.shape
-        flat = information.reshape(*batch, n_columns**2)
         for turn in range(MOST_ROUNDS):
             before, far = noise, (np.abs(step) > NEAR).any()
-            total = (noise[..., None, :] @ flat).reshape(*batch[:-1], n_columns, n_columns)
+            total = np.einsum("...k,...kij->...ij", noise, information)
             covariance = np.linalg.inv(prior + total)
             mean = (covariance @ (noise[..., None] * pull).sum(axis=-2)[..., None])[..., 0]
             score = pull - (information @ mean[..., None, :, None])[..., 0]
-            trace = np.vecdot(flat, covariance.reshape(*covariance.shape[:-2], 1, -1))
+            trace = np.einsum("...kij,...ij->...k", information, covariance)
             square = trace - np.vecdot(score + pull, mean[..., None, :])
             rate = prior_rate + 0.5 * (residual + square)
             check_gamma(shape, rate)
