@@ -38,6 +38,9 @@ LONGEST_REMEDY = 100
 CONSTANT_SPREAD = "The model holds the spread constant."
 """What the strip says of models whose spread no covariate can change."""
 
+CLASSES, MISCALIBRATED = "Class probabilities", 0.05
+"""Check of class probabilities, and the p-value below which probabilities are off."""
+
 NEAR = 2.0
 """Standard errors by which the share of rows in their intervals may differ from 90%."""
 
@@ -126,7 +129,7 @@ def strip(
         fit["says"] = f"{fit['says']} {CONSTANT_SPREAD}"
     cells = [
         fit,
-        _new_observations(sections, [one for one in checks if one.group == "accuracy"]),
+        _new_observations(sections, checks),
         _cell("Computation", own["computation"], "No computational problem detected."),
     ]
     return [one for one in cells if one is not None]
@@ -154,28 +157,46 @@ def _brief(remedy: str) -> str:
     return next((text for text in (remedy, first) if 0 < len(text) <= LONGEST_REMEDY), "")
 
 
-def _new_observations(sections: Mapping[str, Summary], accuracy: Sequence[Check]) -> Summary | None:
+def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) -> Summary | None:
     """Coverage of intervals for rows left out, or how well their probabilities are calibrated."""
     title = "New observations"
-    worse = worst(accuracy) if accuracy else "ok"
-    if worse != "ok":
+    accuracy = [one for one in checks if one.group == "accuracy"]
+    if accuracy and worst(accuracy) != "ok":
         return _cell(title, accuracy, "")
-    found = sections.get("calibration")
+    found, of_classes = sections.get("calibration"), [one for one in checks if one.name == CLASSES]
+    if of_classes:
+        return _calibrated(of_classes[0].p_value, "rows left out by folds")
     if not found or not found["left_out"]:
         return _cell(title, accuracy, "A linear model does not predict rows left out better.")
+    if "p_value" in found:
+        return _calibrated(float(found["p_value"]), _left_out(found))
     if found.get("censored"):
         return {"title": title, "grade": "note", "word": "not tested", "remedy": False,
                 "says": "Coverage is not tested: some values are censored."}  # fmt: skip
-    cover = [_coverage(one) for one in found["responses"]]
-    if not cover:
+    if not found["responses"]:
         return None
+    cover = [_coverage(one) for one in found["responses"]]
     observed, deviation = max(cover, key=lambda one: abs(one[1]))
+    says = f"90% intervals hold {numeral(observed, 1)}% of {_left_out(found)}"
+    if groups := found.get("new_groups"):
+        share, deviation = groups["observed"], max(deviation, groups["deviation"], key=abs)
+        says = f"{says}, {numeral(share, 1)}% if their groups are left out too"
     near = abs(deviation) <= NEAR
-    says = f"90% intervals hold {numeral(observed, 1)}% of {_left_out(found)}."
+    says = f"{says}."
     if not near:
         says = f"{says} That is {numeral(abs(deviation), 1)} standard errors from 90%."
     return {"title": title, "grade": "ok" if near else "note", "word": "ok" if near else "1 note",
             "says": says, "remedy": False}  # fmt: skip
+
+
+def _calibrated(p: float, rows: str) -> Summary:
+    """Whether probabilities agree with how often what they are of happened."""
+    fits = not p < MISCALIBRATED
+    what = "No miscalibration of probabilities detected in" if fits else "Miscalibrated in"
+    return {"title": "New observations", "grade": "ok" if fits else "note",
+            "word": "ok" if fits else "1 note",
+            "says": f"{what} {rows} (p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}).",
+            "remedy": False}  # fmt: skip
 
 
 def _coverage(one: Summary) -> tuple[float, float]:

@@ -24,7 +24,7 @@ from bayesvb.results.subsampling import leave_rows_out
 from bayesvb.storage.arviz_objects import import_arviz
 
 from .answer import answer, listed
-from .cells.markup import code
+from .cells.markup import breakable, code
 from .cells.names import called, cut
 from .cells.numerals import counted, numeral, percent, signed
 from .cells.plain import Summary, numbers_only, plain
@@ -336,6 +336,6 @@ def _environment() -> Environment:
     )
     environment.filters |= {
         "numeral": numeral, "percent": percent, "code": code, "signed": signed, "counted": counted,
-        "cut": cut,
+        "cut": cut, "breakable": breakable,
     }  # fmt: skip
     return environment

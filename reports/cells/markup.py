@@ -27,6 +27,17 @@ def code(text: str) -> Markup:
     )
 
 
+def breakable(text: str) -> Markup:
+    """Text whose long names may break after an underscore, all else escaped.
+
+    Examples
+    --------
+    >>> breakable("mean_area < 2")
+    Markup('mean_<wbr>area &lt; 2')
+    """
+    return escape(text).replace("_", Markup("_<wbr>"))
+
+
 def _marked(piece: str) -> Markup:
     if piece[0] == "*":
         return Markup("<em>{}</em>").format(piece[1:-1])

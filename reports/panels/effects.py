@@ -119,7 +119,10 @@ def _title(fit: AbstractFit, choices: Sequence[_Choice]) -> str:
 
 
 def _caption(fit: AbstractFit, n_responses: int) -> str:
-    interval = "" if fit.is_point_estimate else f" Dot: estimate; bar: {percent(PROB)} interval."
+    narrow = " (mean-field, usually too narrow)" if fit.covariance == "mean-field" else ""
+    interval = f" Dot: estimate; bar: {percent(PROB)} interval{narrow}."
+    if fit.is_point_estimate:
+        interval = ""
     others = ""
     if len(fit.model.design.covariates) > 1:
         others = f" Averaged over {rows_words(fit, rows_averaged(fit))}, the others as observed."
@@ -137,7 +140,7 @@ def _dots(fit: AbstractFit, choice: _Choice, n_responses: int) -> list[Dot]:
         spread = float(np.asarray(design.response, dtype=float)[:, choice.response].std())
     own = design.label(design.response_names[choice.response])
     names = [design.label(one.covariate) for one, _ in shown]
-    steps = [f"{one.words[0]} → {one.words[1]}" for one, _ in shown]
+    steps = [_step(one) for one, _ in shown]
     return [
         Dot(
             label=own if several else name,
@@ -149,6 +152,12 @@ def _dots(fit: AbstractFit, choice: _Choice, n_responses: int) -> list[Dot]:
         )
         for (_, change), name, step in zip(shown, names, steps, strict=True)
     ]
+
+
+def _step(one: Contrast) -> str:
+    """From which value to which, and whether that is an extrapolation for many rows."""
+    far = ", extrapolated" if one.reach == "extrapolated" else ""
+    return f"{one.words[0]} → {one.words[1]}{far}"
 
 
 def _more(n_smaller: int, n_unclear: int) -> str:

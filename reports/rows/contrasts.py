@@ -127,12 +127,14 @@ def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = No
     The mean of single rows may move much farther than the average between the two values, in a
     curve that turns or if the effect depends on another covariate: then its range counts. Where no
     change is clear, it is the covariate that changes the measure most. Covariates whose contrast
-    is an extrapolation are chosen only if there is no other.
+    is an extrapolation are chosen only if there is no other, but those of classes, of which the
+    observed shares are stated.
     """
     names = fit.model.design.response_names
     number = names.index(response) if response else 0
     known = [one for one in contrasts(fit) if one.response == number]
     far = {one.covariate for one in known if one.reach == "extrapolated"}
+    far = set() if fit.model.response.is_categorical else far
     near = [one for one in known if one.covariate not in far] or known
     sizes: dict[str, float] = {}
     for one in near:
@@ -142,6 +144,11 @@ def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = No
     if sizes:
         return max(sizes, key=lambda name: sizes[name])
     return most_moving(fit, measure, response, without=far)
+
+
+def is_extrapolated(fit: AbstractFit, name: str) -> bool:
+    """Whether the contrasts of a covariate go to values that are extrapolations for many rows."""
+    return any(one.covariate == name and one.reach == "extrapolated" for one in contrasts(fit))
 
 
 def _moved_by(

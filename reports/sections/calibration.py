@@ -11,10 +11,10 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesvb.evaluation.calibration import Calibration, Coverage, PitEcdf, calibration, coverage
-from bayesvb.evaluation.reliability import SETS, reliability
+from bayesvb.evaluation.reliability import SETS, Reliability, reliability
 from bayesvb.formula.design import Design
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.class_evaluation import held_out_events
+from bayesvb.results.class_evaluation import HeldOutClasses, held_out_events
 from bayesvb.results.criteria import answers
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.subsampling import RowSample, pits_at, pits_seen, sample
@@ -27,6 +27,7 @@ from ..figures.plot import Canvas, number_axis, plotted, row_axis
 from ..figures.reliability import panels
 from ..rows.bins import bins
 from ..rows.contrasts import main_covariate
+from ..rows.new_groups import TAIL, new_group_coverage
 from ..rows.profiles import quantiles_moved
 from ..rows.sampling import ROWS_CHECKED, choice_words, predictive_at, regresses
 
@@ -40,11 +41,12 @@ def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
         return None
     chosen = sample(fit, ROWS_CHECKED)
     if fit.model.response.is_binary:
-        return _events(fit, chosen)
+        return {**_events(fit, chosen), "p_value": _reliability(fit, chosen)[1].p_value}
     pits = zip(fit.model.observed(), pits_at(fit, chosen.at), strict=True)
     return {
         **_rows(chosen),
         "left_out": _left_out(fit),
+        "new_groups": _new_groups(fit),
         **_in_intervals(fit.model.design),
         "responses": [
             {
@@ -73,6 +75,7 @@ def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
     return {
         **_rows(chosen),
         "left_out": _left_out(fit),
+        "new_groups": _new_groups(fit),
         "weighted": fit.model.weights is not None,
         "discrete": fit.model.response.is_discrete,
         **({"noun": "level"} if fit.model.response.level_names else {}),
@@ -85,6 +88,18 @@ def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
             }
             for name, one in found.items()
         ],
+    }
+
+
+def _new_groups(fit: AbstractFit) -> Summary | None:
+    """Coverage for groups that were left out, in per cent."""
+    found = new_group_coverage(fit)
+    if found is None:
+        return None
+    return {
+        "observed": 100.0 * found.share,
+        "deviation": (found.share - 1.0 + 2.0 * TAIL) / (found.standard_error or 1.0),
+        "n_groups": found.n_groups,
     }
 
 
@@ -103,11 +118,16 @@ def _in_intervals(design: Design) -> Summary:
     return {} if design.interval is None else {"censored": design.is_censored}
 
 
-def _of_events(fit: AbstractFit, chosen: RowSample) -> Summary:
-    """Reliability of the probabilities of 1: PIT values of zeros and ones say nothing."""
+def _reliability(fit: AbstractFit, chosen: RowSample) -> tuple[HeldOutClasses, Reliability]:
+    """Probabilities of 0 and 1 of rows left out, and how they agree with what happened."""
     found = held_out_events(fit, chosen.at)
     rng = Streams(fit.seed).reliability(len(chosen.at))
-    curves = reliability(found.probabilities, found.codes, rng)
+    return found, reliability(found.probabilities, found.codes, rng)
+
+
+def _of_events(fit: AbstractFit, chosen: RowSample) -> Summary:
+    """Reliability of the probabilities of 1: PIT values of zeros and ones say nothing."""
+    found, curves = _reliability(fit, chosen)
     one = curves.curves[1]
     return {
         **_events(fit, chosen),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.column_units import measured
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.effects.covariates import quantiles
@@ -15,12 +17,14 @@ from bayesvb.effects.effect_draws import drawn_distributions_of
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import ModelDraws, count
 
-from ..cells.numerals import PROBABILITY, percent
+from ..cells.names import called
+from ..cells.numerals import PROBABILITY, counted, numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.class_curves import ClassCurve, class_curves
+from ..figures.class_curves import ClassCurve, class_curves, class_numbers
 from ..figures.class_regions import regions
 from ..rows.average_effects import reached_values, rows_averaged, rows_words
+from ..rows.bins import Bin, bins
 from ..rows.contrasts import main_covariate
 from ..rows.profiles import (
     Covariate,
@@ -172,6 +176,38 @@ def _curves(fit: AbstractFit, rows: Profile) -> Summary:
     band, levels = _band(fit, rows), fit.model.response.level_names
     curves = [ClassCurve(k, str(levels[k]), *band[:, :, k]) for k in _shown(band)]
     return class_curves(fit, rows, curves)
+
+
+def observed_share(fit: AbstractFit, name: str) -> str:
+    """Observed and predicted share of a class in the rows where one value of it is most frequent.
+
+    Of a number these are the rows in its lowest or highest sixth; empty if none has enough rows.
+    """
+    design, levels = fit.model.design, fit.model.response.level_names
+    codes, shown = class_numbers(fit), bins(design, name, np.arange(design.n_rows))
+    if not covariate(design, name).discrete:
+        shown = [one for one in (shown[:1] + shown[-1:]) if len(shown) > 1]
+    if not shown:
+        return ""
+    counts = [np.bincount(codes[one.rows], minlength=len(levels)) for one in shown]
+    place = int(np.argmax([each.max() / each.sum() for each in counts]))
+    most, rows = int(counts[place].argmax()), design.data_at(shown[place].rows)
+    predicted = fit.predict(rows, kind="probability").to_numpy()[:, most].mean()
+    return (
+        f"With {_where(fit, name, shown, place)} {called(design, design.response_names[0])} is "
+        f"{levels[most]} in {counts[place][most]} of {counted(len(rows), 'row')}; the model says "
+        f"{percent(float(predicted))}"
+    )
+
+
+def _where(fit: AbstractFit, name: str, shown: Sequence[Bin], place: int) -> str:
+    """Value of a covariate in a bin: a level, or how low or high a number is."""
+    design, one = fit.model.design, shown[place]
+    if covariate(design, name).discrete:
+        return f"{called(design, name)} = {one.label}"
+    end = one.low if place else one.high
+    value = measured(numeral(end), name, design.known_units)
+    return f"{called(design, name)} {f'from {value} on' if place else f'below {value}'}"
 
 
 def _noun(fit: AbstractFit, number: int = 1) -> str:

@@ -8,8 +8,10 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
+from bayesvb.data.parts import MEAN
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.effects.covariates import quantiles
+from bayesvb.results.groups import predictive_of_any_group
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
 
@@ -37,6 +39,9 @@ from ..rows.unseen import unseen, unseen_words
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
+
+MOST_GROUPS, GROUP_POINTS = 30, 17
+"""Groups whose means are drawn, and places along the covariate at which."""
 
 PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
 
@@ -144,6 +149,7 @@ def _bands(
     low, high = _limits(values)
     canvas = Canvas(across, number_axis(low, high))
     canvas.dots("pts", places(design.frame, one, chosen.at), values[chosen.at])
+    lines = _draw_groups(canvas, fit, curve, name)
     _draw_quantiles(canvas, curve, found, alone)
     fixed = f" Other covariates {curve.fixed}; the points are all rows." if curve.fixed else ""
     shapes = (
@@ -152,6 +158,8 @@ def _bands(
         else "Line: median; dark band: middle 50%; light band: middle 90%"
     )
     note = choice_note("Points:", chosen)
+    if design.is_censored:
+        note = f"{note} Censored rows stand where they were censored."
     shown = (curve.x >= across.low) & (curve.x <= across.high)
     far = _remote(alone[shown]) if leans else unseen_words(alone[shown], curve, "Pale")
     beyond = found.min() < low or found.max() > high
@@ -162,13 +170,32 @@ def _bands(
         else ""
     )
     y, x = called(design, name), called(design, one.name)
-    caption = f"{shapes} of {y} given {x}, over the data.{cut}{rows}{fixed}{note}{far}"
+    caption = f"{shapes} of {y} given {x}, over the data.{lines}{cut}{rows}{fixed}{note}{far}"
     medians = f"{numeral(float(found[2, 0]))} to {numeral(float(found[2, -1]))}"
     alt = (
         f"Predictive quantiles of {y} against {x}; from its first to its last value the "
         f"median goes from {medians}."
     )
     return plotted(canvas, x=design.label(one.name), y=design.label(name), alt=alt, caption=caption)
+
+
+def _draw_groups(canvas: Canvas, fit: AbstractFit, curve: Profile, name: str) -> str:
+    """Means of groups under the bands of a new group, and what the caption says of them."""
+    design = fit.model.design
+    groupings = [term.grouping for term in design.group_terms(MEAN) if term.grouping in curve.frame]
+    if not groupings or curve.covariate.discrete or curve.n_each > 1:
+        return ""
+    known = design.frame[groupings[0]].unique()
+    shown = known[np.linspace(0, len(known) - 1, min(len(known), MOST_GROUPS)).astype(int)]
+    at = np.linspace(0, len(curve.x) - 1, GROUP_POINTS).astype(int)
+    points = curve.frame.iloc[at]
+    frame = pd.concat([points.assign(**{groupings[0]: group}) for group in shown])
+    means = predictive_of_any_group(fit, frame, name).mean().reshape(len(shown), len(at))
+    for mean in means:
+        canvas.line("own", curve.x[at], mean)
+    some = f"{len(shown)} of " if len(shown) < len(known) else ""
+    whose = called(design, groupings[0])
+    return f" Thin lines: means of {some}{counted(len(known), 'group')} of {whose}."
 
 
 def _draw_quantiles(

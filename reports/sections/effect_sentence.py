@@ -128,8 +128,7 @@ def _change(
     factor = _factor(fit, name, change)
     if fit.is_point_estimate:
         return f"the fitted {what} changes by {size}{unit}{average}{factor}"
-    kind = "mean-field interval" if fit.covariance == "mean-field" else "interval"
-    interval = f"{percent(PROB)} {kind} {low} to {high}"
+    interval = f"{percent(PROB)} interval {low} to {high}"
     if doubted:
         return f"the fitted {what} changes by {size}{unit}{average} ({interval}){factor}"
     if sign == 0:

@@ -18,12 +18,12 @@ from ..cells.names import called
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
-from ..rows.contrasts import main_covariate
+from ..rows.contrasts import is_extrapolated, main_covariate
 from ..rows.group_effects import group_sentences
 from ..rows.loadings import component_sentence
 from ..rows.profiles import compared, quantiles_moved
 from ..rows.sampling import regresses
-from .classes import probabilities_moved
+from .classes import observed_share, probabilities_moved
 from .effect_sentence import effect_clauses
 from .trajectories import course_sentence, varying
 
@@ -175,8 +175,11 @@ def _of_numbers(fit: AbstractFit, section: Summary) -> Sentences:
 def _of_classes(fit: AbstractFit, section: Summary) -> Sentences:
     """Effect of the covariate that changes the probabilities of a categorical response most."""
     y = fit.model.design.response_names[0]
-    if section["along"] is not None:
-        return effect_clauses(fit, section["along"], y)
+    along = section["along"]
+    if along is not None and is_extrapolated(fit, along) and (seen := observed_share(fit, along)):
+        return [(Clause(seen, seen, covariate=along, response=y),)]
+    if along is not None:
+        return effect_clauses(fit, along, y)
     probability = fit.predict(fit.model.design.data_at(np.arange(1)), kind="probability")
     most = int(probability.to_numpy()[0].argmax())
     level, share = fit.model.response.level_names[most], float(probability.to_numpy()[0, most])

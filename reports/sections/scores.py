@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,7 +18,6 @@ from ..cells.names import cut
 from ..cells.numerals import counted, numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.label_spacing import apart
 from ..figures.plot import (
     FEW_TICKS,
     Axis,
@@ -54,10 +54,10 @@ MOST_ARROWS = 5
 LONGEST_ARROW = 0.8
 """Part of the way from the origin to the edge that the longest arrow goes."""
 
-LABEL_GAP = 0.06
-"""Least distance between names of arrows, in parts of the height."""
+NEAR_TIP = (0.25, 0.07)
+"""Distance of two arrows, in parts of width and height, below which their names would overlap."""
 
-LONGEST_NAME = 24
+LONGEST_NAME, MOST_NAMES = 24, 2
 """Characters of a name beside its arrow."""
 
 Matrix = Float[np.ndarray, "rows dims"]
@@ -215,14 +215,26 @@ def _draw_arrows(canvas: Canvas, arrows: dict[str, Float[np.ndarray, " 2"]]) -> 
         for value, edge in zip(end, (canvas.x, canvas.y), strict=True)
     ]
     ends = LONGEST_ARROW * ends / (max(room) or 1.0)
-    heights = apart(ends[:, 1], LABEL_GAP * (canvas.y.high - canvas.y.low), canvas.y.low,
-                    canvas.y.high)  # fmt: skip
-    for name, end, height in zip(arrows, ends, heights, strict=True):
+    for end in ends:
         canvas.line("arrow", np.array([0.0, end[0]]), np.array([0.0, end[1]]))
         canvas.dots("tip", end[:1], end[1:])
-        side = "before" if canvas.x.share(float(end[0])) > 0.5 else "after"
+    _label(canvas, list(arrows), ends)
+
+
+def _label(canvas: Canvas, names: Sequence[str], ends: Float[np.ndarray, "arrows 2"]) -> None:
+    """Write names at the tips, those of arrows that nearly coincide together."""
+    places = np.array([[canvas.x.share(x), canvas.y.share(y)] for x, y in ends.tolist()])
+    left = list(range(len(names)))
+    while left:
+        first = left[0]
+        near = [i for i in left if (np.abs(places[i] - places[first]) < NEAR_TIP).all()]
+        left = [i for i in left if i not in near]
+        end = ends[near].mean(axis=0)
+        side = "before" if places[first, 0] > 0.5 else "after"
         side += " below" if end[1] < 0.0 else ""  # away from the arrow
-        canvas.text(float(end[0]), float(height), cut(name, LONGEST_NAME), side)
+        text = ", ".join(cut(names[i], LONGEST_NAME) for i in near[:MOST_NAMES])
+        more = f" and {len(near) - MOST_NAMES} more" if len(near) > MOST_NAMES else ""
+        canvas.text(float(end[0]), float(end[1]), text + more, side)
 
 
 def explained_by(observed: Float[np.ndarray, " rows"], given: Float[np.ndarray, " rows"]) -> float:

@@ -130,6 +130,19 @@ def test_censored_rows_and_the_labels_of_columns_that_lack_values_are_in_the_dat
     assert line["missing_in"] == "`the label` in 3"
 
 
+@pytest.mark.parametrize(("p", "grade", "says"), [
+    (0.4, "ok", "No miscalibration of probabilities detected in 90 rows left out one at a time "
+                "(p = 0.40)."),
+    (0.004, "note", "Miscalibrated in 90 rows left out one at a time (p < 0.01)."),
+])  # fmt: skip
+def test_the_second_cell_of_events_and_classes_is_their_calibration(p, grade, says):
+    found = {"left_out": "row", "n_rows": 90, "responses": [], "p_value": p}
+    (cell,) = strip({"calibration": found}, [])
+    assert (cell["grade"], cell["says"]) == (grade, says)
+    (_, cell) = strip({}, [check("Class probabilities", p_value=p)])
+    assert cell["grade"] == grade and "rows left out by folds" in cell["says"]
+
+
 def test_editions_differ_in_what_follows_and_the_author_has_a_word(fit):
     pages = {
         name: html(page_summary({"": fit}, Choices(edition=name, notes=("Chosen among five.",))))
