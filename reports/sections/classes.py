@@ -205,9 +205,11 @@ def _where(fit: AbstractFit, name: str, shown: Sequence[Bin], place: int) -> str
     design, one = fit.model.design, shown[place]
     if covariate(design, name).discrete:
         return f"{called(design, name)} = {one.label}"
-    end = one.low if place else one.high
-    value = measured(numeral(end), name, design.known_units)
-    return f"{called(design, name)} {f'from {value} on' if place else f'below {value}'}"
+    known = design.frame[name].iloc[one.rows].to_numpy(dtype=float)
+    value = measured(
+        numeral(float(known.min() if place else known.max())), name, design.known_units
+    )
+    return f"{called(design, name)} {f'from {value} on' if place else f'up to {value}'}"
 
 
 def _noun(fit: AbstractFit, number: int = 1) -> str:
