@@ -249,8 +249,11 @@ def test_classes_that_only_extrapolations_change_have_their_observed_shares():
     x["g"] = np.where(x["x"] + 0.3 * x["z"] > 0.0, "high", "low")
     network = bvb.ConditionalMixtureNetwork("g ~ x + w", x, n_experts=1)
     fit = network.fit(seed=1, restarts=1, draws=60)
-    (doubted,), (sentence,) = sentences(fit, [problem("Row order")]), sentences(fit, [])
-    assert doubted == f"{sentence[:-1]}, which is not reliable: the check Row order is a problem."
+    (doubted,), (sentence,) = sentences(fit, [problem("Serial correlation")]), sentences(fit, [])
+    assert (
+        doubted
+        == f"{sentence[:-1]}, which is not reliable: the check Serial correlation is a problem."
+    )
     pattern = r"With (\w) (?:from|up to) (\S+)(?: on)? g is (low|high) in (\d+) of (\d+) rows; "
     edge = re.match(pattern + r"the model says 9\d(?:\.\d)?%\.$", sentence)
     name, value, level, n_level, n_rows = edge.groups()
