@@ -229,7 +229,7 @@ def _label(canvas: Canvas, names: Sequence[str], ends: Float[np.ndarray, "arrows
         first = left[0]
         near = [i for i in left if (np.abs(places[i] - places[first]) < NEAR_TIP).all()]
         left = [i for i in left if i not in near]
-        end = ends[near].mean(axis=0)
+        end = ends[first]
         side = "before" if places[first, 0] > 0.5 else "after"
         side += " below" if end[1] < 0.0 else ""  # away from the arrow
         text = ", ".join(cut(names[i], LONGEST_NAME) for i in near[:MOST_NAMES])
