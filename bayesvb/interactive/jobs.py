@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 from multiprocessing.connection import Connection
 
 from bayesvb.errors import DataError
-from bayesvb.interactive.zygote import PID, Idle, Task
+from bayesvb.interactive.zygote import PID, Idle, Task, run
 
 PAUSE = 0.08
 """Seconds without another edit after which one is worked on: keys are 30 to 80 ms apart."""
@@ -72,6 +75,10 @@ class Job:
 class Zygote:
     """The process that forks those of the tasks; see ``bayesvb.interactive.zygote``.
 
+    Attributes
+    ----------
+    pid : int
+
     Raises
     ------
     DataError
@@ -85,15 +92,9 @@ class Zygote:
                 hint="start it in the Windows Subsystem for Linux",
             )
         self._control, theirs = socket.socketpair()
-        program = f"from bayesvb.interactive.zygote import run; run({theirs.fileno()})"
-        # -P: the folder of the user must not hide modules. A session of its own: Ctrl-C in the
-        # terminal ends the server, and with it these.
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", program],
-            pass_fds=[theirs.fileno()],
-            stdin=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        alone = threading.active_count() == 1  # a notebook has threads, which a fork may not have
+        self._process = None if alone else _started(theirs)
+        self.pid = _forked(self._control, theirs) if self._process is None else self._process.pid
         theirs.close()
         self._lock = threading.Lock()
 
@@ -114,7 +115,41 @@ class Zygote:
     def close(self) -> None:
         """End the zygote, and with it all tasks."""
         self._control.close()
-        self._process.wait()
+        if self._process is None:
+            os.waitpid(self.pid, 0)
+        else:
+            self._process.wait()
+
+
+def _forked(ours: socket.socket, theirs: socket.socket) -> int:
+    """Fork the zygote from this process, with which it shares the memory of all imports."""
+    import_module("bayesvb.interactive.fitting")
+    gc.freeze()  # collections would write to the shared pages
+    with warnings.catch_warnings():
+        warnings.simplefilter(
+            "ignore", DeprecationWarning
+        )  # idle threads of BLAS, which forks reset
+        pid = os.fork()
+    if pid == 0:
+        try:
+            os.setsid()  # Ctrl-C in the terminal ends the server, and with it the zygote
+            ours.close()
+            run(theirs.detach())
+        finally:
+            os._exit(0)
+    return pid
+
+
+def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """Start the zygote as a process of its own, in a session of its own."""
+    program = f"from bayesvb.interactive.zygote import run; run({theirs.fileno()})"
+    # -P: the folder of the user must not hide modules.
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", program],
+        pass_fds=[theirs.fileno()],
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
 
 
 Start = Callable[[Task], Job]

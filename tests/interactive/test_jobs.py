@@ -151,7 +151,7 @@ frame = pd.DataFrame({"x": [float(i % 97) for i in range(rows)],
 zygote = Zygote()
 request = Request(formula="y ~ s(x)", options={"n_components": 8})
 job = zygote.start(FitTask(request=request, frame=frame, path="never.nc"))
-print(zygote._process.pid, job.pid, flush=True)
+print(zygote.pid, job.pid, flush=True)
 time.sleep(600)
 """
 
