@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from html import escape
 from importlib import resources
@@ -54,12 +54,13 @@ def standalone(figure: Summary, width: int) -> str:
         Width of the picture in pixels. Text has the same size in all.
     """
     drawings = figure.get("drawings", [{**figure, "title": figure["y_title"]}])
-    several = len(drawings) > 1
     n_columns = max(1, min(len(drawings), int(width / PANEL)))
-    head, wide = TOP if several else 0.0, width / n_columns
+    head = TOP if "drawings" in figure or figure["legend"] else 0.0
+    wide = width / n_columns
     high = max(_height(one, wide) for one in drawings)
     height = head + -(-len(drawings) // n_columns) * high
-    parts = [_text(LEFT, 0.8 * TOP, figure["y_title"], "start")] if several else []
+    parts = [_legend(figure["legend"], width)]
+    parts += [_text(LEFT, 0.8 * TOP, figure["y_title"], "start")] if "drawings" in figure else []
     for place, one in enumerate(drawings):
         row, column = divmod(place, n_columns)
         parts += [_placed(one, column * wide, head + row * high, wide, high)]
@@ -69,6 +70,15 @@ def standalone(figure: Summary, width: int) -> str:
         f'width="{width:g}" height="{height:g}" viewBox="0 0 {width:g} {height:g}">'
         f"<style>{_style()}</style>{''.join(parts)}</svg>"
     )
+
+
+def _legend(names: Sequence[tuple[str, str]], width: float) -> str:
+    """Names of what is drawn, each after a dot in its colour."""
+    words = "".join(
+        f'<tspan class="{kind}" style="fill: var(--accent)"> ● </tspan>{escape(text)}'
+        for text, kind in names
+    )
+    return f'<text x="{width - RIGHT:g}" y="{0.8 * TOP:g}" text-anchor="end">{words}</text>'
 
 
 def _height(drawing: Summary, width: float) -> float:

@@ -15,12 +15,12 @@ from bayesvb.results.groups import predictive_of_any_group
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
 
-from ..cells.names import called
+from ..cells.names import called, cut
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.histogram import fitted_histogram
-from ..figures.plot import Axis, Canvas, covariate_axis, number_axis, plotted
+from ..figures.plot import LONGEST_NAME, Axis, Canvas, covariate_axis, number_axis, plotted
 from ..figures.probability_curve import probability_curve
 from ..figures.scatter import places
 from ..rows.contrasts import main_covariate
@@ -113,11 +113,10 @@ def _details(fit: AbstractFit, name: str, along: str | None) -> Summary:
     few = profile(fit, along, _places(design, covariate(design, along)))
     at_few = few.predictive(fit, name)
     index = pd.Index(labels(few.values), name=design.label(along))
-    words = [f"{called(design, along)} = {one}" for one in index]
     return {
         "densities": None
         if fit.model.response.is_discrete
-        else _densities(words, at_few, label, _observed(fit, name), few.fixed),
+        else _densities(index, at_few, label, _observed(fit, name), few.fixed),
         "table": _table(index, at_few, label, few.fixed),
     }
 
@@ -230,7 +229,7 @@ def _remote(alone: Bool[np.ndarray, " points"]) -> str:
 
 
 def _densities(
-    words: list[str],
+    index: pd.Index,
     distribution: AbstractRowDistribution,
     name: str,
     values: Float[np.ndarray, " rows"],
@@ -240,8 +239,8 @@ def _densities(
     points = np.linspace(*_limits(values), DENSITY_POINTS)
     heights = distribution.density_at(points)
 
-    up = Axis(-0.05, float(len(words)), [(float(i), _short(word)) for i, word in enumerate(words)],
-              RIDGE)  # fmt: skip
+    ticks = [(float(i), cut(word, LONGEST_NAME)) for i, word in enumerate(index)]
+    up = Axis(-0.05, float(len(index)), ticks, RIDGE)
     canvas = Canvas(number_axis(points[0], points[-1]), up)
     scaled = HEIGHT * heights / np.maximum(heights.max(axis=0), np.finfo(float).tiny)
     for base, curve in enumerate(scaled.T):
@@ -249,13 +248,12 @@ def _densities(
         canvas.line("curve", points, base + curve)
     modes = [numeral(float(one)) for one in points[heights.argmax(axis=0)]]
     alt = f"Predictive densities of {name}. Highest point: " + "; ".join(
-        f"{mode} at {word}" if word != "every row" else mode
-        for mode, word in zip(modes, words, strict=True)
+        f"{mode} at {index.name} = {word}" for mode, word in zip(modes, index, strict=True)
     )
     other = f" Other covariates {fixed}." if fixed else ""
     humps = " Several humps: several kinds of rows." if _n_humps(heights) > 1 else ""
     caption = f"Predictive density of {name}, each curve scaled to the same height.{humps}{other}"
-    return plotted(canvas, x=name, y="", alt=alt, caption=caption)
+    return plotted(canvas, x=name, y=str(index.name), alt=alt, caption=caption)
 
 
 def _n_humps(heights: Float[np.ndarray, "points rows"]) -> int:
@@ -267,10 +265,6 @@ def _n_humps(heights: Float[np.ndarray, "points rows"]) -> int:
         padded = np.concatenate([[0.0], own, [0.0]])
         counts.append(len(find_peaks(padded, prominence=VISIBLE * own.max())[0]))
     return max(counts)
-
-
-def _short(word: str, most: int = 22) -> str:
-    return word if len(word) <= most else "…" + word[-most + 1 :]
 
 
 def _table(

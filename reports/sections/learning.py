@@ -28,7 +28,7 @@ PANELS = 6
 
 PRIOR_DRAWS = 4000
 
-GRID = 64
+GRID = 128
 
 REACH = 2.0
 """Widths of the posterior's range that a panel shows beyond it, where the prior is that wide."""

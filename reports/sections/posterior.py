@@ -38,10 +38,8 @@ ROBUST = (
     "outside the interval, or their standard deviation wider than it."
 )
 
-RATIOS = {"odds_ratio": "odds ratio", "rate_ratio": "rate ratio", "sd_ratio": "sd ratio"}
-"""Columns with exponentials of coefficients, of predictors with a logarithmic link."""
-
-TITLES = {"sd": "sd", "p_positive": "P(> 0)", **RATIOS}
+RATIO = "_ratio"
+"""End of the names of columns with exponentials of coefficients, as ``odds_ratio``."""
 
 
 def summary(fit: AbstractFit) -> Summary:
@@ -157,13 +155,15 @@ def _table(
         return table(frame[["mean"]], caption, titles={"mean": "value"}, rest="fit.summary()")
     each = after_uncertainty(frame["sd"].to_numpy(), frame["mean"].to_numpy())
     decimals: dict[str, Any] = dict.fromkeys(["mean", "sd", "lower", "upper"], each)
-    frame = frame.drop(columns=[one for one in RATIOS if one in frame and frame[one].isna().all()])
+    ratios = [str(name) for name in frame if str(name).endswith(RATIO)]
+    frame = frame.drop(columns=[name for name in ratios if frame[name].isna().all()])
     if frame["p_positive"].isna().all():
         frame = frame.drop(columns="p_positive")
     else:
         decimals["p_positive"] = PROBABILITY
     low, high = (1.0 - PROB) / 2.0, (1.0 + PROB) / 2.0
-    titles = {**TITLES, "lower": percent(low, 1), "upper": percent(high, 1)}
+    titles = {"p_positive": "P(> 0)", "lower": percent(low, 1), "upper": percent(high, 1)}
+    titles |= {name: name.replace("_", " ") for name in ratios}
     caption = f"{words}: {STATISTICS[points]} and central {percent(PROB)} interval."
     if n_robust:
         caption += f" {ROBUST.format(rows='one row' if n_robust == 1 else f'{n_robust} rows')}"

@@ -1,6 +1,7 @@
 """Single sections of a report: HTML, a picture of its own, words and numbers."""
 
 import json
+import re
 import xml.etree.ElementTree as ET
 
 import numpy as np
@@ -36,6 +37,15 @@ def test_a_picture_has_its_width_and_text_of_one_size(fit):
     assert "<figure" in narrow.html and "&lt;b&gt;" in narrow.html and "<b>" not in narrow.html
     assert narrow.caption in bvb.report_section(fit, "conditional").caption
     assert "<figcaption>" in narrow._repr_html_()
+
+
+def test_several_drawings_have_their_titles_and_their_legend_as_text(fit):
+    pictures = [bvb.report_section(fit, name, width=500) for name in ("components", "learning")]
+    words = [{one.text for one in ET.fromstring(each.svg).iter()} for each in pictures]
+    tails = [{one.tail for one in ET.fromstring(each.svg).iter()} for each in pictures]
+    assert "component 1" in tails[0] and {"posterior", "prior"} <= tails[1]
+    titles = [one for one in words[1] if one and re.search(r": \d+%$", one)]
+    assert len(titles) > 2
 
 
 def test_it_is_drawn_along_the_covariate_that_is_named(fit):
