@@ -1,4 +1,4 @@
-"""Marks that plots and reports share: bands, bars, ridges and curves on axes that are given."""
+"""Marks that plots share: bands, bars, ridges and curves on axes that are given."""
 
 from __future__ import annotations
 
@@ -100,11 +100,9 @@ def labelled_points(
     *,
     colour: str,
     ink: str,
-    pixels: bool = False,
 ) -> None:
-    """Points, as lines or as pixels, and words beside some of them, by position."""
-    axes.plot(x, y, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0,
-              rasterized=pixels)  # fmt: skip
+    """Points, and words beside some of them, by position."""
+    axes.plot(x, y, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
     middle = 0.5 * (np.min(x) + np.max(x))
     for place, text in words.items():
         left = x[place] > middle
