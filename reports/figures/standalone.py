@@ -72,7 +72,7 @@ def standalone(figure: Summary, width: int) -> str:
     )
 
 
-def _legend(names: Sequence[tuple[str, str]], width: float) -> str:
+def _legend(names: Sequence[Sequence[str]], width: int) -> str:
     """Names of what is drawn, each after a dot in its colour."""
     words = "".join(
         f'<tspan class="{kind}" style="fill: var(--accent)"> ● </tspan>{escape(text)}'
