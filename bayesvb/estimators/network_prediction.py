@@ -223,7 +223,10 @@ def log_density(model: AbstractNetwork, fit: AbstractFit, rows: Rows) -> pd.Seri
 
     values = np.full(len(rows.index), np.nan)
     given = np.asarray(rows.response)
-    if model.design.levels:
+    if model.design.levels and not (fit.members or fit.is_sampled):
+        each = [fit.core.log_predictive(fit.q, one) for one in blocks(model, rows) if one.n_rows]
+        density = np.concatenate([np.empty(0), *each])
+    elif model.design.levels:
         found = class_probabilities(model, fit, rows)
         with np.errstate(divide="ignore"):  # a probability may round to zero
             density = np.log(found[given.astype(int), np.arange(len(given))])

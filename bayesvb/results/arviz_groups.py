@@ -69,16 +69,16 @@ def posterior_of(fit: AbstractFit) -> xr.Dataset:
     return group(tree, "posterior")
 
 
-def fixed_groups(fit: AbstractFit) -> tuple[dict[str, Any], NamedDraws]:
-    """Groups whose size does not grow with rows times draws."""
+def fixed_groups(fit: AbstractFit, *, joint: bool = True) -> tuple[dict[str, Any], NamedDraws]:
+    """Groups whose size does not grow with rows times draws; with the log joint density or not."""
     named = fit.named_draws
     groups: dict[str, object] = {"posterior": named.values}
     statistics = {"log_q": fit.log_q}
     if all(part.fit.core.draws_complete for part in fit.parts):
         groups["log_prior"] = {"parameters": fit.core.log_prior(fit.draws)}
-        if holds_all_rows(fit.model.source):
-            joint = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
-            statistics = {"lp": joint, **statistics}
+        if joint and holds_all_rows(fit.model.source):
+            lp = log_joint(fit.core, fit.model.source, fit.draws, fit.model.log_jacobian)
+            statistics = {"lp": lp, **statistics}
     if fit.members:
         numbers = np.array([member.number for member in fit.members])
         statistics["restart"] = numbers[fit.draws[MEMBER].astype(int)]

@@ -27,6 +27,7 @@ from bayesvb.models.network.shared_products import PairedProducts
 from bayesvb.models.network.state import NetworkPosterior, NetworkStats
 from bayesvb.numerics.linalg import quadratic_weights
 from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
+from bayesvb.numerics.special import log_total
 from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
@@ -258,6 +259,16 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         self, posterior: NetworkPosterior, block: Block
     ) -> Float[np.ndarray, " rows"]:
         """Log predictive density of each row's response."""
+        if self.with_noise is not None:  # in logarithms: certain predictions underflow
+            draws = {
+                "coefficients": posterior.experts.mean[None],
+                "precision": posterior.experts.expected_precision[None],
+                "gate": posterior.gate.mean[None],
+                "output": posterior.output.mean[None],
+            }
+            density: Float[np.ndarray, " rows"]
+            density = log_total(self.component_log_lik(draws, block), axis=1)[0]
+            return density
         return self.output.log_predictive(posterior.output, self.latents(posterior, block), block)
 
     def mean_weights(

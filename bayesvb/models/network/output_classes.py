@@ -298,7 +298,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     ) -> Float[np.ndarray, " rows"]:
         """Log probability of each row's label."""
         found = self.probabilities(posterior, latents)
-        return np.asarray(np.log(found[block.response[0].astype(int), np.arange(block.n_rows)]))
+        with np.errstate(divide="ignore"):  # a probability may round to zero
+            return np.asarray(np.log(found[block.response[0].astype(int), np.arange(block.n_rows)]))
 
     def probabilities(
         self, posterior: Normal, latents: LatentPredictive, n_points: int | None = None

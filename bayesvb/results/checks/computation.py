@@ -95,7 +95,7 @@ def _maximum(fit: AbstractFit) -> list[Check]:
     n_collapsed = fit.findings.get("collapsed_components", 0.0)
     separated = fit.findings.get("separated", 0.0)
     value, words = n_collapsed, "components on a few rows"
-    if separated and fit.core.predicts_classes:
+    if separated and fit.parts[0].fit.core.predicts_classes:
         value, words = separated, "separated classes: predictions of all rows are certain"
     return [
         decided("Likelihood has a maximum", "computation", "problem" if value else "ok",

@@ -63,6 +63,8 @@ def test_the_statistics_of_a_point_have_its_likelihood_as_their_bound(block, poi
         value, abs=1e-3
     )
     assert points.log_predictive(posterior, rows) @ rows.weight == pytest.approx(value, abs=1e-4)
+    certain = points.update(likelihood.stats(1e3 * vector))
+    assert np.isfinite(points.log_predictive(certain, rows)).all()  # of probabilities below 1e-308
     again = likelihood.value_and_gradient(likelihood.vector(stats), rows).value
     assert again == pytest.approx(value, abs=1e-4)
 
