@@ -112,8 +112,7 @@ def without_folds(
 
     def without(run: Ascended, number: int, told: ProgressCallback | None) -> SufficientStats:
         rest, place = source.without(places[number]), run.streams.branch("fold", number)
-        quick = run.model.within(DENSITY)
-        stats: SufficientStats = continued(quick, rest, run.stats, engine, place)
+        stats: SufficientStats = continued(run.model, rest, run.stats, engine, place)
         return stats
 
     tasks = [partial(without, run, number) for run in runs for number in range(len(places))]

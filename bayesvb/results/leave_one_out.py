@@ -15,7 +15,7 @@ from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.folds import Ascended, without_folds
+from bayesvb.engines.folds import DENSITY, Ascended, without_folds
 from bayesvb.engines.refits import refitted, without_one
 from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.runtime import processors, single_threaded_blas
@@ -492,6 +492,6 @@ def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[SufficientStat
 
 
 def _ascended(fit: OneRestart) -> Ascended:
-    """Where the run of a fit ended, from which others go on."""
+    """Where the run of a fit ended, from which others go on, as coarsely as densities allow."""
     streams = Streams(fit.seed).branch("restart", fit.best_restart)
-    return Ascended(fit.core, fit.stats, streams)
+    return Ascended(fit.core.within(DENSITY), fit.stats, streams)

@@ -7,7 +7,6 @@ from numpy.testing import assert_allclose, assert_array_equal
 from bayesvb import ConditionalMixtureNetwork, NetworkPriors
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.folds import (
-    DENSITY,
     FOLDS,
     assigned,
     by_fold,
@@ -49,7 +48,7 @@ def test_a_row_is_predicted_by_an_ascent_without_its_fold(problem):
     rows, rest = next(iter(folds(problem.source())))
     changed = block.take(np.arange(block.n_rows))
     changed.response[:, rows] = problem.block.response[:, rows[::-1]]
-    q = model.update(continued(model.within(DENSITY), rest, stats, *ENGINE))
+    q = model.update(continued(model, rest, stats, *ENGINE))
     assert_allclose(found[rows], model.log_predictive(q, block.take(rows)), rtol=1e-12)
 
 
