@@ -27,32 +27,33 @@ def some(controls):
     return st.fixed_dictionaries({}, optional=each)
 
 
-def made(model, priors):
-    """Requests of a model."""
-    values = st.fixed_dictionaries({
+def values(model, priors):
+    """Values of requests of a model."""
+    return st.fixed_dictionaries({
         "formula": formulas,
         "model": st.just(model),
         "options": some(model_controls(model)),
         "priors": some(prior_controls(model)) if priors else st.just({}),
         "seed": st.integers(0, 2**32 - 1),
     })  # fmt: skip
-    return values.map(Request.from_values)
 
 
-requests = st.sampled_from(sorted(MODELS)).flatmap(lambda model: made(model, priors=True))
-without_priors = st.sampled_from(sorted(MODELS)).flatmap(lambda model: made(model, priors=False))
+all_values = st.one_of(*[values(model, priors=True) for model in MODELS])
+without_priors = st.one_of(*[values(model, priors=False) for model in MODELS])
 
 
 @settings(max_examples=30)
-@given(requests)
-def test_every_line_and_its_json_are_read_back(request):
+@given(all_values)
+def test_every_line_and_its_json_are_read_back(given_values):
+    request = Request.from_values(given_values)
     assert Request.from_json(request.to_json()) == request
     assert Request.from_line(request.python("data = None")) == request
 
 
 @settings(max_examples=30)
 @given(without_priors, formulas)
-def test_lines_of_a_shell_are_read_back(request, source):
+def test_lines_of_a_shell_are_read_back(given_values, source):
+    request = Request.from_values(given_values)
     line = request.shell(source)
     assert Request.from_line(line) == Request.from_line(f"  $ {line}\n") == request
 
