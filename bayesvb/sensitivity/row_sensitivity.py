@@ -24,7 +24,7 @@ from bayesvb.variational.row_derivatives import RowDerivatives
 ACCURATE = 1e-4
 """Part of the quadratic form of a change that may be missing.
 
-With 50 columns and five components log densities without rows are within 6e-5 nats, and a
+With 50 columns and five components log densities without rows are within 1e-4 nats, and a
 thousandth of the indirect effect. To first order they are off by some percent of it.
 """
 

@@ -53,7 +53,7 @@ NEGLIGIBLE = 1e-10
 """Second derivative, in standard deviations of the scalars, below which a row is not in a vector's
 forms: rows that certainly belong to other components, a third of them in the benchmark."""
 
-COLUMNS_AT_ONCE = 192
+COLUMNS_AT_ONCE = 144
 """Variables that are solved for together; there are about eight arrays of their scalars."""
 
 

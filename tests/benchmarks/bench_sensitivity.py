@@ -1,22 +1,14 @@
 """Time and memory of linear response, leave-one-out and influence with many columns.
 
 Gaussian experts with a softmax gate, all columns in both; ``python bench_sensitivity.py 50 5 1000``
-measures 50 columns, five components and 1,000 rows. CPU time in seconds of one thread, and the peak
-of allocated memory in MB, traced, which adds to the time. Linear response is solved for in the
-space of statistics and in that of rows, in one run on a machine with many other processes:
+measures 50 columns, five components and 1,000 rows. Lines of the output are those of
+``docs/benchmarks/sensitivity.csv``: CPU time in seconds of one thread, and the peak of allocated
+memory in MB, traced, which adds to the time. The columns "before" are of the same hour and machine,
+when each row was solved for with all its covariances. Linear response is solved for in the space
+of statistics and in that of rows. What leave-one-out makes once serves influence too.
 
-======= ========== ====== ====== ================= ================= ============= =============
-columns components   rows fit, s statistics, s, MB       rows, s, MB leave-one-out     influence
-======= ========== ====== ====== ================= ================= ============= =============
-     10          5  1,000    0.7          0.18  54
-     50          5  1,000    4.3          7.96 502          4.37 197     16.03 362     20.59 278
-    200          5  1,000  126.7      not possible         51.64 549
-======= ========== ====== ====== ================= ================= ============= =============
-
-Before, leave-one-out with 50 columns took 48 s and influence 95 s, by conjugate gradients in the
-space of statistics; linear response with 200 columns did not fit into memory. Fits are of one
-restart. Of the 16 s of leave-one-out 4 are made once for all rows, and a third of the others are
-updates of posteriors without each row.
+With 200 columns, linear response does not fit into memory in the space of statistics. Fits are of
+one restart.
 """
 
 from __future__ import annotations
@@ -51,25 +43,30 @@ def regressions(n_columns: int, n_components: int, n_rows: int) -> pd.DataFrame:
     return pd.DataFrame(x, columns=[f"x{i}" for i in range(n_columns)]).assign(y=y)
 
 
-def measure(n_columns: int, n_components: int, n_rows: int) -> str:
-    """One line: sizes, seconds of the fit of one restart, seconds and peaks of what follows it."""
+def measure(n_columns: int, n_components: int, n_rows: int) -> list[str]:
+    """Lines of sizes, what was computed, its CPU seconds and its peak of memory in MB."""
     data = regressions(n_columns, n_components, n_rows)
     formula = "y ~ " + " + ".join(data.columns[:-1])
     model = bvb.DensityRegression(formula, data, n_components=n_components)
     start = time.process_time()
     fit = model.fit(seed=1, restarts=1, draws=25, covariance="mean-field", n_jobs=1)
-    found = [f"fit {time.process_time() - start:6.1f} s"]
+    sizes = f"{n_columns},{n_components},{n_rows}"
+    found = [f"{sizes},fit,{time.process_time() - start:.2f},"]
+
+    def add(name: str, function: Callable[[], Any]) -> Any:
+        result, cost = timed(function)
+        found.append(f"{sizes},{name},{cost}")
+        return result
+
     for name, longer in (("statistics", 0.0), ("rows", np.inf)):
         row_space.LONGER = longer
-        response, cost = timed(lambda: linear_response(fit.core, model.source, fit.stats))
-        found.append(f"{name} {cost} {response.failure or ''}")
+        where = f"linear response in the space of {name}"
+        add(where, lambda: linear_response(fit.core, model.source, fit.stats))
     one = Fitted.of(fit)
     leave_one_out_of.processors = lambda: 1
-    _, cost = timed(lambda: leave_one_out(one, np.arange(n_rows), row_passes=0.0))
-    found.append(f"leave-one-out {cost}")
-    _, cost = timed(lambda: (changes_without_rows(one.jackknife), leverages(one.jackknife)))
-    found.append(f"influence {cost}")
-    return f"{n_columns:7d} {n_components:2d} {n_rows:6d}  " + "  ".join(found)
+    add("leave-one-out", lambda: leave_one_out(one, np.arange(n_rows), row_passes=0.0))
+    add("influence", lambda: (changes_without_rows(one.jackknife), leverages(one.jackknife)))
+    return found
 
 
 def timed(function: Callable[[], Any]) -> tuple[Any, str]:
@@ -79,10 +76,10 @@ def timed(function: Callable[[], Any]) -> tuple[Any, str]:
     found = function()
     seconds, peak = time.process_time() - start, tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    return found, f"{seconds:6.2f} s {peak:5.0f} MB"
+    return found, f"{seconds:.2f},{peak:.0f}"
 
 
 if __name__ == "__main__":
     given = [int(number) for number in sys.argv[1:]]
     for case in [tuple(given)] if given else CASES:
-        print(measure(*case), flush=True)
+        print("\n".join(measure(*case)), flush=True)
