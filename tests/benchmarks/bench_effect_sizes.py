@@ -137,9 +137,8 @@ def row(family, components, n, effect, seeds):
 
 
 def main():
-    sets, first, components = ([int(a) for a in sys.argv[1:4]] + [40, 1, 1][len(sys.argv[1:4]) :])[
-        :3
-    ]
+    given = [int(a) for a in sys.argv[1:4]]
+    sets, first, components = given + [40, 1, 1][len(given) :]
     warnings.simplefilter("ignore")
     every = ["bernoulli", "binomial", "poisson", "negbinomial", "gamma", "weibull", "ordinal"]
     for family in sys.argv[4:] or (every if components == 1 else INTERCEPTS):
