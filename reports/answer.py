@@ -167,7 +167,7 @@ def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) 
     if of_classes:
         return _calibrated(of_classes[0].p_value, "rows left out by folds")
     if not found or not found["left_out"]:
-        return _cell(title, accuracy, "A linear model does not predict rows left out better.")
+        return _cell(title, accuracy, "A linear model does not predict held-out rows better.")
     if "p_value" in found:
         return _calibrated(float(found["p_value"]), _left_out(found))
     if found.get("censored"):

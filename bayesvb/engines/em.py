@@ -72,7 +72,7 @@ class Em(AbstractEngine):
         return self.prior
 
     def interval_words(self, covariance: str) -> str | None:
-        """Wald intervals, by the observed information if it is to be had."""
+        """Wald intervals, by the observed information if it is available."""
         if covariance == "linear-response":
             return "Standard errors come from the observed information; intervals are normal."
         if covariance == "mean-field":

@@ -641,7 +641,7 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            If the covariance is not to be had, or the labels are none of clusters.
+            If the covariance is not available, or the labels are none of clusters.
 
         References
         ----------

@@ -107,7 +107,7 @@ class Zygote:
             reply = self._control.recv(PID.size)
         if not reply:
             ours.close()
-            raise DataError("the process that starts fits has ended", hint="start anew")
+            raise DataError("the process that starts fits has ended", hint="start again")
         job = Job(PID.unpack(reply)[0], Connection(ours.detach()))
         job.send(task)
         return job

@@ -57,7 +57,7 @@ def transformation_of(
     if model.response.kind != "continuous":
         raise DataError(
             f"transform={transform!r} is of a continuous response, and there is none",
-            hint="leave transform out",
+            hint="omit transform",
         )
     undoing, inside = written_function(response)
     if transform != INVERSE:

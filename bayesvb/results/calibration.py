@@ -164,7 +164,7 @@ def jackknife_plus(
     ------
     DataError
         If the fit is of several restarts or by an engine without linear response, the posterior
-        without a row is not to be had for all rows at once, or ``prob`` is not between 0 and 1.
+        without a row is not available for all rows at once, or ``prob`` is not between 0 and 1.
 
     References
     ----------
@@ -206,7 +206,7 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
         raise DataError(
             f"recalibrate={JACKKNIFE!r} needs the posterior without each row, which a density "
             "regression with Gaussian or Student experts has, if one restart is kept",
-            hint="recalibrate=True is to be had",
+            hint="recalibrate=True is available",
         )
 
 

@@ -90,7 +90,7 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     if not model.design.levels:
         raise DataError(
             f"the response of this fit of {type(model).__name__} has no classes",
-            hint="fit.loo() leaves rows out of any fit",
+            hint="fit.loo() works for any fit",
         )
     codes = np.asarray(model.design.response, dtype=int)
     fitted = fit.predict(kind="probability").to_numpy(dtype=float)

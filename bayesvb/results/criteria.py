@@ -60,7 +60,7 @@ def loo(
         )
     if groups is not None and method not in ("linear-response", "exact"):
         raise DataError(
-            f"method={method!r} leaves no groups of rows out",
+            f"method={method!r} does not hold out groups of rows",
             hint="method='linear-response' and method='exact' do",
         )
     estimates: dict[str, Callable[[AbstractFit], Elpd]] = {
@@ -134,12 +134,12 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
         raise DataError(
             f"{type(fit.model).__name__} fitted by {fit.engine.title} has no leave-one-out by "
             f"{'refits' if exact else 'linear response'}",
-            hint=f"method={own_method(fit)!r} is to be had",
+            hint=f"method={own_method(fit)!r} is available",
         )
     if exact:
         check_all_rows(fit.model, "fit.loo(method='exact')", "it fits again without each of them")
     if groups is not None:
-        check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "a group is left out whole")
+        check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "a group is held out whole")
     integrated = groups is None and is_integrated(fit)
     if integrated or (groups is None and not exact):
         found = fit.rows_left_out
@@ -170,7 +170,7 @@ def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
     if groups is not None and own is not None:
         raise DataError(
             f"groups are given, and the model has group={own.name!r}",
-            hint="leave groups out: all rows of a group are left out together already",
+            hint="omit groups: all rows of a group are held out together already",
         )
 
 

@@ -73,7 +73,7 @@ def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str |
     if not engine.maximises_bound or engine.finds_points:
         return f"the fit was made by {engine.title}, which has no linear response to start from"
     if model.weight_type == "sampling":
-        return "sampling weights are no counts, and covariance='robust' heeds them"
+        return "sampling weights are no counts; covariance='robust' accounts for them"
     if not has_all_rows(model):
         return "it needs all rows in memory"
     if model.source.n_rows > LIMITS.all_rows:

@@ -78,7 +78,7 @@ def row_order(order: object, design: Design, *, name: str) -> Int[np.ndarray, " 
     if values.isna().any():
         raise DataError(
             f"{name} has {int(values.isna().sum())} missing values",
-            hint="an order needs one value per row; leave these rows out of the data",
+            hint="an order needs one value per row; remove these rows from the data",
         )
     try:
         return np.argsort(values.to_numpy(), kind="stable")
@@ -231,12 +231,12 @@ def predict_with(
     model: object = fit.model
     if not isinstance(model, HasGroups) or model.grouping is None:
         raise DataError(
-            "observed= tells of the components of groups, and rows of this model come in none",
+            "observed= informs the components of groups, and this model has no groups",
             hint="give the model their column: group='id'",
         )
     if recalibrate is not False:
         raise DataError(
             f"recalibrate={recalibrate!r} is of rows without others of their group",
-            hint="leave observed or recalibrate out",
+            hint="omit observed or recalibrate",
         )
     return model.predict_with(fit, data, kind, options, observed)

@@ -53,7 +53,7 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
     if groups is not None and not complete.core.draws_complete:
         raise DataError(
             f"draws do not hold the effects of {len(groups.groups.groups)} groups, so that their "
-            "Pareto k is not to be had",
+            "Pareto k is not available",
             hint="group by something coarser: effects of few groups are columns, and are drawn",
         )
     return log_importance_ratio(complete, n_draws)
@@ -104,7 +104,7 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
         )
     if fit.response.failure is not None:
         raise DataError(
-            f"covariance={covariance!r} is not to be had: {fit.response.failure}",
+            f"covariance={covariance!r} is not available: {fit.response.failure}",
             hint="covariance='mean-field' is, with intervals that are too narrow",
         )
     draws, log_q = fit.response.move(fit.core, fit.q, fit.variational_draws)

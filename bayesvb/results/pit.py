@@ -65,12 +65,12 @@ def check_continuous(fit: AbstractFit) -> None:
     if fit.model.design.is_censored:
         raise DataError(
             "recalibrate= needs the value of every response, and some are censored",
-            hint="leave recalibrate out; fit.calibration() compares predictions with the data",
+            hint="omit recalibrate; fit.calibration() compares predictions with the data",
         )
     if fit.model.response.is_discrete:
         raise DataError(
             "recalibrate= is for continuous responses, and the response is discrete",
-            hint="leave recalibrate out; fit.calibration() compares predictions with the data",
+            hint="omit recalibrate; fit.calibration() compares predictions with the data",
         )
 
 
@@ -81,7 +81,7 @@ def check_rows_alone(fit: AbstractFit, recalibrate: object) -> None:
         raise DataError(
             f"recalibrate={recalibrate!r} is of rows that are independent, and the model has "
             f"group={grouping.name!r}",
-            hint="recalibrate=True leaves out whole groups",
+            hint="recalibrate=True holds out whole groups",
         )
 
 
@@ -322,7 +322,7 @@ def check_answers(fit: AbstractFit) -> None:
         raise DataError(
             "recalibrate=True needs the posterior without each group, and "
             f"{type(fit.model).__name__} fitted by {fit.engine.title} has none by linear response",
-            hint="fit by 'cavi' or 'em', or leave recalibrate out",
+            hint="fit by 'cavi' or 'em', or omit recalibrate",
         )
 
 

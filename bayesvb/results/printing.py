@@ -55,7 +55,7 @@ LEVELS_FIXED = (
 )
 """How they enter where scales are fixed."""
 
-NARROW = "Intervals are those of a mean-field approximation, usually narrower than exact ones"
+NARROW = "Intervals are mean-field, usually narrower than exact ones"
 
 
 def model_text(model: AbstractPublicModel) -> str:
@@ -120,7 +120,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
 def _omitted(missing: MissingValues) -> str:
     """How many rows lack a value, and in which columns."""
     columns = f" of {missing.columns}" if missing.columns else ""
-    return f"{missing.lacking:,} left out: missing values".replace(",", " ") + columns
+    return f"{missing.lacking:,} dropped: missing values".replace(",", " ") + columns
 
 
 def _level_lines(model: AbstractPublicModel) -> list[str]:
@@ -209,7 +209,7 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     close = int((bounds > bounds.max() - 0.1).sum())
     restarts = f", best of {len(bounds)} restarts ({close} within 0.1)" if len(bounds) > 1 else ""
     if "weight" in fit.restarts:
-        restarts = f", restart {fit.best_restart} of {len(bounds)}, the best at rows left out"
+        restarts = f", restart {fit.best_restart} of {len(bounds)}, the best on held-out rows"
     if fit.members:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f", {len(fit.members)} of {len(bounds)} restarts with weights {weights}"
@@ -247,7 +247,7 @@ def _khat(fit: AbstractFit) -> str:
 def interval_line(fit: AbstractFit) -> str:
     """What intervals are made with."""
     unheeded = fit.model.weight_type == "sampling" and fit.robust is None
-    rest = " They do not heed that sampling weights differ." if unheeded else ""
+    rest = " They do not account for sampling weights." if unheeded else ""
     return _made_with(fit) + rest
 
 
@@ -277,7 +277,7 @@ def _made_with(fit: AbstractFit) -> str:
             "numerically)."
         )
     if fit.covariance == "importance":
-        return "Intervals are those of draws by importance weights."
+        return "Intervals come from importance-weighted draws."
     if fit.robust is not None:
         return (
             f"Intervals have the robust covariance (infinitesimal jackknife) of {fit.robust.words},"
@@ -300,10 +300,10 @@ def accuracy_line(fit: AbstractFit) -> str:
         return "LOO: none, as only some of the rows are kept."
     if leaves_folds_out(fit):
         if not folds_known(fit):
-            return "LOO: fit.loo() leaves rows out, a fifth at a time."
-        return f"{_total(loo_of(fit))}, rows left out a fifth at a time."
+            return "LOO: not computed; fit.loo() uses five folds."
+        return f"{_total(loo_of(fit))}, by five folds."
     if not left_out_quickly(fit):
-        return "LOO: fit.loo() leaves rows out, which takes a while with so many terms."
+        return "LOO: not computed, because it takes a while with so many terms; call fit.loo()."
     chosen = unit_sample(fit, LIMITS.quick_subsample)
     with ignoring_user_warnings():  # said here in words
         loo = loo_of(fit) if chosen.whole else loo_of_some(fit, chosen.at)

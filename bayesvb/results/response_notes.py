@@ -28,7 +28,7 @@ REMEDIES: Mapping[str, str | None] = {
     "bound": "if these rows are censored, write cens({name}, status) on the left of the formula; "
     "if they are a case of their own, model whether a row is there by family='bernoulli', and the "
     "other rows alone",
-    "heap": "one of several components may shrink to that value; use exact values, or leave out "
+    "heap": "one of several components may shrink to that value; use exact values, or remove "
     "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
     "positive": "log({name}) and family='gamma' keep predictions positive",

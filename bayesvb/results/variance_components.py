@@ -187,7 +187,7 @@ def _reason_against(fit: AbstractFit) -> DataError | None:
     if "scale_mean" not in fit.named_draws.values:
         return DataError(
             "the standard deviations of groups are fixed: Priors(scales='fixed')",
-            hint="leave scales out, or choose 'learned'",
+            hint="omit scales, or choose 'learned'",
         )
     return None
 

@@ -202,9 +202,9 @@ def _check_size(n_answering: int, n_entries: int) -> None:
     """Refuse a derivative that would not fit into memory."""
     if n_answering * n_entries > MOST_NUMBERS:
         raise DataError(
-            f"what other rows answer is a derivative of {n_answering:,} statistics in "
-            f"{n_entries:,}, of {8e-9 * n_answering * n_entries:.0f} GB: too many for terms of so "
-            "many columns or groups",
+            f"the indirect effect of other rows needs a derivative of {n_answering:,} statistics "
+            f"in {n_entries:,}, of {8e-9 * n_answering * n_entries:.0f} GB: too many for so many "
+            "columns or groups",
             hint="bayesvb.cross_validate(...) fits again without each fold; a formula with fewer "
             "columns has it",
         )

@@ -121,13 +121,13 @@ def _left_out(fits: Mapping[str, AbstractFit], *, folds: bool) -> str:
     """How rows were left out, if one of the fits is a network."""
     if folds:
         return (
-            "Rows were left out a fifth at a time, of every fit alike: its ascent went on without "
-            "them, and predicted them."
+            "Five folds, the same for every fit: each run continued without a fold, and "
+            "predicted it."
         )
     if folds_for_all(fits):
         return (
-            "There are too many rows to leave them out. The densities are made of draws, which "
-            "flatters networks: none of their draws has forgotten a row."
+            "There are too many rows for held-out densities. They are in-sample, from draws, which "
+            "is optimistic for networks."
         )
     return ""
 
@@ -139,7 +139,7 @@ def _ratios(found: Mapping[str, Elpd]) -> bool:
 
 def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool, ratios: bool) -> Summary:
     caption = (
-        "Log densities of rows that were left out, in nats, the best fit first. Difference and its "
+        "Log densities of held-out rows, in nats, the best fit first. Difference and its "
         "se are against the best; weight: share in the best combination of the fits (stacking); p: "
         "effective number of parameters"
     )
@@ -163,7 +163,7 @@ def _differences(frame: pd.DataFrame) -> Summary:
     canvas.dots("median", difference, rows)
     caption = (
         "Difference in expected log predictive density to the best fit, with two standard errors. "
-        "A bar that reaches zero: the two fits cannot be told apart."
+        "A bar that reaches zero: the two fits cannot be distinguished."
     )
     alt = "Differences in elpd: " + "; ".join(
         f"{name} {numeral(float(one))}" for name, one in frame["elpd_diff"].items()

@@ -126,7 +126,7 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
     frame.insert(list(frame).index("elbo"), "below", frame["elbo"].max() - frame["elbo"])
     if (frame["rows"] == fit.model.source.n_rows).all():
         frame = frame.drop(columns="rows")
-    starts = "Starts of the ascent" if fixed else "Restarts from different divisions of the rows"
+    starts = "Initialisations" if fixed else "Restarts from different divisions of the rows"
     short, whole = fit.engine.symbol, fit.engine.objective
     named = f"{whole} ({short}, nats)" if short not in whole else f"{whole} (nats)"
     caption = f"{starts}; the one with the largest {named} is kept."

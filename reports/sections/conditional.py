@@ -162,7 +162,7 @@ def _bands(
     shown = (curve.x >= across.low) & (curve.x <= across.high)
     far = _remote(alone[shown]) if leans else unseen_words(alone[shown], curve, "Pale")
     beyond = found.min() < low or found.max() > high
-    cut = " Bands go on beyond the picture." if beyond else ""
+    cut = " Bands continue beyond the picture." if beyond else ""
     rows = (
         f" The axis covers 99% of the rows; {counted(n_outside, 'row')} lie outside."
         if n_outside

@@ -26,7 +26,7 @@ PRIORS = {
 
 INFLUENCE = {
     "what": "Influence of single rows",
-    "how": "Terms of so many columns or groups leave no room in memory for what other rows answer; "
+    "how": "With so many columns or groups the indirect effects of rows do not fit into memory; "
     "fit again without rows that seem odd.",
 }
 
@@ -52,14 +52,14 @@ NEW_DATA = {
 
 NEW_EVENTS = {
     "what": "New data",
-    "how": "Reliability and elpd are of rows left out, one at a time, from the same study: keep "
-    "some rows from the fit and predict them to know of others.",
+    "how": "Reliability and elpd are leave-one-out, within the same study: to know of others, "
+    "predict rows that were not in the fit.",
 }
 
 NEW_ROWS = {
     "what": "New data",
-    "how": "Rows were left out after the experts had been placed with them, which flatters the fit "
-    "a little; keep some rows from the fit and predict them to know.",
+    "how": "Rows were held out after the experts had been placed with them, which is slightly "
+    "optimistic; predict rows that were not in the fit to know.",
 }
 
 

@@ -91,7 +91,7 @@ def _parameters(fit: AbstractFit) -> Summary:
         if name != "share" or fit.core.n_components > 1
     }
     frame = pd.DataFrame.from_dict(rows, orient="index", columns=["part", "numbers", "meaning"])
-    caption = "Parameters: what they are called in the tables, how many numbers they are."
+    caption = "Parameters: their names in the tables, and how many values they have."
     return table(frame.rename_axis("symbol"), caption)
 
 

@@ -38,7 +38,7 @@ CITATIONS = (
         "link": "https://doi.org/10.1007/s11222-022-10090-6",
     },
     {
-        "what": "what a report should hold",
+        "what": "contents of a report",
         "text": "Kruschke (2021), Bayesian Analysis Reporting Guidelines, Nature Human "
         "Behaviour 5.",
         "link": "https://doi.org/10.1038/s41562-021-01177-7",

@@ -16,11 +16,11 @@ from ..cells.plain import Summary
 
 COVARIANCES = {
     "linear-response": "Intervals have the linear-response covariance.",
-    "mean-field": "Intervals are those of the mean-field posterior, usually too narrow.",
-    "importance": "Intervals are those of draws by importance weights.",
-    "exact": "Intervals are those of the exact posterior.",
+    "mean-field": "Intervals are mean-field, usually too narrow.",
+    "importance": "Intervals come from importance-weighted draws.",
+    "exact": "Intervals come from the exact posterior.",
     "robust": "Intervals have the robust covariance.",
-    "engine": "Intervals are those of the draws that the engine returned.",
+    "engine": "Intervals come from the draws of the engine.",
 }
 
 RESAMPLED = "Importance-weighted draws are available: fit.with_covariance('importance')."
@@ -108,7 +108,7 @@ def _notes(computation: Summary) -> list[str]:
             notes.append(RESAMPLED if k <= LIMITS.usable_khat else NOT_RESAMPLED)
     near, n_restarts = computation["n_near"], computation["n_restarts"]
     if computation["combined"] == 1 < n_restarts:
-        notes.append(f"Of {n_restarts} restarts the one that predicts rows left out best is kept.")
+        notes.append(f"Of {n_restarts} restarts the one that predicts held-out rows best is kept.")
     elif computation["combined"]:
         notes.append(f"{computation['combined']} of {n_restarts} restarts are combined by weight.")
     elif n_restarts > 1:

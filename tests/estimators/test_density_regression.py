@@ -119,7 +119,7 @@ def test_rows_with_missing_values_are_left_out_and_come_back_as_nan(regimes):
     fit = fit_of(holes, weights=weights)
     assert fit.elbo == fit_of(holes.dropna(), weights=weights[holes.notna().all(axis=1)]).elbo
     assert fit.model.design.n_missing == 3
-    assert "147 rows (3 left out: missing values of `x` in 2, `y` in 1)" in str(fit)
+    assert "147 rows (3 dropped: missing values of `x` in 2, `y` in 1)" in str(fit)
     assert len(fit.predict()) == 147
     with pytest.warns(UserWarning, match="2 of 150 rows lack a value: `x` in 2"):
         predicted = fit.predict(holes)

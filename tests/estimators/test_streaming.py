@@ -191,7 +191,7 @@ def test_rows_and_passes_are_told(sampled):
     text = str(sampled[0])
     assert "rows of a function, read" in text
     assert "of 500 rows chosen at random" in text
-    assert "5 left out: missing values" in text
+    assert "5 dropped: missing values" in text
 
 
 @pytest.mark.heavy

@@ -94,7 +94,7 @@ def test_the_first_cell_has_the_grade_of_the_worst_check(checks, grade, says):
 @pytest.mark.parametrize(
     ("deviation", "left_out", "says", "grade"),
     [
-        (0.3, "row", "90% intervals hold 91.0% of 90 rows left out one at a time.", "ok"),
+        (0.3, "row", "90% intervals hold 91.0% of 90 held-out rows, one at a time.", "ok"),
         (-2.5, "fold", "rows left out by folds. That is 2.5 standard errors from 90%.", "note"),
     ],
 )

@@ -171,7 +171,7 @@ def test_what_cannot_be_undone_is_refused(fit, data):
     wrong = [
         (fit, {"transform": "square"}, "is one of"),
         (plain, {"transform": "inverse"}, "log1p"),
-        (joint, {"transform": "exp", "kind": "density"}, "leave transform out"),
+        (joint, {"transform": "exp", "kind": "density"}, "omit transform"),
         (normal, {"transform": "exp", "kind": "mean"}, "quantile"),
     ]
     for one, options, words in wrong:

@@ -114,7 +114,7 @@ def test_a_report_compares_networks_as_compare_does(table, class_fit, one_expert
 def test_too_many_rows_to_leave_out_are_said(class_fit, one_expert, monkeypatch):
     monkeypatch.setitem(vars(LIMITS), "fold_work", 10.0)
     found = comparison({"one": one_expert, "two": class_fit})
-    assert "flatters networks" in found["left_out"]
+    assert "optimistic for networks" in found["left_out"]
 
 
 @pytest.mark.heavy

@@ -26,7 +26,7 @@ def test_a_model_shows_formula_data_and_priors(regimes):
     assert lines[:3] == [
         "Density regression, 3 components, softmax gate",
         "Formula:   y ~ x + z | gating(x)",
-        "Data:      149 rows (1 left out: missing values of `x` in 1)",
+        "Data:      149 rows (1 dropped: missing values of `x` in 1)",
     ]
     text = "\n".join(lines)
     assert "Priors in the units of the data" in text
@@ -46,7 +46,7 @@ def test_columns_with_missing_values_are_named_before_and_after_saving(
     )
     data = (lambda: [holes[:50], holes[50:]]) if from_blocks else holes
     fit = bvb.DensityRegression("y ~ x + z", data, n_components=1).fit(seed=1, restarts=1, draws=50)
-    told = "(4 left out: missing values of `y` in 3, `x` in 2)"
+    told = "(4 dropped: missing values of `y` in 3, `x` in 2)"
     assert told in str(fit.model) and told in str(fit)
     assert told in str(bvb.load(fit.save(tmp_path / "fit.nc")))
 
@@ -120,16 +120,14 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     assert lines[last] == "Intervals have the linear-response covariance of all parameters."
     assert lines[last + 1 : -1] == notes
     narrow = str(fit.with_covariance("mean-field")).splitlines()[last]
-    assert narrow == (
-        "Intervals are those of a mean-field approximation, usually narrower than exact ones."
-    )
+    assert narrow == ("Intervals are mean-field, usually narrower than exact ones.")
     assert lines[-1] == "Components are sorted by share."
 
 
 def test_a_stack_of_one_restart_says_that_it_predicts_best(regimes):
     model = bvb.DensityRegression("y ~ x", regimes, n_components=2)
     fit = model.fit(combine="stack", restarts=2, seed=1, draws=30)
-    assert f"restart {fit.best_restart} of 2, the best at rows left out" in str(fit)
+    assert f"restart {fit.best_restart} of 2, the best on held-out rows" in str(fit)
 
 
 def test_one_component_has_no_empty_tables(regimes):
@@ -227,9 +225,9 @@ def test_a_network_that_left_no_rows_out_refers_to_its_loo(class_fit):
     fresh = replace(class_fit, members=tuple(
         replace(member, fit=replace(member.fit, held_out=None)) for member in class_fit.members
     ))  # fmt: skip
-    assert "LOO: fit.loo() leaves rows out, a fifth at a time." in str(fresh)
+    assert "LOO: not computed; fit.loo() uses five folds." in str(fresh)
     fresh.loo()
-    assert "rows left out a fifth at a time." in str(fresh)
+    assert "by five folds." in str(fresh)
 
 
 @pytest.mark.parametrize(
@@ -240,7 +238,7 @@ def test_a_fit_with_very_many_statistics_refers_to_its_loo(limit, family, regime
     model = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2, family=family)
     fit = model.fit(seed=1, restarts=1, draws=60)
     monkeypatch.setitem(vars(LIMITS if limit == "work" else leave_one_out.REFITS), limit, 10)
-    assert "LOO: fit.loo() leaves rows out, which takes a while" in str(fit)
+    assert "LOO: not computed, because it takes a while" in str(fit)
     fit.loo()
     assert "LOO elpd " in str(fit)
 

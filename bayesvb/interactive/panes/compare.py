@@ -11,7 +11,7 @@ from bayesvb.interactive.state import State
 from bayesvb.reports.cells.numerals import counted
 
 CAPTION = (
-    "Expected log predictive density of rows left out, less that of the best fit, in nats "
+    "Expected log predictive density of held-out rows minus the best fit's, in nats "
     "(standard error)."
 )
 

@@ -62,7 +62,7 @@ def against_multinomial(classes: JudgedClasses) -> list[Misfit]:
 def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
     """Nats by which the fit predicts each row left out better, among the same folds."""
     if classes.baseline is None:
-        raise ValueError("rows were not left out in folds")
+        raise ValueError("there are no held-out folds")
     found, (linear, _) = classes.found, classes.baseline
     rows = np.arange(len(found.codes))
     # a class that was called impossible counts as the least probable one in double precision
@@ -90,9 +90,9 @@ def _compared(
     p = mean_below(gain, -LIMITS.equal_elpd / n_rows, weights)
     larger = fit.core.n_components > 1
     better = total < -LIMITS.equal_elpd
-    alike = f"{other.capitalize()} predicts rows left out about as well: a smaller model may do."
-    ahead = f"{other.capitalize()} predicts rows left out better: use it, or fewer components."
-    unsure = f"The rows do not tell whether {other} predicts rows left out better than the fit."
+    alike = f"{other.capitalize()} predicts held-out rows about as well: a smaller model may do."
+    ahead = f"{other.capitalize()} predicts held-out rows better: use it, or fewer components."
+    unsure = f"The data do not show whether {other} predicts held-out rows better than the fit."
     noted = "" if not larger or total >= LIMITS.equal_elpd else unsure if better else alike
     limit = f"more than {LIMITS.equal_elpd:g} nats behind"
     measure = f"nats gained, se {error:.2g}"

@@ -13,8 +13,8 @@ from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.class_evaluation import HeldOutClasses, JudgedClasses
 
 RECALIBRATE = (
-    "Probabilities are off: use more experts or rows, or recalibrate them on rows left out; the "
-    "most probable class may still be right."
+    "Probabilities are not calibrated: use more experts or rows, or recalibrate them on held-out "
+    "rows; the most probable class may still be right."
 )
 
 

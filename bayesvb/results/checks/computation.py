@@ -128,7 +128,7 @@ def _linear_response(fit: AbstractFit) -> list[Check]:
     share = len(failures) / len(parts)
     return [
         decided("Linear response", "computation", grade, 1.0 - share, "share of restarts with it",
-                threshold="problem: it was asked for and there is none", remedy=remedy,
+                threshold="problem: it was requested and is not available", remedy=remedy,
                 section="computation")
     ]  # fmt: skip
 
@@ -267,8 +267,8 @@ def _importance(fit: AbstractFit) -> list[Check]:
     grade: Grade = "note" if k > LIMITS.usable_khat else "ok"
     measure = f"Pareto k, Monte Carlo error {khat_error(k, n_draws):.2g}"
     remedy = (
-        "The draws cannot be weighed into those of the exact posterior; this says nothing against "
-        "predictions, nor against intervals by linear response."
+        "The draws cannot be importance-weighted to the exact posterior. Predictions and "
+        "linear-response intervals do not depend on it: no action needed."
     )
     return [
         decided("Pareto k-hat", "computation", grade, k, measure,

@@ -37,7 +37,7 @@ IN_RUNS = (
 
 IF_ORDERED = (
     "{found} If the order of the rows means something, name what they are ordered by, "
-    "`fit.check(order=...)`; if not, nothing follows from it."
+    "`fit.check(order=...)`; if not, ignore this note."
 )
 """Of rows of which nobody has said that their order means something: tables are sorted by cells."""
 

@@ -88,7 +88,7 @@ def _one(
     at: Int[np.ndarray, " rows"],
     pit: Float[np.ndarray, " rows"],
 ) -> Observed:
-    """One response with its scores; a PIT value that is not to be had is that of the fit."""
+    """One response with its scores; a PIT value that is not available is that of the fit."""
     law = fit.predictive(fit.model.design.data_at(at), response=name)
     pit = np.where(np.isfinite(pit), pit, law.cdf(values[at]))
     return Observed(name, values[at], pit, law, at)

@@ -165,7 +165,7 @@ class Remedies:
             return Remedy.of("Counts vary more than predicted: fit ", self._wider(), ".")
         if sd > 1.0:
             return Remedy.of(
-                "Predictions are too narrow for rows left out: use fewer components or fewer terms."
+                "Predictions are too narrow for held-out rows: use fewer components or fewer terms."
             )
         return Remedy.of("Predictions are too wide: use fewer components, or priors that say more.")
 
@@ -174,7 +174,7 @@ class Remedies:
         if excess < 0.0:
             return Remedy.of(
                 "There are fewer zeros than predicted: fit ", self._more(),
-                ", unless rows with 0 were left out of the data.",
+                ", unless rows with 0 were removed from the data.",
             )  # fmt: skip
         add: Sequence[str | Edit] = ("add the part ", Edit(part=ZERO, terms=("1",)))
         if ZERO in self.fit.model.formula.parts:

@@ -61,8 +61,8 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
             "counts, or read intervals as rounded outwards to whole numbers."
         )
     return (
-        "The response is rounded coarsely beside its noise: use exact values, or read intervals as "
-        "rounded outwards."
+        "The response is rounded coarsely compared with its noise: use exact values, or read "
+        "intervals as rounded outwards."
     )
 
 

@@ -243,7 +243,7 @@ def _by_cause(fit: AbstractFit, checks: list[Check], looked: _Looked, asked: _As
 def _too_few(n_rows: int) -> Check:
     return decided("Enough rows", "fit", "note", float(n_rows), "rows",
                    threshold=f"note: fewer than {FEWEST_ROWS}",
-                   remedy="Too few rows to test the fit: judge it by what is known otherwise.",
+                   remedy="Too few rows to test the fit: judge it by other knowledge.",
                    section="data")  # fmt: skip
 
 
@@ -256,8 +256,8 @@ def _saturated(fit: AbstractFit) -> list[Check]:
         return []
     return [decided("Enough rows", "fit", "problem", rows / terms, "rows per term of the mean",
                     threshold="problem: as many terms as rows, or more",
-                    remedy="Use fewer terms: of a column with a level in nearly every row, leave "
-                           "it out, or write it as groups, `(1 | g)`.",
+                    remedy="Use fewer terms: omit a column with a level in nearly every row, or "
+                           "write it as groups, `(1 | g)`.",
                     section="data")]  # fmt: skip
 
 
