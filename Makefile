@@ -23,7 +23,7 @@ types: environment
 	$(BIN)/mypy
 
 layers: environment
-	$(BIN)/pytest -q tests/test_layers.py tests/test_sizes.py
+	$(BIN)/pytest -q tests/test_layers.py tests/test_sizes.py tests/test_language.py
 
 docs:
 	@.ci/environment .venv-docs $(PYTHON) -e .[docs]

@@ -1,0 +1,75 @@
+"""Words of the documentation, of messages and of docstrings: expressions that become rarer only.
+
+Statisticians have another word for each of them. The numbers are ceilings: lower them when you
+rewrite a text.
+"""
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+CEILINGS: Mapping[str, tuple[int, int, int]] = {
+    r"(?<!coordinate )(?<!coordinate-)(?<!gradient )\bascents?\b": (7, 3, 101),
+    r"\b(sets?|setting) out\b": (0, 0, 34),
+    r"\b(those|that) of\b": (64, 37, 577),
+    r"\bwhat (is|was|are|were|has|had|the|a|it|they|rows|all|each|one|no|other)\b": (74, 26, 770),
+    r"\b(told|tells?|telling)\b": (4, 12, 164),
+    r"\b(left out|leav(e|es|ing)( \w+){0,4} out)\b": (23, 44, 263),
+    r"\bforese\w+|\bforesaw\b|\bto be had\b|\b(lean|hang)s? on\b|\banew\b|\bsame bits\b": (
+        3,
+        0,
+        33,
+    ),
+    r"\b(heed\w*|mend(s|ed)?|gross errors?|by heart|flatter\w*|puts? right)\b": (0, 2, 18),
+    r"\bin place of\b|\bso many\b|\bbeside\b": (15, 12, 197),
+    r"\b(go|goes|going|went) on\b": (2, 2, 43),
+    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (13, 42, 153),
+    r"\b(is|are|was|were) (said|told|asked|noted|looked at|gone over)\b": (7, 3, 128),
+    r"\d %": (0, 0, 16),
+}
+"""Expression -> most occurrences in documentation, strings and docstrings."""
+
+CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
+"""Code in Markdown, which is not prose."""
+
+
+@cache
+def texts() -> tuple[str, str, str]:
+    """Documentation, strings of the sources that hold a space, and docstrings."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    prose = " ".join(CODE.sub(" ", page.read_text(encoding="utf-8")) for page in pages)
+    strings, docstrings = [], []
+    for folder in ("bayesvb", "reports"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            tree = ast.parse(path.read_text(encoding="utf-8"))
+            described = list(described_by(tree))
+            docstrings += [node.value for node in described]
+            strings += [value for value in constants(tree, {id(node) for node in described})]
+    return tuple(re.sub(r"\s+", " ", " ".join(part)) for part in ([prose], strings, docstrings))
+
+
+def described_by(tree: ast.AST) -> Iterator[ast.Constant]:
+    """Strings that are statements of their own: docstrings of all kinds."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            if isinstance(node.value.value, str):
+                yield node.value
+
+
+def constants(tree: ast.AST, without: set[int]) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if " " in node.value and id(node) not in without:
+                yield node.value
+
+
+@pytest.mark.parametrize("expression", CEILINGS)
+def test_an_expression_becomes_rarer_only(expression):
+    counts = [len(re.findall(expression, text, re.I)) for text in texts()]
+    assert all(n <= most for n, most in zip(counts, CEILINGS[expression], strict=True)), counts
