@@ -158,14 +158,14 @@ def _brief(remedy: str) -> str:
 
 
 def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) -> Summary | None:
-    """Coverage of intervals for rows left out, or how well their probabilities are calibrated."""
+    """Coverage of intervals for held-out rows, or how well their probabilities are calibrated."""
     title = "New observations"
     accuracy = [one for one in checks if one.group == "accuracy"]
     if accuracy and worst(accuracy) != "ok":
         return _cell(title, accuracy, "")
     found, of_classes = sections.get("calibration"), [one for one in checks if one.name == CLASSES]
     if of_classes:
-        return _calibrated(of_classes[0].p_value, "rows left out by folds")
+        return _calibrated(of_classes[0].p_value, "held-out rows (folds)")
     if not found or not found["left_out"]:
         return _cell(title, accuracy, "A linear model does not predict held-out rows better.")
     if "p_value" in found:
@@ -180,7 +180,7 @@ def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) 
     says = f"90% intervals hold {numeral(observed, 1)}% of {_left_out(found)}"
     if groups := found.get("new_groups"):
         share, deviation = groups["observed"], max(deviation, groups["deviation"], key=abs)
-        says = f"{says}, {numeral(share, 1)}% if their groups are left out too"
+        says = f"{says}, {numeral(share, 1)}% if their groups are held out too"
     near = abs(deviation) <= NEAR
     says = f"{says}."
     if not near:
@@ -195,7 +195,7 @@ def _calibrated(p: float, rows: str) -> Summary:
     what = "No miscalibration of probabilities detected in" if fits else "Miscalibrated in"
     return {"title": "New observations", "grade": "ok" if fits else "note",
             "word": "ok" if fits else "1 note",
-            "says": f"{what} {rows} (p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}).",
+            "says": f"{what} {rows}, p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}.",
             "remedy": False}  # fmt: skip
 
 
@@ -206,10 +206,10 @@ def _coverage(one: Summary) -> tuple[float, float]:
 
 
 def _left_out(found: Summary) -> str:
-    rows = counted(found["n_rows"], "row")
-    ways = {"row": "left out one at a time", "fold": "left out by folds",
-            "before": "predicted from those before them"}  # fmt: skip
-    return f"{rows} {ways[found['left_out']]}"
+    if found["left_out"] == "before":
+        return f"{counted(found['n_rows'], 'row')} predicted from those before them"
+    way = {"row": "leave-one-out", "fold": "folds"}[found["left_out"]]
+    return f"{counted(found['n_rows'], 'held-out row')} ({way})"
 
 
 def _data(fit: AbstractFit) -> Summary:

@@ -20,7 +20,7 @@ COVARIANCES = {
     "importance": "Intervals come from importance-weighted draws.",
     "exact": "Intervals come from the exact posterior.",
     "robust": "Intervals have the robust covariance.",
-    "engine": "Intervals come from the draws of the engine.",
+    "engine": "Intervals come from the draws that the engine returned.",
 }
 
 RESAMPLED = "Importance-weighted draws are available: fit.with_covariance('importance')."

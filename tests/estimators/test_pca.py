@@ -187,7 +187,7 @@ def test_what_is_printed_names_the_rule_and_the_gaps(gapped_fit, gapped):
     said = str(gapped_fit)
     assert f"{gapped_fit.model.effective(gapped_fit)} of 3 components are effective" in said
     assert f"{gapped.isna().sum().sum() - 4} of {149 * 4} values are missing" in said
-    assert "1 left out" in said
+    assert "1 dropped" in said
     assert "sorted by the norm" in said
     assert "Bayesian PCA, at most 3" in str(gapped_fit.model)
 

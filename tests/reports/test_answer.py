@@ -94,8 +94,8 @@ def test_the_first_cell_has_the_grade_of_the_worst_check(checks, grade, says):
 @pytest.mark.parametrize(
     ("deviation", "left_out", "says", "grade"),
     [
-        (0.3, "row", "90% intervals hold 91.0% of 90 held-out rows, one at a time.", "ok"),
-        (-2.5, "fold", "rows left out by folds. That is 2.5 standard errors from 90%.", "note"),
+        (0.3, "row", "90% intervals hold 91.0% of 90 held-out rows (leave-one-out).", "ok"),
+        (-2.5, "fold", "held-out rows (folds). That is 2.5 standard errors from 90%.", "note"),
     ],
 )
 def test_the_second_cell_has_the_coverage_of_rows_left_out(deviation, left_out, says, grade):
@@ -131,16 +131,16 @@ def test_censored_rows_and_the_labels_of_columns_that_lack_values_are_in_the_dat
 
 
 @pytest.mark.parametrize(("p", "grade", "says"), [
-    (0.4, "ok", "No miscalibration of probabilities detected in 90 rows left out one at a time "
-                "(p = 0.40)."),
-    (0.004, "note", "Miscalibrated in 90 rows left out one at a time (p < 0.01)."),
+    (0.4, "ok", "No miscalibration of probabilities detected in 90 held-out rows (leave-one-out)"
+                ", p = 0.40."),
+    (0.004, "note", "Miscalibrated in 90 held-out rows (leave-one-out), p < 0.01."),
 ])  # fmt: skip
 def test_the_second_cell_of_events_and_classes_is_their_calibration(p, grade, says):
     found = {"left_out": "row", "n_rows": 90, "responses": [], "p_value": p}
     (cell,) = strip({"calibration": found}, [])
     assert (cell["grade"], cell["says"]) == (grade, says)
     (_, cell) = strip({}, [check("Class probabilities", p_value=p)])
-    assert cell["grade"] == grade and "rows left out by folds" in cell["says"]
+    assert cell["grade"] == grade and "held-out rows (folds)" in cell["says"]
 
 
 def test_editions_differ_in_what_follows_and_the_author_has_a_word(fit):

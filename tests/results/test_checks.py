@@ -357,7 +357,7 @@ def test_an_observed_class_of_no_probability_is_far_worse(class_fit, monkeypatch
         assert one.grade == grade
 
 
-@pytest.mark.parametrize(("sd", "advice"), [(0.05, "use it"), (20.0, "do not tell whether")])
+@pytest.mark.parametrize(("sd", "advice"), [(0.05, "use it"), (20.0, "do not show whether")])
 def test_a_simpler_model_is_recommended_on_evidence_only(sd, advice, class_fit, monkeypatch):
     gain = sd * np.random.default_rng(1).normal(size=150)
     gain += -0.2 - gain.mean()  # 30 nats behind

@@ -99,13 +99,13 @@ def test_rows_that_were_left_out_to_weigh_restarts_are_not_left_out_again(class_
     weights = np.array([member.weight for member in fresh.members])
     held = np.stack([member.fit.held_out for member in fresh.members])
     assert_allclose(read_elpd(fresh.loo()).pointwise, np.log(weights @ np.exp(held)))
-    assert "a fifth at a time" in str(fresh)
+    assert "by five folds" in str(fresh)
 
 
 def test_a_report_compares_networks_as_compare_does(table, class_fit, one_expert):
     fits = {"one": one_expert, "two": class_fit}
     found = comparison(fits)
-    assert "a fifth at a time, of every fit alike" in found["left_out"]
+    assert "Five folds, the same for every fit" in found["left_out"]
     assert "Pareto" not in found["table"]["caption"]
     shown = {row["heads"][0]: row["cells"][0] for row in found["table"]["rows"]}
     assert shown == pytest.approx(table["elpd"].to_dict())

@@ -165,7 +165,7 @@ def test_reports_and_the_command_line_know_of_it(fit):
     assert survey.options()["weight_type"] == "sampling"
     alone = model_of("normal", "y ~ 1", frame, weights="w", options={"weight_type": "sampling"})
     text = str(alone.fit(seed=1, draws=50))
-    assert "do not heed that sampling weights differ" in text
+    assert "do not account for sampling weights" in text
 
 
 @pytest.mark.heavy

@@ -95,7 +95,7 @@ def test_mean_field_is_what_is_left_when_linear_response_fails(fit):
     assert table.attrs == {"covariance": "mean-field", "failure": "the moon was full"}
     pd.testing.assert_frame_equal(table, fit.summary(covariance="mean-field"))
     assert "narrower than exact ones: the moon was full." in str(failed)
-    with pytest.raises(DataError, match="not to be had: the moon was full"):
+    with pytest.raises(DataError, match="not available: the moon was full"):
         failed.summary(covariance="linear-response")
 
 
