@@ -82,17 +82,6 @@ def check_units(argument: str, units: object) -> None:
             )
 
 
-def labelled(name: str, units: Mapping[str, str]) -> str:
-    """A column's name with its unit, for an axis or the head of a table.
-
-    Examples
-    --------
-    >>> labelled("times", {"times": "ms"}), labelled("log(times)", {"times": "ms"})
-    ('times (ms)', 'log(times)')
-    """
-    return f"{name} ({units[name]})" if name in units else name
-
-
 def measured(number: str, name: str, units: Mapping[str, str]) -> str:
     """A number that is written, with the unit of its column if that is known.
 

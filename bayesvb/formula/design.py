@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 
-from bayesvb.data.column_units import declared_units, labelled
+from bayesvb.data.column_units import declared_units
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.frames import as_frame
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
@@ -249,8 +249,9 @@ class Design:
         return self.labels.get(name, name)
 
     def label(self, name: str) -> str:
-        """A column's label or name with its unit, where that is known."""
-        return labelled(name, self.known_units).replace(name, self.called(name), 1)
+        """A column's label or name with its unit, unless the label has the unit already."""
+        called, unit = self.called(name), self.known_units.get(name)
+        return f"{called} ({unit})" if unit and not called.endswith(f"({unit})") else called
 
     @property
     def index(self) -> pd.Index:

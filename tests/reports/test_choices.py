@@ -32,6 +32,12 @@ def short(fit, **choices):
     return page_summary({"": fit}, Choices(edition="short", **choices))
 
 
+@pytest.mark.parametrize("label", ["Age", "Age (years)"])
+def test_a_unit_is_written_once(fit, label):
+    (named,) = labelled_fits({"": fit.with_units({"x": "years"})}, {"x": label}).values()
+    assert named.model.design.label("x") == "Age (years)"
+
+
 def test_the_covariate_that_is_asked_for_is_stated_drawn_and_checked(fit):
     first = short(fit)["fits"][0]
     assert first["finding"]["sentences"][0].startswith("From x = ")
