@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-Values = Float[np.ndarray, " draws"]
+Values = Float[np.ndarray, "..."]
+"""A number for each draw, or one for all."""
 
 REFERENCE = re.compile(
     r"(?<![\w.`])(?:(?P<part>[A-Za-z_]\w*)\.)?"

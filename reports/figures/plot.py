@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float, Int, Real
 
 from bayesvb.effects.covariates import quantiles, value_text
 
@@ -181,23 +181,23 @@ class Canvas:
     ends: list[tuple[float, str, str]] = field(default_factory=list)
     inside: list[tuple[float, float, str, str]] = field(default_factory=list)
 
-    def line(self, kind: str, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> None:
+    def line(self, kind: str, x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]) -> None:
         """Draw a curve in the style of a class."""
         self.paths.append((kind, "M" + "L".join(_corners(self._units(x, y)))))
 
     def band(
         self,
         kind: str,
-        x: Float[np.ndarray, " n"],
-        low: Float[np.ndarray, " n"],
-        high: Float[np.ndarray, " n"],
+        x: Real[np.ndarray, " n"],
+        low: Real[np.ndarray, " n"],
+        high: Real[np.ndarray, " n"],
     ) -> None:
         """Fill what is between two curves."""
         there = _corners(self._units(x, high))
         back = _corners(self._units(x[::-1], low[::-1]))
         self.paths.append((kind, "M" + "L".join([*there, *back]) + "Z"))
 
-    def dots(self, kind: str, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> None:
+    def dots(self, kind: str, x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]) -> None:
         """Draw points as strokes of no length, those outside of the axes left out."""
         inside = (x >= self.x.low) & (x <= self.x.high) & (y >= self.y.low) & (y <= self.y.high)
         units = self._units(x[inside], y[inside])
@@ -210,9 +210,9 @@ class Canvas:
     def bars(
         self,
         kind: str,
-        x: Float[np.ndarray, " n"],
-        low: Float[np.ndarray, " n"],
-        high: Float[np.ndarray, " n"],
+        x: Real[np.ndarray, " n"],
+        low: Real[np.ndarray, " n"],
+        high: Real[np.ndarray, " n"],
     ) -> None:
         """Draw vertical strokes."""
         ends = zip(self._places(x, low), self._places(x, high), strict=True)
@@ -221,9 +221,9 @@ class Canvas:
     def steps(
         self,
         kind: str,
-        low: Float[np.ndarray, " n"],
-        high: Float[np.ndarray, " n"],
-        y: Float[np.ndarray, " n"],
+        low: Real[np.ndarray, " n"],
+        high: Real[np.ndarray, " n"],
+        y: Real[np.ndarray, " n"],
     ) -> None:
         """Draw horizontal strokes."""
         ends = zip(self._places(low, y), self._places(high, y), strict=True)
@@ -241,10 +241,10 @@ class Canvas:
     def boxes(
         self,
         kind: str,
-        left: Float[np.ndarray, " n"],
-        right: Float[np.ndarray, " n"],
-        low: Float[np.ndarray, " n"],
-        high: Float[np.ndarray, " n"],
+        left: Real[np.ndarray, " n"],
+        right: Real[np.ndarray, " n"],
+        low: Real[np.ndarray, " n"],
+        high: Real[np.ndarray, " n"],
     ) -> None:
         """Fill rectangles."""
         first, other = self._units(left, low).tolist(), self._units(right, high).tolist()
@@ -252,7 +252,7 @@ class Canvas:
         path = "".join(f"M{a} {b}V{d}H{c}V{b}Z" for (a, b), (c, d) in corners)
         self.paths.append((kind, path))
 
-    def columns(self, kind: str, x: Float[np.ndarray, " n"], where: Bool[np.ndarray, " n"]) -> None:
+    def columns(self, kind: str, x: Real[np.ndarray, " n"], where: Bool[np.ndarray, " n"]) -> None:
         """Fill the whole height at places of the horizontal axis."""
         edges = np.concatenate([x[:1], 0.5 * (x[1:] + x[:-1]), x[-1:]])
         changes = np.flatnonzero(np.diff(np.concatenate([[False], where, [False]]).astype(int)))
@@ -269,11 +269,11 @@ class Canvas:
         at = [round(100.0 * axis.share(value), 2) for axis, value in ((self.x, x), (self.y, y))]
         self.inside.append((at[0], at[1], text, kind))
 
-    def _places(self, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]) -> list[str]:
+    def _places(self, x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]) -> list[str]:
         return [f"{a} {b}" for a, b in self._units(x, y).tolist()]
 
     def _units(
-        self, x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
+        self, x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]
     ) -> Int[np.ndarray, "n 2"]:
         across = np.round(UNITS * (x - self.x.low) / ((self.x.high - self.x.low) or 1.0))
         down = np.round(UNITS * (1.0 - (y - self.y.low) / ((self.y.high - self.y.low) or 1.0)))
@@ -289,7 +289,7 @@ def _corners(units: Int[np.ndarray, "n 2"]) -> list[str]:
 
 
 def staircase(
-    x: Float[np.ndarray, " n"], y: Float[np.ndarray, " n"]
+    x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]
 ) -> tuple[Float[np.ndarray, " m"], Float[np.ndarray, " m"]]:
     """Corners of a curve that is constant from each place to the next.
 

@@ -47,6 +47,6 @@ def test_a_one_sided_formula_keeps_one_part():
 
 
 @pytest.mark.parametrize("change", [". + z", "", 3, "~ . ~ z"])
-def test_what_is_no_change_is_refused(change):
+def test_what_is_no_change_is_refused(change, unchecked):
     with pytest.raises(FormulaError):
         changed("y ~ x", change)
