@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.data.column_units import check_known, check_units, declared_units, labelled, measured
+from bayesvb.data.column_units import check_known, check_units, declared_units, measured
 from bayesvb.errors import DataError
 from bayesvb.reports.sections.finding import sentences
 
@@ -64,9 +64,10 @@ def test_the_sentence_and_the_axes_have_them(fit):
     matplotlib.pyplot.close("all")
 
 
-def test_expressions_have_no_unit():
-    assert labelled("log(y)", UNITS) == "log(y)" and measured("3", "log(y)", UNITS) == "3"
-    assert labelled("y", UNITS) == "y (g)" and measured("3", "y", UNITS) == "3\u202fg"
+def test_expressions_have_no_unit(fit):
+    label = fit.with_units(UNITS).model.design.label
+    assert label("log(y)") == "log(y)" and measured("3", "log(y)", UNITS) == "3"
+    assert label("y") == "y (g)" and measured("3", "y", UNITS) == "3\u202fg"
 
 
 def test_shipped_data_have_those_of_the_catalogue():
