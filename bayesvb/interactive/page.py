@@ -286,7 +286,8 @@ class Page:
         except BayesVBError as error:
             self._set(self.state.failing(error.why, error.hint or ""))
         else:
-            self._set(self.state.saying(f"saved; to open it again: bayesvb workbench {path}"))
+            text = f"saved; to open it again: bayesvb workbench {path}"
+            self._set(self.state.saying(text, "done"))
 
     def _stop(self) -> None:
         if self.desk.is_busy:

@@ -33,7 +33,7 @@ class State:
         The fit whose checks are seen: it may be the one before.
     status : str
         What is being done.
-    tone : {"idle", "busy", "failed"}
+    tone : {"idle", "busy", "done", "failed"}
     history : History
     preview : Preview or None
         Report that is shown.
@@ -121,7 +121,7 @@ class State:
                 return replace(self, preview=message)
             case Written():
                 written = replace(self, reports=self.reports | {message.path})
-                return written.saying("the report is written: see Report")
+                return written.saying("the report is written: see Report", "done")
             case Failed():
                 return self.failing(message.message, message.hint)
         return self
@@ -146,8 +146,8 @@ class State:
         return replace(state, controls=shown.controls, row=kept)
 
     def _doing(self, status: str, tone: str = "idle") -> State:
-        """Return the state with what a fit does, unless an error is shown that came meanwhile."""
-        return self if self.tone == "failed" else self.saying(status, tone)
+        """Return the state with what a fit does, unless a message is shown that came meanwhile."""
+        return self if self.tone in ("failed", "done") else self.saying(status, tone)
 
     def _fit_words(self, task: FitTask, shown: Shown) -> str:
         """Which fit of which rows it is, and how long it took."""

@@ -46,11 +46,12 @@ def test_the_status_says_what_is_done(task, messages, status, tone):
     assert (state.status, state.tone) == (status, tone)
 
 
-def test_an_error_during_a_fit_stays_until_the_next_one():
-    state = STATE.begun(QUICK).saying("this is no table", "failed")
+@pytest.mark.parametrize("tone", ["failed", "done"])
+def test_a_message_during_a_fit_stays_until_the_next_one(tone):
+    state = STATE.begun(QUICK).saying("this is no table", tone)
     for message in (SHOWN, JUDGED, None):
         state = state.heard(QUICK, message)
-    assert (state.status, state.tone) == ("this is no table", "failed") and state.judged is JUDGED
+    assert (state.status, state.tone) == ("this is no table", tone) and state.judged is JUDGED
     assert state.begun(QUICK).tone == "busy"
 
 
