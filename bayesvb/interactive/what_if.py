@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -129,7 +130,7 @@ def _prediction(row: _Row, above: str) -> Prediction:
         return Prediction(response=row.label, sentence="", quantities=quantities, figure=None)
     return Prediction(
         response=row.label,
-        sentence=row.sentence(),
+        sentence=row.sentence,
         quantities=(*row.mean(), *row.quantiles(), *row.exceedance(above)),
         figure=row.counts() if response.is_discrete else row.density(),
     )
@@ -204,9 +205,15 @@ class _Row:
         found = self.fit.predict(self.data, "quantile", q=list(q), **self.options)
         return [float(value) for value in np.asarray(found)[0]]
 
+    @cached_property
+    def ends(self) -> list[float]:
+        """Quantiles of a new observation for sentence and picture: ``QUANTILES`` between tails."""
+        return self.places(TAIL, *QUANTILES, 1.0 - TAIL)
+
+    @cached_property
     def sentence(self) -> str:
-        """Return the central intervals of a new observation, in words."""
-        low, lower, _, upper, high = self.places(*QUANTILES)
+        """Central intervals of a new observation, in words."""
+        _, low, lower, _, upper, high, _ = self.ends
         whole = self.fit.model.response.is_discrete
         decimals = 0 if whole else significant([high - low or 1.0], 3)
         half, most = (numeral(list(ends), decimals) for ends in ((lower, upper), (low, high)))
@@ -214,7 +221,7 @@ class _Row:
 
     def density(self) -> dict[str, object]:
         """Density with the central half and the central 90%."""
-        first, low, lower, _, upper, high, last = self.places(TAIL, *QUANTILES, 1.0 - TAIL)
+        first, low, lower, _, upper, high, last = self.ends
         ends = [low, lower, upper, high]
         at = np.unique(np.concatenate([np.linspace(first, last, POINTS), ends]))
         heights = self.fit.predict(self.data, "density", at=list(at), **self.options)
@@ -228,7 +235,7 @@ class _Row:
 
     def counts(self) -> dict[str, object]:
         """Probabilities of counts."""
-        low, high = self.places(TAIL, 1.0 - TAIL)
+        low, *_, high = self.ends
         at = np.unique(np.round(np.linspace(low, high, POINTS)))
         found = self.fit.predict(self.data, "probability", at=list(at), **self.options)
         heights = np.asarray(found, dtype=float)[0]
@@ -239,6 +246,6 @@ class _Row:
         return self._figure(canvas, "probability", "Bars: probabilities of the values.")
 
     def _figure(self, canvas: Canvas, what: str, caption: str) -> dict[str, object]:
-        alt = f"Predictive {what} of {self.label}. {self.sentence()}"
+        alt = f"Predictive {what} of {self.label}. {self.sentence}"
         figure: dict[str, object] = plotted(canvas, x=self.label, y=what, alt=alt, caption=caption)
         return figure

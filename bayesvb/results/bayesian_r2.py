@@ -14,12 +14,12 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.sources import InMemorySource
 from bayesvb.distributions.intervals import tails
 from bayesvb.errors import DataError
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.capabilities import HasDrawnDistributions
-from bayesvb.results.limits import LIMITS
-from bayesvb.results.named_draws import count
+from bayesvb.results.named_draws import chunks, count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -60,9 +60,8 @@ def _drawn_r2(
     DataError
         If the variance of the response is infinite.
     """
-    # Rows in blocks: an array of all draws, components and rows would not fit in memory.
-    size = max(LIMITS.entries_in_memory // (count(fit.draws) * fit.core.n_components), 1)
-    parts = [model.drawn_mixture(fit, part, response) for part in block.split(size)]
+    pieces = chunks(fit.core, InMemorySource((block,)), count(fit.draws))
+    parts = [model.drawn_mixture(fit, piece, response) for piece in pieces]
     means = np.concatenate([part.mean() for part in parts], axis=-1)
     variances = np.concatenate([part.sd() ** 2 for part in parts], axis=-1)
     if np.isinf(variances).any():
