@@ -109,6 +109,12 @@ def test_covariates_of_two_parts_count_once_and_constants_not_at_all(rng):
     assert distinct_columns(sample).tolist() == [0, 2]
 
 
+def test_columns_that_differ_in_signs_of_zeros_only_are_one(rng):
+    zeros = np.array([[0.0, 1.0, 0.0, 2.0], [-0.0, 1.0, 0.0, 2.0], [0.0, 1.0, 3.0, 2.0]])
+    sample = Block({"mean": zeros}, rng.normal(size=(1, 4)))
+    assert distinct_columns(sample).tolist() == [0, 1, 3]
+
+
 def test_rows_go_to_the_nearest_centre(rng):
     """Centres at different distances from the origin, as a product of vectors would not see."""
     rows = block(rng, 200)
