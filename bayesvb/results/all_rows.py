@@ -1,4 +1,4 @@
-"""Fits to rows that are not all in memory: what a sample of them can tell, and what it cannot."""
+"""Fits to rows that are not all in memory: results that a sample of the rows supports."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def has_all_rows(model: HasRows) -> bool:
 
 
 def check_all_rows(model: HasRows, what: str, why: str) -> None:
-    """Refuse what some of the rows cannot tell.
+    """Raise if a result needs all rows and only a sample of them is in memory.
 
     Raises
     ------
     DataError
-        With what was asked for, and why all rows are needed.
+        With the name of the result, and the reason why all rows are needed.
     """
     if not has_all_rows(model):
         raise DataError(
@@ -73,10 +73,10 @@ def rows_to_keep(model: HasRows) -> pd.DataFrame:
 
 
 def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
-    """What all rows said where those in memory are a sample: counts, and what the formula learned.
+    """Record of all rows where those in memory are a sample: counts and state of the formula.
 
-    The counts are rows, rows left out, the weight of all rows, rows of the sample, and how often
-    all rows were gone over. There is also a mark if any of them lacks a value.
+    The counts are rows, excluded rows, the weight of all rows, rows of the sample, and the number
+    of passes over all rows. A mark records whether any of them lacks a value.
     """
     known = model.design.all_rows
     if known is None or not is_sample(model):
@@ -94,7 +94,7 @@ def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
 
 
 def rows_text(model: HasRows) -> str:
-    """Number of rows that are fitted, and what they are read from if they are not in memory."""
+    """Number of fitted rows, and their source if they are not in memory."""
     known = model.design.all_rows
     if known is None:
         return _counted(model.design.n_rows)
@@ -113,5 +113,5 @@ def _is_federated(words: str) -> bool:
 
 
 def _counted(n_rows: int) -> str:
-    """So many rows."""
+    """Number of rows as text."""
     return f"{n_rows:,} rows".replace(",", " ")

@@ -137,7 +137,7 @@ def covariates(fit: AbstractFit) -> dict[str, np.ndarray]:
 
 
 def _variable(name: str) -> str:
-    """Name of a column as that of a variable, in which a slash would begin a group."""
+    """Name of a column as a variable name, in which a slash would begin a group."""
     return "dot" if name == "." else name.replace("/", "\N{DIVISION SLASH}")
 
 

@@ -44,12 +44,12 @@ MOMENTS = ("mean", "sd")
 def transformation_of(
     model: AbstractPublicModel, transform: str | None, response: str
 ) -> tuple[AbstractTransformation | None, str]:
-    """What ``transform`` does to a response, and what the result is called.
+    """Transformation that inverts a transformed response, and the name of the result.
 
     Raises
     ------
     DataError
-        If it is not known, or the response is no transformed number.
+        If it is not known, or the response is not a transformed number.
     """
     if transform is None:
         return None, response
@@ -117,10 +117,10 @@ def asked_for(
 def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions) -> pd.Series:
     r"""Mean or standard deviation of the transformed response, for every row of the data.
 
-    Given the parameters both are exact: those of a mixture of log-normals, if a logarithm is
+    Given the parameters both are exact: moments of a mixture of log-normals, if a logarithm is
     undone. Their average over the parameters is infinite then, as the predictive distribution of
-    logarithms has the tails of a Student t; the median over the draws is what is returned, of
-    combined restarts that of each, joined by the law of total variance. With one component,
+    logarithms has the tails of a Student t. The median over the draws is returned instead; of
+    combined restarts, each median enters by the law of total variance. With one component,
     moments of a new group integrate over the distribution of groups given each draw.
 
     Raises

@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
 
 PREDICTION_DISTANCE = "prediction_distance"
-"""Column of the table of restarts with the distance of their predictions from those of the best."""
+"""Column of the table of restarts: distance of their predictions from the best restart's."""
 
 # Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
 FitT = TypeVar("FitT", bound="AbstractFit")
 
 
 class AbstractPublicModel(abc.ABC):
-    """A public model as fits know it: what a fit of it means in the data's units.
+    """A public model as fits use it: parameters and predictions in the units of the data.
 
     It holds design, standardised rows and options, and says what draws and predictions are.
     """
@@ -57,7 +57,7 @@ class AbstractPublicModel(abc.ABC):
     @property
     @abc.abstractmethod
     def title(self) -> str:
-        """What is fitted, in the first line of what is printed of a fit."""
+        """Title of the model, in the first line of the printed fit."""
 
     prior_class: ClassVar[type]
     """Class of the prior's numbers."""
@@ -71,7 +71,7 @@ class AbstractPublicModel(abc.ABC):
     """Template of the page with the likelihood as a formula."""
 
     factor_words: ClassVar[str] = "its parameters"
-    """What has independent factors in the posterior."""
+    """Factors that are independent in the posterior, in words."""
 
     reference: ClassVar[str | None] = None
     """Where the model and its algorithm are described."""
@@ -83,7 +83,7 @@ class AbstractPublicModel(abc.ABC):
     """What can be made of restarts, of ``COMBINATIONS``."""
 
     default_combination: ClassVar[str] = "best"
-    """What is made of restarts unless told otherwise."""
+    """Default combination of the restarts."""
 
     prunable: ClassVar[bool] = False
     """Whether components can be taken out of a fit one by one, the lower bound as judge."""
@@ -109,7 +109,7 @@ class AbstractPublicModel(abc.ABC):
     weights: Float[np.ndarray, " rows"] | None
     weight_type: str
     all_rows: AbstractSource | None = None
-    """What is fitted where not all rows are in memory: ``design`` and ``source`` are a sample."""
+    """Model of all rows where not all are in memory: ``design`` and ``source`` are a sample."""
 
     @property
     def response(self) -> Response:
@@ -127,7 +127,7 @@ class AbstractPublicModel(abc.ABC):
     @property
     @abc.abstractmethod
     def log_jacobian(self) -> float:
-        """What the log density of a row loses on the way to the data's units."""
+        """Log Jacobian, subtracted from a row's log density in the units of the data."""
 
     @abc.abstractmethod
     def options(self) -> dict[str, object]:
@@ -147,7 +147,7 @@ class AbstractPublicModel(abc.ABC):
 
     @abc.abstractmethod
     def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
-        """What the model explains, by name."""
+        """Observed data that the model explains, by name."""
 
     @abc.abstractmethod
     def replicates(
@@ -171,14 +171,14 @@ class AbstractPublicModel(abc.ABC):
 
     @abc.abstractmethod
     def headings(self, fit: AbstractFit) -> dict[str, str]:
-        """Title of each part's table in what is printed of a fit, in order."""
+        """Title of each part's table in the printed fit, in order."""
 
     @abc.abstractmethod
     def description(self) -> str:
-        """First line of what is printed of the model."""
+        """First line of the printed model."""
 
     def formula_names(self) -> dict[str, str]:
-        """What the templates of the page read: names of the gate and of further formulas."""
+        """Names of the gate's formula and of further formulas, for the templates of the report."""
         return {}
 
     @abc.abstractmethod
@@ -190,7 +190,7 @@ class AbstractPublicModel(abc.ABC):
         return self.prior_class()
 
     def headline(self, engine: AbstractEngine) -> str:
-        """First line of what is printed of a fit that this engine made."""
+        """First line of the printed fit, with the engine."""
         return f"{self.title}, {engine.found}"
 
     def aligned(
@@ -200,7 +200,7 @@ class AbstractPublicModel(abc.ABC):
         raise self._lacks("restarts that are combined")
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """Sentences at the end of what is printed of a fit."""
+        """Sentences at the end of the printed fit."""
         return []
 
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
@@ -235,7 +235,7 @@ class AbstractPublicModel(abc.ABC):
         return ", ".join(self.observed())
 
     def rows(self, data: object = None, *, response: bool = False) -> Rows:
-        """Rows of other data after the formula; those of the fit if left out."""
+        """Rows of other data after the formula; by default the rows of the fit."""
         if data is not None:
             return self.design.new(data, response=response)
         design, complete = self.design, np.ones(self.design.n_rows, dtype=bool)
@@ -251,13 +251,13 @@ class AbstractFit(abc.ABC):
     Attributes
     ----------
     model : AbstractPublicModel
-        What was fitted, with its data.
+        Fitted model, with its data.
     core : AbstractVariationalModel
         The model on the standardised scale, its components in the order of the labels.
     stats : SufficientStats
         Expected sufficient statistics at the end: the state of the fit.
     order : tuple of int
-        Number that each component had during the ascent.
+        Index of each component during the optimisation.
     given_draws : PosteriorDraws
         Draws that the fit was made with.
     variational_draws : Mapping of str to ndarray
@@ -267,7 +267,7 @@ class AbstractFit(abc.ABC):
     restarts : pandas.DataFrame
         One row per restart: start, elbo, n_iter, converged, rows, seconds, best; ``elpd_per_row``
         and ``weight`` if they are combined; ``apart`` if one is kept: mean absolute difference of
-        the log density of rows from that of the best, within 2 nats of it. The largest elbo is
+        log density of rows from the best restart, within 2 nats of it. The largest elbo is
         kept; with ``softmax-bouchard`` the largest ``score``, a tighter bound of the same q.
     traces : Mapping of int to ndarray
         Lower bound after every accepted sweep, by restart; ``"final"`` of a fit whose restarts
@@ -287,21 +287,21 @@ class AbstractFit(abc.ABC):
     method_options : Mapping of str to value
         Options of the engine, where they are not its usual ones.
     engine_log_q : ndarray, shape (draws,), or None
-        Log density of ``variational_draws`` under what the engine drew them from; None if they
+        Log density of ``variational_draws`` under the engine's proposal distribution; None if they
         are from q.
     n_chains : int
         Chains that the engine's draws come from, one after the other.
     findings : Mapping of str to float
         What else the engine had to say of the run that was kept.
     robust : RobustCovariance or None
-        What the draws have if ``covariance`` is ``"robust"``; of combined restarts that of the
-        heaviest.
+        State of the draws if ``covariance`` is ``"robust"``; of combined restarts, of the one with
+        the largest weight.
     make_draws : callable, optional
         Returns the draws that intervals are made of, when they are first needed, from the fit with
-        ``given_draws``: exact ones where rows are few. ``given_draws`` if left out.
+        ``given_draws``: exact draws if rows are few. Without it, ``given_draws``.
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
-        weighed by it; None if no folds were left out of all rows.
+        weighted by it; None if there was no cross-validation of all rows.
     sbc : SimulationCalibration or None
         Simulation-based calibration of the model, if it was made; see ``with_sbc``.
     tol : float or None
@@ -418,7 +418,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def own_covariance(self) -> str:
-        """What the draws have that the fit was made with."""
+        """Covariance of the draws that the fit was created with."""
         return "engine" if self.is_sampled else self.response.label
 
     @property
@@ -443,7 +443,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def without_folds(self) -> tuple[SufficientStats, ...]:
-        """Statistics of runs that went on without each fifth of the rows; for one restart."""
+        """Statistics of the five-fold cross-validation runs; for one restart."""
         from bayesvb.results.leave_one_out import stats_without_folds
 
         return self.cache.once("fold statistics", lambda: stats_without_folds([self])[0])
@@ -554,7 +554,7 @@ ModelT = TypeVar("ModelT")
 def with_fields(model: ModelT, **fields: object) -> ModelT:
     """A copy of a frozen model with other values of these fields, the rest as it is.
 
-    ``dataclasses.replace`` would make the model anew from its arguments; here nothing is derived.
+    ``dataclasses.replace`` would rebuild the model from its arguments; here nothing is derived.
     """
     changed = copy(model)
     for name, value in fields.items():

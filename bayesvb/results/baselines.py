@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
-    None if nothing can be left out, or the response is discrete; NaN for a row without which the
-    terms cannot be estimated. See ``leave_one_out``. Of a model with groups, that of all rows of
-    each group.
+    None if no row can be held out, or the response is discrete; NaN for a row without which the
+    terms cannot be estimated. See ``leave_one_out``. In a model with groups, all rows of
+    each group are held out together.
 
     Parameters
     ----------
@@ -32,7 +32,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     Raises
     ------
     DataError
-        If the model is no regression of numbers.
+        If the model is not a regression with a numeric response.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 
 
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
-    """The same, found anew; nothing writes into it."""
+    """``linear_baseline``, computed; the result is read-only."""
     design, response = fit.model.design, fit.model.response
     if response.is_discrete or design.interval is not None:  # probabilities are no densities
         return None
@@ -84,7 +84,7 @@ def multinomial_baseline(
     fit : Fit
         Of a ``ConditionalMixtureNetwork`` for classes; its case weights count.
     folds : array of int, shape (rows,)
-        Rows with the same number are left out together; ``held_out_classes(fit).folds``, to judge
+        Rows with the same number are held out together; ``held_out_classes(fit).folds`` gives
         both on the same footing.
 
     Raises

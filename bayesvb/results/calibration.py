@@ -108,9 +108,9 @@ def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]
 
 
 def recalibrations(fit: AbstractFit) -> tuple[Recalibration, ...]:
-    """Map of each response, from the PIT values of rows left out (of a choice of very many).
+    """Calibration map of each response, from PIT values of held-out rows (at most a sample).
 
-    Rows that come in groups are left out with their whole group.
+    In grouped data, whole groups are held out.
     """
     check_continuous(fit)
     if grouping_of(fit.model) is not None:
@@ -129,7 +129,7 @@ def check_recalibrated(fit: AbstractFit, recalibrate: object, kind: str) -> None
     ------
     DataError
         If ``recalibrate`` is not known, no response is numeric, the kind is another one, or
-        rows come in groups and there is no posterior without each.
+        rows are grouped and no posterior without each group is available.
     """
     if recalibrate is not True:
         raise DataError(
@@ -153,12 +153,12 @@ def jackknife_plus(
     r"""Jackknife+ interval of a new response for every row of the data.
 
     Without row ``n`` the fit puts ``u_n = F_{-n}(y_n | x_n)`` below that row's response. At new
-    covariates ``x`` the same share is below ``F_{-n}^{-1}(u_n | x)``, one number for each row left
-    out. The ends are the ``floor((N + 1) a / 2)``-th smallest and largest of these, ``a`` one
-    minus ``prob``: infinite where there are too few rows. A new row exchangeable with those of the
+    covariates ``x`` the same proportion is below ``F_{-n}^{-1}(u_n | x)``, one value per held-out
+    row. The limits are the ``floor((N + 1) a / 2)``-th smallest and largest of these, ``a`` one
+    minus ``prob``: infinite with too few rows. A new row exchangeable with the rows of the
     fit falls beyond either end with probability at most ``a``, so that the interval covers with at
     least ``2 prob - 1``, and in practice close to ``prob``. That is a theorem for fits that were
-    made anew without each row; here they are linear response's, close to these.
+    refitted without each row; here they are first-order approximations by linear response.
 
     Raises
     ------
@@ -194,7 +194,7 @@ def jackknife_plus(
 
 
 def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
-    """Raise unless an interval is asked for and there is a posterior without each row."""
+    """Raise unless an interval is requested and a posterior without each row is available."""
     if kind != "interval":
         raise DataError(
             f"recalibrate={JACKKNIFE!r} is of intervals, not of kind={kind!r}",
@@ -211,7 +211,7 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
 
 
 def _number(names: Sequence[str], response: str | None) -> int:
-    """Number of the response that is asked for."""
+    """Index of the requested response."""
     if response is None and len(names) == 1:
         return 0
     if response is not None and response in names:
@@ -222,7 +222,7 @@ def _number(names: Sequence[str], response: str | None) -> int:
 def _counterparts(
     fit: AbstractFit, new: Block, number: int
 ) -> tuple[Float[np.ndarray, "left new"], Float[np.ndarray, " left"]]:
-    """Counterpart of each row that is left out at each new row, and weights, standardised."""
+    """Counterpart of each held-out row at each new row, and weights, standardised."""
     one = Fitted.of(fit)
     rng = one.streams.rng("jackknife")
     n_rows = one.source.n_rows

@@ -25,7 +25,7 @@ from bayesvb.variational.local import Draws
 
 @runtime_checkable
 class HasExactPosterior(Protocol):
-    """The exact posterior is known beside the variational one."""
+    """The exact posterior is known as well as the variational one."""
 
     scaling: Scaling
 
@@ -52,10 +52,10 @@ class HasComponents(Protocol):
 
 @runtime_checkable
 class HasGivenScales(Protocol):
-    """Units that may be those of more rows than the model has."""
+    """Model whose units may come from more rows than it holds."""
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
-        """Centres and scales by part, where they are not those of the rows."""
+        """Centres and scales by part, where they do not come from the rows."""
 
 
 @runtime_checkable
@@ -118,7 +118,7 @@ class HasScores(Protocol):
 
 @runtime_checkable
 class HasPriorDraws(Protocol):
-    """Draws may be those of the prior as well as those of a fit; the core has ``prior_draws``."""
+    """Model whose draws may come from the prior or from a fit; the core has ``prior_draws``."""
 
     def prior_predictive(self, draws: int = ..., seed: int | None = ...) -> Any:
         """Draws of the parameters and of the data from the prior."""
@@ -126,7 +126,7 @@ class HasPriorDraws(Protocol):
 
 @runtime_checkable
 class HasResponses(Protocol):
-    """A core that draws what it explains: data of its own, given parameters."""
+    """A core that simulates data given parameters."""
 
     def responses(
         self, draws: Draws, block: Block, rng: np.random.Generator

@@ -36,7 +36,7 @@ class HeldOutClasses:
     fitted : ndarray, shape (rows, classes)
         Predicted by the fit, which has seen the row.
     folds : ndarray, shape (rows,), or None
-        With which others each row was left out; None if there were too many rows for it.
+        Fold of each row; None if there were too many rows for it.
     """
 
     codes: Int[np.ndarray, " rows"]
@@ -48,7 +48,7 @@ class HeldOutClasses:
 def held_out_events(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> HeldOutClasses:
     """Probabilities of 0 and 1 of rows of a binary response, each without its row.
 
-    Rows of groups that share their component are not left out one by one: those are fitted.
+    Rows of groups that share their component are not held out one by one: they are fitted.
     """
     fitted = fit.predictive(fit.model.design.data_at(at)).mean()
     codes = np.asarray(fit.model.design.response, dtype=int).reshape(-1)[at]
@@ -63,8 +63,8 @@ def held_out_events(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> HeldOutCl
 def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     """Probabilities of every row from a fit to the other four fifths of the rows.
 
-    The ascent of each restart that counts is continued without the fold. Draws reweighted by
-    importance would be no help: a mean-field posterior is so narrow that none of them has
+    The run of each weighted restart is continued without the fold. Reweighting draws by
+    importance would not help: a mean-field posterior is so narrow that no draw has
     forgotten the row. Restarts that are combined count by their weight.
 
     Parameters
@@ -142,7 +142,7 @@ class JudgedClasses:
 
 
 def judged_classes(fit: AbstractFit) -> JudgedClasses:
-    """Probabilities of rows left out with what they are judged by; the fit keeps them.
+    """Probabilities of held-out rows with their evaluation; the fit keeps them.
 
     Raises
     ------

@@ -80,12 +80,12 @@ def compare(
         Fits in a list are called by canonical formula and options; of two fits of one model, in
         whatever spelling, the later one counts. A mapping may hold stored results of ``fit.loo()``
         instead of fits, whose rows must be in one order. If one is a network, the rows of all are
-        left out a fifth at a time, in ascents that go on without them: draws of a network flatter
-        it, and estimates of different kinds are nats apart for the same predictions. Otherwise one
-        at a time, as in ``fit.loo()``.
+        held out in five-fold cross-validation: draws of a network are optimistic, and estimates of
+        different kinds are nats apart for the same predictions. Otherwise one row at a time, as in
+        ``fit.loo()``.
     jacobian : bool
-        Compare fits of ``log(y)`` with fits of ``y``: densities are those of ``y`` as it is in the
-        data, ``p(log y) / y``. Logarithms are known; other functions are refused.
+        Compare fits of ``log(y)`` with fits of ``y``: densities are of ``y`` in the units of the data,
+        ``p(log y) / y``. Logarithms are known; other functions are refused.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def compare(
     ------
     DataError
         If there are fewer than two fits, they are not of the same response and rows, or stored
-        results left out different numbers of rows at a time.
+        results held out different numbers of rows at a time.
 
     Examples
     --------
@@ -182,7 +182,7 @@ def _compare_results(results: Mapping[str, object], *, jacobian: bool) -> pd.Dat
 
 
 def folds_for_all(fits: Mapping[str, AbstractFit]) -> bool:
-    """Whether rows are to be left out a fifth at a time: of all fits, if of one."""
+    """Whether to use five-fold cross-validation: for all fits, if for one."""
     from bayesvb.results.criteria import leaves_folds_out
 
     return any(leaves_folds_out(fit) for fit in fits.values())
@@ -194,7 +194,7 @@ def _on_original_scale(result: Elpd, fit: AbstractFit) -> Elpd:
 
 
 def places_of_units(reference: AbstractFit, fit: AbstractFit) -> Int[np.ndarray, " units"] | None:
-    """Return where the rows, or groups, of one fit are among those of another, by their labels.
+    """Return the positions of the rows, or groups, of one fit among another's, by their labels.
 
     None if the labels are not the same ones, or differ in order and are not unique.
     """
@@ -246,7 +246,7 @@ def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False)
 
 
 def _check_measures(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
-    """Refuse densities of a response beside its probabilities."""
+    """Raise if densities of a response are compared with its probabilities."""
     if reference.model.response.is_discrete != fit.model.response.is_discrete:
         smooth, discrete = (name, first) if reference.model.response.is_discrete else (first, name)
         raise DataError(
@@ -316,7 +316,7 @@ def _check_intervals(
 
 
 def _explained(fit: AbstractFit, jacobian: bool) -> list[Float[np.ndarray, " rows"]]:
-    """What was observed, with ``jacobian`` as it is in the data."""
+    """Observed response, in the units of the data with ``jacobian``."""
     observed = fit.model.observed()
     return [original(*one) if jacobian else one[1] for one in observed.items()]
 
@@ -351,9 +351,8 @@ def ranked(results: Mapping[int, Elpd], hopeful: Collection[int] = ()) -> pd.Dat
 def simplest(table: pd.DataFrame) -> int:
     """Smallest number whose elpd is within two standard errors, or ``equal_elpd``, of the best.
 
-    The standard error is that of the difference. The best of several is the one that chance has
-    helped most, and one standard error was too little: of 20 data sets of two components it took
-    three or four in two.
+    The standard error is of the difference. Chance favours the best of several, and one standard
+    error was too little: in two of 20 data sets with two components it chose three or four.
     """
     errors = LIMITS.standard_errors * table["dse"]
     near = -table["elpd_diff"] <= errors.clip(lower=LIMITS.equal_elpd)
@@ -361,7 +360,7 @@ def simplest(table: pd.DataFrame) -> int:
 
 
 def doubtful_nats(fit: AbstractFit) -> tuple[int, float]:
-    """Rows that would have to be refitted without themselves, and what they lose as they are."""
+    """Rows that need refits without themselves, and their loss as they are."""
     rows, nats = 0, 0.0
     for part in fit.parts:
         found, weights = part.fit.rows_left_out, fit.model.weights

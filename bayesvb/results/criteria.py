@@ -1,4 +1,4 @@
-"""LOO and WAIC of a fit: from its draws, or from rows that are really left out."""
+"""LOO and WAIC of a fit: from its draws, or from held-out rows."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 METHODS = ("linear-response", "psis", "folds", "exact")
-"""How rows may be left out."""
+"""Methods of leave-one-out."""
 
 
 def loo(
@@ -75,7 +75,7 @@ def loo(
 
 
 def check_finished(fit: AbstractFit) -> None:
-    """Raise if the fit stopped early and rows would be left out to first order.
+    """Raise if the fit stopped early and rows would be held out to first order.
 
     The approximation holds at an optimum of the ELBO. Elsewhere most rows are refitted, which
     took 5 s of CPU time where 0.003 s are enough after convergence (133 rows, three components).
@@ -90,7 +90,7 @@ def check_finished(fit: AbstractFit) -> None:
 
 
 def own_method(fit: AbstractFit) -> str:
-    """How rows of this fit are left out unless told otherwise."""
+    """Default method of leave-one-out of this fit."""
     first = fit.parts[0].fit
     if first.core.follows_rows:
         return "folds"
@@ -98,7 +98,7 @@ def own_method(fit: AbstractFit) -> str:
 
 
 def answers(fit: AbstractFit) -> bool:
-    """Whether linear response tells what one restart predicts without a row."""
+    """Whether linear response predicts a row without its own contribution, for one restart."""
     if not fit.engine.maximises_bound or fit.core.follows_rows:
         return False
     known = has_log_predictive(fit.core, fit.model.source, fit.stats)
@@ -165,7 +165,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
 
 
 def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
-    """Raise if groups are asked for of a fit that leaves out its own."""
+    """Raise if groups are requested for a fit that holds out its own groups."""
     own = grouping_of(fit.model)
     if groups is not None and own is not None:
         raise DataError(
@@ -177,8 +177,8 @@ def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
 def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray, " rows"], float]:
     """Log densities in the data's units, and how much the rows lose together.
 
-    Rows that were not chosen lose what the chosen ones lose on average, a difference estimator:
-    its error is that of the losses alone, which are small where rows are many.
+    Rows outside the sample lose the sample's average, a difference estimator:
+    its error depends on the losses alone, which are small for many rows.
 
     References
     ----------
@@ -197,21 +197,21 @@ def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray,
 
 
 def leaves_folds_out(fit: AbstractFit) -> bool:
-    """Whether draws of this fit would flatter, so that rows are really left out."""
+    """Whether draws of this fit are optimistic, so that rows must be held out in refits."""
     return bool(fit.parts[0].fit.core.follows_rows)
 
 
 def folds_known(fit: AbstractFit) -> bool:
-    """Whether rows have been left out a fold at a time already."""
+    """Whether the cross-validation has been computed."""
     each = [member.fit for member in fit.parts]
     return all(one.held_out is not None or "fold statistics" in one.cache for one in each)
 
 
 def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
-    """Criterion of one restart from rows left out a fold at a time: no ratios, no Pareto k.
+    """Criterion of one restart from cross-validation: no ratios, no Pareto k.
 
     Of the rows ``at`` these positions, if they are given. For models whose predictive density is
-    that of q.
+    based on q.
     """
     model, source = fit.model, fit.model.source
     chosen = np.arange(source.n_rows) if at is None else at
@@ -249,7 +249,7 @@ def waic(fit: AbstractFit) -> Elpd:
 
 
 def _criterion(fit: AbstractFit, estimate: Callable[[AbstractFit], Elpd]) -> Elpd:
-    """That of a fit; of combined restarts that of the mixture of what they predict."""
+    """``_of_all`` of a fit; of combined restarts, for the mixture of their predictions."""
     if not fit.members:
         return estimate(fit)
     weights = np.array([member.weight for member in fit.members])

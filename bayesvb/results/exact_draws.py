@@ -196,7 +196,7 @@ def _sample_chains(
 
 
 def has_automatic_draws(fit: AbstractFit) -> bool:
-    """Whether exact draws were tried where no covariance was asked for."""
+    """Whether exact draws were tried when no covariance was requested."""
     return _affordable_space(fit) is not None
 
 
@@ -208,7 +208,7 @@ def has_few_rows(fit: AbstractFit, space: AbstractReducedSpace) -> bool:
 def regimes(fit: AbstractFit) -> SamplerRecord | None:
     """Sampler of the exact posterior of a fit to few rows; None where there is none.
 
-    That of its draws, or else of importance sampling, whether its weights can be trusted or not.
+    Sampler of its draws, or else of importance sampling, with reliable weights or without.
     """
     if fit.sampler is not None:
         return fit.sampler
@@ -235,7 +235,7 @@ def _complete(
 ) -> tuple[Draws, Float[np.ndarray, "chains of_each"]]:
     """Draws of all parameters, and weights that make up for an inexact integration.
 
-    The weights are those of each chain: nearly even, as only the prior is integrated inexactly.
+    Weights belong to each chain: nearly even, as only the prior is integrated inexactly.
     """
     draws, joint = space.weigh(chains.vectors.reshape(-1, space.size), rng)
     log_ratio = joint.reshape(chains.log_density.shape) - chains.log_density
@@ -293,7 +293,7 @@ class IntegratesScales(Protocol):
 
 
 def is_integrated(fit: AbstractFit) -> bool:
-    """Whether the draws of a fit are those of the integrated posterior."""
+    """Whether the draws of a fit come from the integrated posterior."""
     core = fit.core
     return isinstance(core, IntegratesScales) and core.integrated is not None
 

@@ -35,7 +35,7 @@ CUT = "# the fit was interrupted: this one runs to its end"
 
 @dataclass(frozen=True, kw_only=True)
 class FitCall:
-    """Model and arguments of a fit, and what was made of it afterwards.
+    """Model and arguments of a fit, and later changes of the fit.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def _expression(code: str) -> str:
 
 
 def _arguments(fit: AbstractFit) -> dict[str, object]:
-    """Arguments of ``model.fit``, those that have their default left out after the first two."""
+    """Arguments of ``model.fit``, without defaults after the first two."""
     n_restarts = len(fit.restarts) - bool(number_before(fit.restarts))
     found: dict[str, object] = {"restarts": n_restarts, "draws": count(fit.variational_draws)}
     if fit.method != DEFAULT_METHOD:
@@ -162,7 +162,7 @@ def _arguments(fit: AbstractFit) -> dict[str, object]:
 
 
 def _combine(fit: AbstractFit) -> str:
-    """What was made of the restarts."""
+    """Combination of the restarts."""
     if "weight" not in fit.restarts:
         return "best"
     weights = fit.restarts["weight"].to_numpy()
@@ -178,7 +178,7 @@ def _covariance(fit: AbstractFit) -> str:
 
 
 def _steps(fit: AbstractFit) -> list[str]:
-    """Lines for what was made of the fit: components taken out, another covariance, other rows."""
+    """Lines for later changes of the fit: components removed, another covariance, other rows."""
     steps = ["fit = bvb.prune(fit)"] if number_before(fit.restarts) else []
     robust = fit.robust
     if robust is not None and (robust.clustered or fit.model.weight_type != "sampling"):
@@ -216,7 +216,7 @@ def argument(name: str, value: object) -> str:
 
 
 def literal(value: object) -> str:
-    """Return the code of a value; numbers of NumPy as those of Python.
+    """Return the code of a value; NumPy numbers as Python numbers.
 
     Examples
     --------

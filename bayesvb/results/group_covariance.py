@@ -79,13 +79,13 @@ class GroupCovariance:
         return np.asarray(move @ self.centred @ move.T)
 
     def variance(self, values: Float[np.ndarray, " covariates"]) -> Float[np.ndarray, " draws"]:
-        """Return the variance over groups of what they add to a row with these values."""
+        """Return the variance over groups of their contribution to a row with these values."""
         return self.mean_variance(self.multipliers(values)[None])
 
     def multipliers(
         self, values: Float[np.ndarray, "*rows covariates"]
     ) -> Float[np.ndarray, "*rows effects"]:
-        """Return what the effects of a row are multiplied by, slopes by distances from centres."""
+        """Return the multipliers of a row's effects: slopes by distances from centres."""
         slopes = values - self.term.centres
         one = np.ones((*slopes.shape[:-1], int(self.term.intercept)))
         return np.concatenate([one, slopes], axis=-1)

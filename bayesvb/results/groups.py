@@ -37,7 +37,7 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
     Raises
     ------
     DataError
-        If the column is not kept, the number of labels is that of no rows, a label is missing, or
+        If the column is not stored, the number of labels and of rows differ, a label is missing, or
         there is one group only.
     """
     import pandas as pd
@@ -71,7 +71,7 @@ def row_order(order: object, design: Design, *, name: str) -> Int[np.ndarray, " 
     Raises
     ------
     DataError
-        If the column is not kept, the number of values is that of no rows, or values cannot be
+        If the column is not stored, the number of values and of rows differ, or values cannot be
         sorted.
     """
     values = _labels(order, design, name=name)
@@ -135,7 +135,7 @@ class Units:
 
     @property
     def plural(self) -> str:
-        """What they are called."""
+        """Plural name of the units."""
         return "rows" if self.grouping is None else "groups"
 
     def in_row_order(
@@ -162,7 +162,7 @@ def units_of(model: AbstractPublicModel) -> Units:
 def places_of_rows(
     fit: AbstractFit, at: Int[np.ndarray, " rows"]
 ) -> tuple[Int[np.ndarray, " units"], Int[np.ndarray, " rows"] | slice]:
-    """Units that these rows are of, and where the rows are among those of the units."""
+    """Units of these rows, and the positions of the rows among the units."""
     grouping = grouping_of(fit.model)
     if grouping is None:
         return at, slice(None)
@@ -182,7 +182,7 @@ def observed_units(
     Raises
     ------
     DataError
-        If a column is absent, or what the weights depend on differs within a group.
+        If a column is absent, or a covariate of the weights differs within a group.
     """
     rows = model.rows(data, response=True)
     if not isinstance(model, HasGroups) or model.grouping is None:
@@ -203,8 +203,8 @@ def units_at(fit: AbstractFit, at: Int[np.ndarray, " units"]) -> Block:
 def predictive_of_any_group(fit: AbstractFit, rows: object, response: str | None = None) -> Any:
     """Predictive distribution of rows, those of new groups integrated over all groups.
 
-    What stands beside rows of all groups: nine of ten are within its middle 90 %, of which the
-    typical group alone has a part.
+    Reference for rows of all groups: nine of ten lie within its central 90% interval, and fewer
+    within the interval of the typical group alone.
     """
     if not fit.model.design.groupings:
         return fit.predictive(rows, response=response)

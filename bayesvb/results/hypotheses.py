@@ -31,7 +31,7 @@ REFERENCE = re.compile(
     r"(?<![\w.`])(?:(?P<part>[A-Za-z_]\w*)\.)?"
     r"(?:`(?P<quoted>[^`]+)`|(?P<name>[A-Za-z_]\w*))(?:\[(?P<component>\d+)\])?(?![\w.\[]|\s*\()"
 )
-"""A coefficient: its part and component may be left out, and a name may be in backquotes."""
+"""A coefficient: part and component are optional, and a name may be in backquotes."""
 
 OPERATORS: Mapping[type[ast.operator], Callable[[Values, Values], Values]] = {
     ast.Add: operator.add,
@@ -106,7 +106,7 @@ def read_statement(text: str, draws: pd.DataFrame) -> Hypothesis:
     Raises
     ------
     DataError
-        If the text is no statement, or a name is unknown or has several components.
+        If the text is not a statement, or a name is unknown or has several components.
 
     Examples
     --------

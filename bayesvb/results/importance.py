@@ -115,10 +115,10 @@ def of_one_restart(fit: AbstractFit, covariance: str) -> AbstractFit:
 
 
 def with_default_covariance(fit: AbstractFit) -> AbstractFit:
-    """The fit of one restart with the draws that it has unless others are asked for.
+    """The fit of one restart with its default draws.
 
     Exact ones where prior scales can be integrated out, unless weights are of a sample or no more
-    than the variational posterior was asked for.
+    than the variational posterior is requested.
     """
     covariance = default_covariance(fit)
     found = None
@@ -130,7 +130,7 @@ def with_default_covariance(fit: AbstractFit) -> AbstractFit:
 def _resampled(fit: AbstractFit) -> AbstractFit:
     """Draws by smoothed importance weights; the same ones each time.
 
-    New draws in the reduced space of the model where it has one, else those of the fit again.
+    New draws in the reduced space of the model if it has one, else the fit's draws again.
     """
     ratio = log_ratio(fit)
     space = None if fit.is_sampled else space_of(fit)

@@ -62,7 +62,7 @@ def _can_move(fit: AbstractFit) -> bool:
 
 
 def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"]:
-    """Changes of the centre without each row; of very many rows those of few are made in full."""
+    """Changes of the centre without each row; with very many rows, few are computed in full."""
     deletion = own.deletion
     n_rows = deletion.source.n_rows
     if n_rows <= CURVED:
@@ -116,7 +116,7 @@ def label_of(label: tuple[object, ...]) -> str:
 def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
     """Derivative of the predictive mean of each row in its own response, averaged over responses.
 
-    What the row itself adds, and what the others answer; with one component it is the diagonal of
+    The direct effect of the row and the indirect effect of the others; with one component the
     the hat matrix. NaN for a model without response.
 
     References

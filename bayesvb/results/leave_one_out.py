@@ -1,4 +1,4 @@
-"""What a fit predicts of each of its rows without that row."""
+"""Predictions of a fit for each of its rows without that row."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ class RefitLimits:
 REFITS = RefitLimits()
 
 GroupChanges = tuple[Float[np.ndarray, "groups entries"], Float[np.ndarray, "groups entries"]]
-"""Minus what each group adds, and the answered change of the statistics without it."""
+"""Minus each group's contribution, and the resulting change of the statistics without it."""
 
 Predicted = tuple[
     Float[np.ndarray, "values rows"], Float[np.ndarray, "1 rows"], Float[np.ndarray, "1 rows"]
@@ -98,11 +98,11 @@ class RowsLeftOut:
 
 @runtime_checkable
 class OneRestart(Protocol):
-    """A fit of one restart, as far as leaving rows out asks."""
+    """A fit of one restart, as leave-one-out needs it."""
 
     @property
     def model(self) -> Any:
-        """What was fitted."""
+        """Fitted model."""
 
     @property
     def core(self) -> AnyModel:
@@ -135,7 +135,7 @@ class OneRestart(Protocol):
 
 @dataclass(frozen=True)
 class Fitted:
-    """What leaving rows out needs of one restart.
+    """Input of leave-one-out, for one restart.
 
     Attributes
     ----------
@@ -144,11 +144,11 @@ class Fitted:
     source : AbstractSource
     stats : SufficientStats
     engine : AbstractEngine
-        What goes on without rows.
+        Engine that continues without rows.
     streams : EngineStreams
         Its randomness.
     row_passes : float
-        Rows x iterations that refits may take: ``REFITS.share`` of those of the fit, or
+        Limit of rows x iterations of refits: ``REFITS.share`` of the fit's, or
         ``LIMITS.little_work`` if that is more; none of a sample of the rows that were fitted.
     whole : bool
         Whether a row of weight w is one row, as of a survey, and not w rows.
@@ -168,7 +168,7 @@ class Fitted:
 
     @classmethod
     def of(cls, fit: OneRestart) -> Fitted:
-        """That of a fit of one restart."""
+        """``Fitted`` of a fit of one restart."""
         streams = Streams(fit.seed).branch("restart", fit.best_restart, "left out")
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
         whole = fit.model.weight_type == "sampling"
@@ -195,9 +195,9 @@ class Fitted:
 
     @cached_property
     def needs_no_derivative(self) -> bool:
-        """Whether the model says what a row predicts without its own part, memberships held.
+        """Whether the model predicts a row without its own contribution, memberships held fixed.
 
-        Where statistics are by group it is asked only if they are many: memberships of the other
+        If statistics are by group, this holds only for many of them: memberships of the other
         rows follow otherwise, as they do with columns.
         """
         one, posterior = self.source.take(np.arange(1)), self.core.update(self.stats)
@@ -211,7 +211,7 @@ class Fitted:
 
     @cached_property
     def quick(self) -> bool:
-        """Whether leaving rows out takes no more than a few seconds, or has been prepared."""
+        """Whether leave-one-out takes no more than a few seconds, or has been prepared."""
         if self.needs_no_derivative or "deletion" in self.cache:
             return True
         every = self.stats.to_vector().size
@@ -261,11 +261,11 @@ def leave_one_out(
     groups : ndarray, shape (rows,), optional
         Number of each row's group; a row is predicted without its whole group.
     exact : bool
-        Make an ascent without every row, or group.
+        Refit without every row, or group.
     row_passes : float, optional
-        Rows times passes that refits may take, if not those of ``fitted``.
+        Limit of rows times iterations of refits, if it differs from the limit of ``fitted``.
 
-    Models that say what a row predicts without its own part (``row_predictions_without``) are asked
+    Models that predict a row without its own contribution (``row_predictions_without``) are used
     for that: memberships of other rows, if there are any, are then held, and nothing is refitted.
 
     References
@@ -322,7 +322,7 @@ def _responding(fitted: Fitted) -> Any:
 def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all.
 
-    Of very many rows none is refitted: none of so many moves the fit.
+    With very many rows none is refitted: no single row changes the fit.
     """
     if fit.model.source.n_rows > LIMITS.all_rows:
         found = leave_one_out(fit.one_restart, at, row_passes=0.0)
@@ -356,7 +356,7 @@ def _first_order(
 ) -> Predicted:
     """Predictions of rows, a few at a time; where it is much work, side by side.
 
-    The first few are predicted here: what all rows need is then there for every process.
+    The first rows are predicted here: what all rows share is then available to every process.
     """
     whole = None if groups is None else _by_group(deletion, groups)
     first, *rest = list(deletion.parts(at)) or [at]
@@ -377,7 +377,7 @@ def _each_predicted(
     parts: Sequence[Int[np.ndarray, " _"]],
     told: object,
 ) -> list[Predicted]:
-    """Predictions of the rows of each part, of which no progress is told."""
+    """Predictions of the rows of each part, without progress reports."""
     return [_predicted(deletion, groups, whole, rows) for rows in parts]
 
 
@@ -407,12 +407,12 @@ def _log_predictive(core: AnyModel, posterior: object, block: Block) -> Float[np
 
 
 def copies(block: Block) -> Float[np.ndarray, " rows"]:
-    """How much of a row is left out: one copy of it, or its case weight if that is less."""
+    """Weight that is held out of a row: one copy of it, or its case weight if that is less."""
     return np.ones(block.n_rows) if block.weight is None else np.minimum(block.weight, 1.0)
 
 
 def _by_group(deletion: Deletion, groups: Int[np.ndarray, " rows"]) -> GroupChanges:
-    """Minus what each group adds, and the answered change of the statistics without it."""
+    """Minus each group's contribution, and the resulting change of the statistics without it."""
     direct = group_sums(deletion, groups)
     return -direct, -deletion.solve(direct)
 
@@ -420,7 +420,7 @@ def _by_group(deletion: Deletion, groups: Int[np.ndarray, " rows"]) -> GroupChan
 def group_sums(
     deletion: Deletion, groups: Int[np.ndarray, " rows"]
 ) -> Float[np.ndarray, "groups entries"]:
-    """What the rows of each group add to the statistics, by case weight."""
+    """Contribution of each group's rows to the statistics, by case weight."""
     sums = np.zeros((int(groups.max()) + 1, deletion.derivative.n_entries))
     alone = bool((np.diff(groups) > 0).all())
     for rows in deletion.parts(np.arange(len(groups))):
@@ -443,7 +443,7 @@ def _refits(
     limit: float,
     values: Float[np.ndarray, "values chosen"],
 ) -> Bool[np.ndarray, " chosen"]:
-    """Fill in the values of doubtful rows by ascents without them, in this order."""
+    """Replace the values of unreliable rows by refits without them, in this order."""
     evaluate, source = deletion.model.row_predictions, deletion.source
     done, spent = np.zeros(len(at), dtype=bool), 0.0
     for place in order:
@@ -471,14 +471,14 @@ def _refits(
 def _together(
     deletion: Deletion, block: Block, groups: Int[np.ndarray, " rows"] | None
 ) -> Float[np.ndarray, " entries"]:
-    """What the rows that are left out together add to the statistics."""
+    """Contribution of all held-out rows together to the statistics."""
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
     share = copies(block) if groups is None else weight
     return np.asarray(share @ deletion.of_rows(block))
 
 
 def leave_folds_out(fit: Any) -> None:
-    """Have each restart go on without each fold, which it keeps; what was known stays."""
+    """Continue each restart without each fold, and store it; available results stay."""
     each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):
         one.cache["fold statistics"] = stats
@@ -492,6 +492,6 @@ def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[SufficientStat
 
 
 def _ascended(fit: OneRestart) -> Ascended:
-    """Where the run of a fit ended, from which others go on, as coarsely as densities allow."""
+    """End of a run of a fit, from which others continue, as coarsely as densities allow."""
     streams = Streams(fit.seed).branch("restart", fit.best_restart)
     return Ascended(fit.core.within(DENSITY), fit.stats, streams)

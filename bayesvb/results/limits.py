@@ -36,7 +36,7 @@ class Limits:
     """Rows at which densities stand for all predictions when chains and samplers are compared."""
 
     little_work: float = 1e6
-    """Work that nobody waits for: of what is printed, and of refits of any fit."""
+    """Work that takes no noticeable time: for printing, and for refits of any fit."""
 
     work: float = 2e7
     """Work of a check, or of leave-one-out predictions that print and report make: some seconds."""
@@ -77,8 +77,8 @@ class Limits:
     """Difference of elpd in nats below which fits count as equal and its SE as unreliable.
 
     Sivula, Magnusson, Matamoros and Vehtari (2020), arXiv:2008.10296: between fits that predict
-    similarly the error of the difference is skewed however many rows there are. The number is that
-    of the R package loo (``loo_compare``, column ``diag_diff``), which refers to them.
+    similarly the error of the difference is skewed for any number of rows. The number is the limit
+    in the R package loo (``loo_compare``, column ``diag_diff``), which refers to them.
     """
 
     standard_errors: float = 2.0
@@ -93,7 +93,7 @@ class Limits:
     negligible_weight: float = 0.01
     """Weight of a component or restart below which it is called negligible, or dropped.
 
-    Coefficients of such a component are those of its prior.
+    Coefficients of such a component follow its prior.
     """
 
     named: int = 3

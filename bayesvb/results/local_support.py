@@ -1,4 +1,4 @@
-"""Whether a prediction leans on components that have rows nearby."""
+"""Whether a prediction depends on components that have rows nearby."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class RemotenessLimits:
     """
 
     alarms: float = 0.05
-    """Share of new rows like those of the fit that are marked, at most, in expectation."""
+    """Largest expected proportion of new rows like the fitted ones that are marked."""
 
     prior_rows: float = 0.1
     """Rows, spread like all rows, that are added to every component.
@@ -68,19 +68,19 @@ class Moments(SufficientStats):
 
 @dataclass(frozen=True)
 class LocalSupport:
-    r"""How remote predictions are from the rows of the components that they lean on.
+    r"""Distance of predictions from the rows of the components that determine them.
 
     With ``M_k`` the moments of the covariates weighted by responsibility, the leverage of ``x``
     for component ``k`` is ``h_k = x' M_k^{-1} x``: the variance of the line there, in units of the
     noise variance, of a fit without prior, so that shrinkage cannot pass for knowledge. Moments of
-    more than ``SUPPORT.rows_per_term`` rows for each term are scaled to so many; the leverage is
+    ``SUPPORT.rows_per_term`` rows for each term are scaled to that number; the leverage is
     then a distance from the rows (Mahalanobis). The remoteness of a prediction is
 
     .. math:: s(x) = \sum_k \pi_k(x)\, \frac{h_k(x)}{1 + h_k(x)},
 
     zero where all components that count have rows, one where they have none. A prediction is
-    supported where ``s`` is at most ``SUPPORT.floor``, or what all but a share ``SUPPORT.alarms``
-    of the rows of the fit, or of ``LIMITS.all_rows`` of them by chance, have when they are left
+    supported if ``s`` is at most ``SUPPORT.floor``, or at most the value that all but a proportion
+    ``SUPPORT.alarms`` of the rows of the fit, or of a sample of ``LIMITS.all_rows``, have when held
     out: new rows of the same population are marked no more often.
 
     Attributes
@@ -94,7 +94,7 @@ class LocalSupport:
     ----------
     Cook (1979), Influential observations in linear regression, Journal of the American
     Statistical Association 74, for leverage as distance. Vovk, Gammerman, Shafer (2005),
-    Algorithmic Learning in a Random World, for thresholds by rows that are left out.
+    Algorithmic Learning in a Random World, for thresholds by held-out rows.
     """
 
     inverse: Float[np.ndarray, "experts terms terms"]
@@ -119,7 +119,7 @@ def local_support(fit: AbstractFit) -> LocalSupport:
     Raises
     ------
     DataError
-        If the components are no regressions.
+        If the components are not regressions.
     """
     model = _regressors(fit)
     core, posterior, source = fit.core, fit.q, fit.model.source
@@ -176,7 +176,7 @@ def with_support(
 
 
 def has_support(fit: AbstractFit) -> bool:
-    """Whether it can be told which predictions are supported."""
+    """Whether the support of predictions can be determined."""
     return isinstance(fit.model, HasRegressors) and holds_all_rows(fit.model.source)
 
 
@@ -191,7 +191,7 @@ def _regressors(fit: AbstractFit) -> HasRegressors:
 
 
 def _chosen(source: AbstractSource, seed: int) -> AbstractSource:
-    """All rows, or so many of them by chance."""
+    """All rows, or a random sample of this size."""
     if source.n_rows <= LIMITS.all_rows:
         return source
     rows = source.sample(LIMITS.all_rows, Streams(seed).rows(LIMITS.all_rows, source.n_rows))
@@ -218,6 +218,6 @@ def _members(
 
 
 def _quantile(values: Float[np.ndarray, " rows"]) -> float:
-    """What one more row of the kind exceeds with probability ``SUPPORT.alarms`` at most."""
+    """Limit that one more row of the kind exceeds with probability at most ``SUPPORT.alarms``."""
     rank = int(np.ceil((1.0 - SUPPORT.alarms) * (len(values) + 1)))
     return float(np.sort(values)[min(rank, len(values)) - 1])

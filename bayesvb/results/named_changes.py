@@ -99,7 +99,7 @@ class NamedChanges:
     def parameters(self, points: Points) -> Float[np.ndarray, "points parameters"]:
         """Changes of the parameters from the centre to each point.
 
-        Of very many points those of the ``CURVED`` farthest are made in full, others are linear.
+        With very many points the ``CURVED`` farthest are exact, others linear.
         """
         if len(points) <= CURVED:
             return self._changes(points, self._parameters)
@@ -125,7 +125,7 @@ class NamedChanges:
     def in_sds(
         self, changes: Float[np.ndarray, "points values"], sd: Float[np.ndarray, " values"]
     ) -> Float[np.ndarray, "points values"]:
-        """Changes in units of standard deviations; zero of what has none."""
+        """Changes in units of standard deviations; zero if the standard deviation is zero."""
         return np.asarray(np.where(sd > 0.0, changes / np.where(sd > 0.0, sd, 1.0), 0.0))
 
     def distances(
@@ -180,7 +180,7 @@ class NamedChanges:
         function: Callable[[Points], Float[np.ndarray, "points values"]],
         slopes: Float[np.ndarray, "coordinates values"],
     ) -> Float[np.ndarray, "points values"]:
-        """Differences to the centre: linear, but for those of the farthest points."""
+        """Differences from the centre: linear, except for the farthest points."""
         found = points @ slopes
         far = np.argsort(-(points**2).sum(axis=1), kind="stable")[:CURVED]
         found[far] = self._changes(points[far], function)

@@ -29,13 +29,13 @@ class NamedDraws:
     coords : dict of str to list
         Labels along the named axes.
     parts : dict of str to str
-        What the part is called in tables, for the draws that tables show.
+        Name of the part in tables, for the draws that tables show.
     signed : frozenset of str
         Draws whose sign is of interest.
     texts : dict of str to ParameterText
-        What the parameters are, in words, for the draws that tables show.
+        Meaning of the parameters in words, for the draws that tables show.
     single : dict of str to str
-        What the numbers of a parameter without uncertainty are: fixed, or a point estimate.
+        Origin of a parameter without uncertainty: fixed, or a point estimate.
     """
 
     values: dict[str, Float[np.ndarray, "draws ..."]]
@@ -112,7 +112,7 @@ def log_lik_blocks(
     source : AbstractSource
     draws : Mapping of str to ndarray
     log_jacobian : float
-        Log of the unit of the standardised density: what a row's log density loses.
+        Log of the unit of the standardised density, which is subtracted from a row's log density.
     """
     for block in chunks(core, source, count(draws)):
         yield core.log_lik(draws, block) - log_jacobian
@@ -142,7 +142,7 @@ class PosteriorDraws:
         Log density of the draws under the distribution that they are from; of the exact posterior
         the log joint density.
     covariance : {"linear-response", "mean-field", "importance", "exact", "robust", "engine"}
-        What the draws were made with; ``"engine"`` if the engine returned them.
+        Source of the draws; ``"engine"`` if the engine returned them.
     sampler : SamplerRecord or None
         Sampler of the exact posterior: of these draws, or one that did not reach it.
     """

@@ -1,4 +1,4 @@
-"""Names that other packages give to what a fit offers, for the message when one is asked for."""
+"""Names of other packages for attributes of a fit, for the message when one is used."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ NAMED_HERE: Mapping[str, tuple[str, ...]] = {
     "bvb.cross_validate(model)": ("cross_validate", "cross_val_score", "cv"),
     "bvb.compare({'a': fit, 'b': other})": ("compare", "anova", "compare_models"),
 }  # fmt: skip
-"""What is written here, and what it is called elsewhere."""
+"""Attributes here, and their names elsewhere."""
 
 
 def meant(name: str, own: Collection[str]) -> str | None:
-    """What is to be written instead of ``fit.name``; None if nothing is near it.
+    """Replacement for ``fit.name``; None if no name is similar.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def meant(name: str, own: Collection[str]) -> str | None:
 
 
 def meant_of_model(name: str, own: Collection[str], of_fit: Collection[str]) -> str | None:
-    """What is to be written instead of ``model.name``, which mostly is of the fit.
+    """Replacement for ``model.name``, mostly an attribute of the fit.
 
     Parameters
     ----------

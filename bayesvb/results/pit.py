@@ -75,7 +75,7 @@ def check_continuous(fit: AbstractFit) -> None:
 
 
 def check_rows_alone(fit: AbstractFit, recalibrate: object) -> None:
-    """Raise if rows come in groups: those of one group are not exchangeable with other rows."""
+    """Raise if rows are grouped: rows of one group are not exchangeable with other rows."""
     grouping = grouping_of(fit.model)
     if grouping is not None:
         raise DataError(
@@ -152,7 +152,7 @@ def randomised(
 def _by_folds(
     fit: AbstractFit, at: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "responses chosen"]:
-    """Each row by the ascent that went on without its fold."""
+    """PIT of each row by the run that continued without its fold."""
 
     def cdf(
         stats: SufficientStats, rows: Int[np.ndarray, " fold"]
@@ -213,7 +213,7 @@ def within_groups(fit: AbstractFit) -> Transforms:
               w_{nk} \propto \pi_k(x_g) \prod_{m \in g,\, m < n} p_k(y_m \mid x_m),
 
     with the rows of a group in the order of the data. They are independent and uniform where the
-    model is right and its parameters are known; the posterior is that of all rows.
+    model is right and its parameters are known; the posterior is the one given all rows.
 
     References
     ----------
@@ -302,7 +302,7 @@ def earlier_rows(
 
 
 def chosen_groups(fit: AbstractFit) -> Int[np.ndarray, " chosen"]:
-    """Numbers of the groups that are left out: all, unless there are very many."""
+    """Indices of the held-out groups: all, unless there are very many."""
     n_groups = fit.model.source.n_rows
     if n_groups <= LIMITS.quick_subsample:
         return np.arange(n_groups)
@@ -311,7 +311,7 @@ def chosen_groups(fit: AbstractFit) -> Int[np.ndarray, " chosen"]:
 
 
 def check_answers(fit: AbstractFit) -> None:
-    """Raise unless the posterior without a group is told by linear response.
+    """Raise unless linear response gives the posterior without a group.
 
     Raises
     ------
@@ -333,10 +333,10 @@ def without_groups(
 
     .. math:: u_n = \sum_k \pi_k(x_g) F_k(y_n \mid x_n)
 
-    by the posterior without group ``g``, and by no other row of the group: as rows of a group
-    that was never seen are predicted. They are uniform where that prediction is right, but those
+    by the posterior without group ``g``, and by no other row of the group: as rows of a new
+    group are predicted. They are uniform if that prediction is right, but values
     of a group depend on one another. Of combined restarts the mean by weight. The posterior is
-    that of linear response, its update made in full; nothing is fitted again.
+    the linear-response one, with a full update; nothing is refitted.
     """
     found = sum(part.weight * _of_one_restart(part.fit, groups) for part in fit.parts)
     block = fit.model.source.take(groups)

@@ -93,7 +93,7 @@ def gate_note(model: AbstractPublicModel) -> str:
 
 
 def formula_lines(model: AbstractPublicModel) -> list[str]:
-    """Canonical formula, with what was filled in, and the rows used."""
+    """Canonical formula, with its defaults, and the rows used."""
     note = gate_note(model)
     filled = f"   ({note})" if note else ""
     grouping = grouping_of(model)
@@ -183,14 +183,14 @@ def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]
 
 
 def _without(table: pd.DataFrame, part: str, empty: frozenset[object]) -> pd.DataFrame:
-    """Rows of a part without those of empty components; all of them if nothing else is left."""
+    """Rows of a part without negligible components; all of them if nothing else remains."""
     rows = table.loc[[part]]
     kept = rows[~rows.index.get_level_values("component").isin(empty)]
     return rows if kept.empty else kept
 
 
 def _chain_lines(fit: AbstractFit, table: pd.DataFrame) -> list[str]:
-    """Whether the chains agree, where there are several; and what the engine found."""
+    """Agreement of several chains, and findings of the engine."""
     told = {name: value for name, value in fit.findings.items() if name != "parameters"}
     found = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in told.items()]
     if fit.chains > 1:
@@ -318,7 +318,7 @@ def accuracy_line(fit: AbstractFit) -> str:
 
 
 def _taken(fit: AbstractFit) -> str:
-    """How many rows the criterion itself leaves out."""
+    """Number of rows that the criterion itself holds out."""
     some = answers(fit.parts[0].fit) and fit.model.source.n_rows > LIMITS.all_rows
     return f"{LIMITS.subsample}" if some else "all"
 
@@ -351,7 +351,7 @@ def _components(fit: AbstractFit) -> str:
 
 
 def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
-    """Coefficients of a part; of curves and groups how many there are, and where they are told."""
+    """Coefficients of a part; for curves and groups their number, and where they are tabulated."""
     model, dof = fit.model, (smooth_dof(fit) or {}) if part == MEAN else {}
     name = LABELS.get(part, "")  # a parameter may have the name of a part
     terms, apart = model.design.terms.get(name, ()), []
@@ -378,7 +378,7 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
 
 
 def _dof_words(dof: Float[np.ndarray, " components"], n_wiggles: int, n_lines: int) -> str:
-    """Effective degrees of freedom of a smooth, beside their most; whether k may be small."""
+    """Effective degrees of freedom of a smooth, with their maximum; whether k may be small."""
     values = ", ".join(f"{round(float(value), 1) + 0.0:.1f}" for value in dof)
     most, line = n_wiggles + n_lines, " with its line" * n_lines
     small = ": k may be small" * bool(dof.max() > LIMITS.full_smooth * most)
@@ -388,7 +388,7 @@ def _dof_words(dof: Float[np.ndarray, " components"], n_wiggles: int, n_lines: i
 def spread_lines(rows: pd.DataFrame) -> list[str]:
     """Change of the standard deviation per unit of each term, in percent, of one component.
 
-    Without the intercept and the straight parts of smooths, which are no effects of one unit.
+    Without the intercept and linear parts of smooths, which are not effects of one unit.
     """
     terms = rows.index.get_level_values("term").astype(str)
     shown = rows[(terms != INTERCEPT) & ~terms.str.endswith(".line")].iloc[:MOST_SPREADS]
@@ -428,7 +428,7 @@ def _indented(text: str) -> str:
 
 
 NUMBERED = re.compile(r"(?<=\))(\.\d+|\[.*\])$")
-"""What tells the coefficients of ``s(x)`` or ``(1 | g)`` apart, at the end of their names."""
+"""Endings of names that number the coefficients of ``s(x)`` or ``(1 | g)``."""
 
 FEWEST = 4
 """Coefficients from which on they stand in one row."""

@@ -1,4 +1,4 @@
-"""What a model says before any data are seen, as an ArviZ object."""
+"""Predictions of a model before any data are seen, as an ArviZ object."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def prior_predictive(model: AbstractPublicModel, draws: int, seed: int | None) -
 
 
 def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
-    """Rows of the fit, at most ``MOST_ROWS`` of them or about so many in whole groups."""
+    """Rows of the fit, at most ``MOST_ROWS`` of them or about that number in whole groups."""
     design, grouping = model.design, grouping_of(model)
     most = min(design.n_rows, MOST_ROWS)
     if grouping is None:
@@ -57,7 +57,7 @@ def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
 
 
 def _evenly(n_all: int, most: int) -> Int[np.ndarray, " chosen"]:
-    """So many positions at even distances."""
+    """This number of positions at even distances."""
     return np.linspace(0, n_all - 1, most).round().astype(int)
 
 

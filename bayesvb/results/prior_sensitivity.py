@@ -32,7 +32,7 @@ STEPS = (-1.0, 1.0, -SMALL, SMALL)
 """Changes of the binary logarithm of a number: halved, doubled, and a little to either side."""
 
 NO_CHANGE = 1e-9
-"""Largest change, in standard deviations, of what a number has no part in."""
+"""Largest change, in standard deviations, of a quantity that does not depend on the prior."""
 
 
 def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
@@ -105,7 +105,7 @@ def changes_with_numbers(
 
 
 def numbers(priors: Any) -> dict[str, float]:
-    """Numbers of a prior by name: neither switches nor what is left to be learned."""
+    """Numeric parameters of a prior by name: neither switches nor learned values."""
     values = {field.name: getattr(priors, field.name) for field in fields(priors)}
     return {
         name: float(value)
@@ -122,7 +122,7 @@ def _moved(
 ) -> Any:
     """Posterior where a number is multiplied by a power of two, the rows answering to first order.
 
-    The pass under the prior as it is, ``start``, is that of every number.
+    The iteration under the unchanged prior, ``start``, is shared by all parameters.
     """
     name, doublings = change
     other, deletion = _with_number(fit, name, 2.0**doublings), own.deletion
@@ -147,7 +147,7 @@ def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
 
 
 def _pass(fit: AbstractFit, core: AnyModel) -> Float[np.ndarray, " entries"]:
-    """Statistics after one undamped pass from those of the fit."""
+    """Statistics after one undamped iteration from the statistics of the fit."""
     posterior = core.update(fit.stats)
     sums = fit.model.source.map_reduce(partial(core.e_step, posterior)).stats
     return full_step(core, posterior, sums)

@@ -1,7 +1,7 @@
 """Values of the numbers of a prior at which an effect changes its sign, or is no longer clear.
 
-The direct effect of another prior on a pass is computed in full at each value; what the rows answer
-is a first-order approximation by the sensitivity operator. Intervals widen or narrow as standard
+The direct effect of another prior on an iteration is computed in full at each value; the indirect
+effect is a first-order approximation by the sensitivity operator. Intervals widen or narrow as standard
 deviations of the factorised posterior do.
 """
 

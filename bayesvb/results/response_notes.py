@@ -1,4 +1,4 @@
-"""What is to be done about a response that is not such as a density on the real line describes."""
+"""Remedies for a response whose density is not continuous on the real line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE
 
 MOST_ROWS = 100_000
-"""Rows that are looked at; of more they are evenly thinned."""
+"""Largest number of rows examined; more are thinned evenly."""
 
 LONGEST_NAME = 60
 """Characters of a name that a message shows."""
@@ -39,7 +39,7 @@ REMEDIES: Mapping[str, str | None] = {
 """What to do, by kind of support."""
 
 COMPRESSED = re.compile(r"\b(?:log\w*|arcsinh|sqrt|cbrt)\(")
-"""A logarithm or a root in a response, of which another one is no remedy."""
+"""A logarithm or a root in a response, which needs no other one."""
 
 OF_COMPRESSED: Mapping[str, str | None] = {
     "proportion": None,

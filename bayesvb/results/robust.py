@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def with_complete_draws(fit: AbstractFit) -> AbstractFit:
     """The fit of one restart with draws that hold effects of groups: itself if these are too many.
 
-    Statistics stay by group; coordinates and derivatives are those of all coefficients.
+    Statistics stay by group; coordinates and derivatives contain all coefficients.
     """
     core = fit.core.with_complete_draws()
     if core is fit.core:
@@ -59,7 +59,7 @@ def answers_to_rows(fit: AbstractFit) -> bool:
 
 
 def default_covariance(fit: AbstractFit) -> str:
-    """What draws of one restart are made with unless told: robust under sampling weights."""
+    """Default source of the draws of one restart: robust under sampling weights."""
     corrected = not fit.is_sampled and fit.response.failure is None
     sampling = fit.model.weight_type == "sampling" and corrected
     return "robust" if sampling and has_jackknife(fit) else fit.own_covariance
@@ -71,7 +71,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
     Raises
     ------
     DataError
-        If there is none, naming what was asked for, or if it would not fit into memory.
+        If there is none, naming the request, or if it would not fit into memory.
     """
     check_all_rows(fit.model, what, "it is made of what the fit loses without each of them")
     check_answers(fit.core.with_complete_draws(), what)
@@ -92,8 +92,8 @@ def robust_covariance(
     .. math:: \frac{C}{C-1} \sum_c \Delta_c \Delta_c' + \Sigma P_0 \Sigma
 
     with ``Delta_c`` the change of the centre without cluster ``c``, ``Sigma`` the linear-response
-    covariance and ``P_0`` the curvature of the log prior. The second term is what the prior
-    leaves open; it keeps parameters on which there are no data from seeming to be known. Where the
+    covariance and ``P_0`` the curvature of the log prior. The second term is the uncertainty that
+    the prior leaves; it keeps parameters without data from seeming to be known. If the
     model is right the sum is ``Sigma`` again, on average.
     """
     own = jackknife(fit, "robust covariance")

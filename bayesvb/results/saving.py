@@ -1,4 +1,4 @@
-"""A fit as one netCDF file: formula, data and state as arrays, the ArviZ groups beside them."""
+"""A fit as one netCDF file: formula, data and state as arrays, with the ArviZ groups."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def save(fit: AbstractFit, path: str | os.PathLike[str]) -> Path:
 
 
 def _description(fit: AbstractFit) -> dict[str, object]:
-    """What is not an array."""
+    """Description of the fit: everything except arrays."""
     model, missing = fit.model, fit.model.design.left_out.counts
     return {
         "model": type(model).__name__,
@@ -74,13 +74,13 @@ def _description(fit: AbstractFit) -> dict[str, object]:
 
 
 def _sampled(fit: AbstractFit) -> dict[str, str]:
-    """What the rows were read from, where a sample of them is kept."""
+    """Source of the rows, if a sample of them is kept."""
     known = fit.model.design.all_rows
     return {} if known is None or not is_sample(fit.model) else {"read_from": known.words}
 
 
 def _part(member: Member) -> dict[str, object]:
-    """What is not an array of one restart."""
+    """Description of one restart: everything except arrays."""
     fit = member.fit
     return {
         "number": member.number,
@@ -97,7 +97,7 @@ def _part(member: Member) -> dict[str, object]:
 
 
 def _found_out(fit: AbstractFit) -> dict[str, np.ndarray]:
-    """What one restart predicts of rows that were left out, as far as it was asked."""
+    """Stored predictions of one restart for held-out rows, if they were computed."""
     found = {} if fit.held_out is None else {"held_out": fit.held_out}
     rows = fit.cache.get("leave-one-out predictions")
     if rows is not None:

@@ -39,12 +39,12 @@ class SimulationCalibration:
         Number of draws below the truth; one row per replication that has a fit, one column per
         quantity (kind, place).
     replications : pandas.DataFrame
-        One row per replication that was made: draws, converged, covariance (what the draws were
-        made with), seconds, and problem, which is empty unless there is no fit.
+        One row per completed replication: draws, converged, covariance (source of the
+        draws), seconds, and problem, which is empty unless there is no fit.
     parameters_from : {"prior", "posterior"}
-        What the true parameters were drawn from.
+        Distribution of the true parameters.
     planned : int
-        Replications that were asked for.
+        Requested number of replications.
     formula, description : str
         Of the model.
     method : str
@@ -120,14 +120,14 @@ class SimulationCalibration:
 
     @property
     def ecdf(self) -> pd.DataFrame:
-        """ECDF of the ranks minus the uniform one, with simultaneous bands of 95 %.
+        """ECDF of the ranks minus the uniform one, with simultaneous bands of 95%.
 
         Returns
         -------
         pandas.DataFrame
             One row per quantity and point: ``kind``, ``place``, ``point``, ``difference``,
             ``lower``, ``upper``. Uniform ranks of one quantity leave the band nowhere with
-            probability 95 %.
+            probability 95%.
         """
         frames = []
         for (kind, place), one in self.ecdfs.items():
@@ -159,7 +159,7 @@ class SimulationCalibration:
 
     @property
     def uneven(self) -> list[tuple[str, str]]:
-        """Quantities whose ranks are not uniform, at 5 % for all of them together."""
+        """Quantities whose ranks are not uniform, at 5% for all of them together."""
         return [name for name in self.quantities if float(self._p_values[name]) < LEVEL]
 
     @property
@@ -196,7 +196,7 @@ class SimulationCalibration:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if left out.
+            Axes of the picture; by default a new figure.
 
         Returns
         -------
@@ -225,7 +225,7 @@ def as_text(value: object) -> object:
 
 @runtime_checkable
 class Audit(Protocol):
-    """What is said of the ranks; see ``SimulationCalibration``."""
+    """Results for the ranks; see ``SimulationCalibration``."""
 
     @property
     def ranks(self) -> pd.DataFrame:
@@ -249,7 +249,7 @@ class Audit(Protocol):
 
     @property
     def planned(self) -> int:
-        """Replications that were asked for."""
+        """Requested number of replications."""
 
     @property
     def parameters_from(self) -> str:

@@ -28,7 +28,7 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
 COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "robust")
-"""What the draws of a fit may be made with."""
+"""Possible sources of the draws of a fit."""
 
 ENGINE_COVARIANCES = ("engine", "importance")
 """The same where the engine returned draws."""
@@ -111,7 +111,7 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
 
 
 def _responses(fits: Sequence[AbstractFit]) -> LinearResponse:
-    """What the linear responses of all members have in common: none if one has none."""
+    """Linear response shared by all members: none if one has none."""
     passes = sum(one.response.n_iter for one in fits)
     failures = [one.response.failure for one in fits if one.response.failure is not None]
     if failures:

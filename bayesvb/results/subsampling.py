@@ -41,7 +41,7 @@ class RowSample:
     n_all : int
         Rows of the fit.
     plural : str
-        What they are called.
+        Plural of their name.
     """
 
     at: Int[np.ndarray, " rows"]
@@ -55,12 +55,12 @@ class RowSample:
 
 
 def sample(fit: AbstractFit, most: int) -> RowSample:
-    """At most so many rows of a fit, the same ones each time."""
+    """Sample of at most this number of rows of a fit, always the same rows."""
     return _sample(fit.model.design.n_rows, most, fit.seed)
 
 
 def unit_sample(fit: AbstractFit, most: int) -> RowSample:
-    """At most so many of what is left out at a time, rows or groups of rows."""
+    """Sample of at most this number of units that are held out together, rows or groups."""
     units = units_of(fit.model)
     return replace(_sample(len(units.index), most, fit.seed), plural=units.plural)
 
@@ -95,7 +95,7 @@ def _log_likelihoods(
 ) -> list[Float[np.ndarray, "draws rows"]]:
     """Log likelihood of rows in each restart; of a choice of rows under as many draws in all.
 
-    Where all rows are asked for, every draw counts: the criteria are those of the fit.
+    If all rows are requested, every draw is used: the criteria equal those of the fit.
     """
     n_draws, parts = None, [member.fit for member in fit.parts]
     if len(at) < len(units_of(fit.model).index):
@@ -108,7 +108,7 @@ def criteria_at(
 ) -> tuple[Elpd, Elpd]:
     """LOO and WAIC of rows of the fit, without their warnings.
 
-    With ``folds`` a fifth of the rows is left out at a time, as it is of networks unless told, if
+    With ``folds``, five-fold cross-validation, the default for networks, if there
     there are not too many rows for it.
     """
     weights = np.array([member.weight for member in fit.parts])
@@ -149,9 +149,9 @@ def left_out_at(
 
 
 def leave_rows_out(fit: AbstractFit) -> None:
-    """Have each restart leave out its rows, which it keeps: whatever asks for them finds them.
+    """Hold out the rows of each restart and store the result, for later use.
 
-    Not where rows are so many that none is kept, or too many to be left out by folds.
+    Not if there are too many rows to store, or for cross-validation.
     """
     parts = [member.fit for member in fit.parts]
     for part in filter(answers, parts):
@@ -162,14 +162,14 @@ def leave_rows_out(fit: AbstractFit) -> None:
 
 
 def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
-    """LOO of a choice of many rows; none is refitted, as none of so many moves the fit."""
+    """LOO of a sample of many rows; none is refitted, as no single row changes the fit."""
     weights = np.array([member.weight for member in fit.parts])
     each = [_of_some(member.fit, at) for member in fit.parts]
     return replace(combined(weights, each), labels=units_of(fit.model).index[at])
 
 
 def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
-    """That of one restart."""
+    """``loo_of_some`` of one restart."""
     if not answers(fit):
         return loo_at(fit, at)
     found = leave_one_out(fit.one_restart, at, row_passes=0.0)
@@ -194,7 +194,7 @@ def loo_at(
 
 
 def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
-    """Criterion of the rows that were left out of a fit of one restart."""
+    """Criterion of the held-out rows of a fit of one restart."""
     units = units_of(fit.model)
     weights = None if units.weights is None else units.weights[found.at]
     return Elpd(
@@ -210,7 +210,7 @@ def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
 
 
 def left_out_quickly(fit: AbstractFit) -> bool:
-    """Whether rows are left out within seconds, or have been left out already."""
+    """Whether leave-one-out takes seconds, or has been computed."""
     each = [member.fit for member in fit.parts]
     if not all(map(answers, each)):
         return True
@@ -218,7 +218,7 @@ def left_out_quickly(fit: AbstractFit) -> bool:
 
 
 def left_out_by_draws(fit: AbstractFit) -> bool:
-    """Whether ratios of likelihoods leave rows out, as nothing else does within seconds."""
+    """Whether likelihood ratios approximate leave-one-out, as nothing else does within seconds."""
     if leaves_folds_out(fit):
         return not (folds_known(fit) or folds_affordable(fit))
     return not answers(fit.parts[0].fit)
@@ -230,12 +230,12 @@ def pits_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray,
 
 
 def pits_seen(fit: AbstractFit) -> bool:
-    """Whether PIT values are to be had within seconds of rows that the fit has seen only."""
+    """Whether only in-sample PIT values are available within seconds."""
     return leaves_folds_out(fit) and not folds_affordable(fit)
 
 
 def folds_affordable(fit: AbstractFit) -> bool:
-    """Whether the ascents without each fold are within the budget, or have been made."""
+    """Whether the runs without each fold are within the budget, or have been computed."""
     if all("fold statistics" in member.fit.cache for member in fit.parts):
         return True
     model = fit.model

@@ -100,7 +100,7 @@ def in_reading_order(index: Any) -> pd.MultiIndex:
 
 
 def intervals(fit: AbstractFit) -> dict[Hashable | None, str]:
-    """What a table says of its intervals: their covariance, and why it is only mean-field."""
+    """Label of the intervals of a table: their covariance, and why it is only mean-field."""
     label: dict[Hashable | None, str] = {"covariance": fit.covariance}
     if fit.robust is not None:
         label["clusters"] = fit.robust.words
@@ -144,7 +144,7 @@ def vcov(fit: AbstractFit) -> pd.DataFrame:
 
 
 def coefficient_draws(fit: AbstractFit) -> pd.DataFrame:
-    """Draws of what is not fixed and has a sign; where no response is explained, of all parameters.
+    """Draws of parameters that vary and have a sign; without a response, of all parameters.
 
     A column for each, with the labels and in the order of ``Fit.summary``.
     """
@@ -185,7 +185,7 @@ def empty_components(fit: AbstractFit) -> frozenset[object]:
 
 
 def empty_words(fit: AbstractFit) -> str:
-    """What is said where their parameters are left out; nothing if there are none."""
+    """Note that their parameters are omitted; empty if there are none."""
     empty = empty_components(fit)
     found = sorted(empty, key=lambda label: (len(str(label)), str(label)))  # 9 before 10
     if not found:
@@ -205,7 +205,7 @@ def empty_words(fit: AbstractFit) -> str:
 def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"]] | None:
     """Of each smooth of the mean, in each component; None where they are not known.
 
-    Of combined restarts those of the heaviest.
+    Of combined restarts, the one with the largest weight.
     """
     one, design = fit.parts[0].fit, fit.model.design
     known = design.smooths(MEAN) if MEAN in design.terms else {}
@@ -238,7 +238,7 @@ def modal_table(fit: AbstractFit) -> pd.DataFrame:
 
 
 def relative_entropy(probabilities: Float[np.ndarray, "rows experts"]) -> float:
-    """One less the mean entropy of memberships, relative to that of equal ones: 1 if all are sure.
+    """One less the mean entropy of memberships, relative to equal ones: 1 if all are certain.
 
     References
     ----------

@@ -53,14 +53,14 @@ def variance_components(fit: AbstractFit, prob: float) -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class VarianceParts:
-    """What the variance of a response consists of, in each draw.
+    """Components of the variance of a response, in each draw.
 
     Attributes
     ----------
     groups : tuple of (GroupCovariance, ndarray of shape (rows, effects))
         Covariance of each term, and what its effects are multiplied by in each row.
     fixed : ndarray, shape (draws,)
-        Variance over rows of what the coefficients that all groups share add.
+        Variance over rows of the contribution of the coefficients that all groups share.
     noise : ndarray, shape (draws,), or None
         Variance of the noise; None for counts, whose noise follows the mean.
     weights : ndarray, shape (rows,), or None
@@ -158,7 +158,7 @@ def has_variance_components(fit: AbstractFit) -> bool:
 
 
 def variance_lines(fit: AbstractFit) -> list[str]:
-    """Return sentences with the shares of the variance; none where there are no components."""
+    """Return sentences with the shares of the variance; empty if there are no components."""
     if not has_variance_components(fit):
         return []
     table = variance_components(fit, PROB)
@@ -228,7 +228,7 @@ def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effec
 
 
 def _multiplier(design: Design, block: TermBlock) -> Float[np.ndarray, " rows"]:
-    """What the effect of a row's group is multiplied by: one, or a covariate less its centre."""
+    """Multiplier of a row's group effect: one, or a covariate less its centre."""
     apart = _place_apart(design, block)
     if apart is not None:
         return np.asarray(design.matrices[GROUP_ROWS][:, apart])
@@ -242,7 +242,7 @@ def _place_apart(design: Design, block: TermBlock) -> int | None:
 
 
 def _fixed_variance(fit: AbstractFit) -> Values:
-    """Variance over rows of what the coefficients that all groups share add to the mean."""
+    """Variance over rows of the contribution of shared coefficients to the mean."""
     design, values = fit.model.design, fit.named_draws.values["beta"]
     blocks = [block for block in design.term_blocks[MEAN] if block.kind == "group"]
     groups = {column for block in blocks for column in block.columns}

@@ -33,7 +33,7 @@ PENALISED = "ridge-penalised multinomial regression"
 
 
 def against_least_squares(fit: AbstractFit) -> list[Misfit]:
-    """Whether least squares on the same terms predicts rows left out better."""
+    """Whether least squares on the same terms predicts held-out rows better."""
     baseline = linear_baseline(fit)
     if baseline is None:
         return []
@@ -52,7 +52,7 @@ def against_least_squares(fit: AbstractFit) -> list[Misfit]:
 
 
 def against_multinomial(classes: JudgedClasses) -> list[Misfit]:
-    """Whether multinomial regression with a ridge penalty predicts rows left out better."""
+    """Whether multinomial regression with a ridge penalty predicts held-out rows better."""
     if classes.baseline is None:
         return []
     fit, gain = classes.fit, gain_over_multinomial(classes)
@@ -60,7 +60,7 @@ def against_multinomial(classes: JudgedClasses) -> list[Misfit]:
 
 
 def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
-    """Nats by which the fit predicts each row left out better, among the same folds."""
+    """Gain in log predictive density (nats) of each held-out row, for the same folds."""
     if classes.baseline is None:
         raise ValueError("there are no held-out folds")
     found, (linear, _) = classes.found, classes.baseline
@@ -82,7 +82,7 @@ def _compared(
     """The simpler model as a test: that it is better than the fit, by more than matters.
 
     A model that contains the simpler one loses a few nats to it where that is the true one, and
-    as its differences tell them well, even that may be beyond doubt.
+    and as its differences are estimated precisely, even that may be significant.
     """
     total, error = sum_and_error(gain, weights)
     n_rows = scale * (len(gain) if weights is None else float(weights.sum()))

@@ -1,4 +1,4 @@
-"""A check of a fit: what was asked, what was found, its grade, and what to do about it."""
+"""A check of a fit: its question, its result, its grade, and the remedy."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class Check:
     Attributes
     ----------
     name : str
-        What is asked.
+        Question of the check.
     group : {"fit", "computation", "accuracy"}
     grade : {"ok", "note", "problem"}
     number : float
-        What was found; NaN if nothing could be.
+        Result; NaN if it is not available.
     measure : str
-        What the number is.
+        Meaning of the number.
     p_value : float
-        Of a test, adjusted for all tests of the fit; NaN of what is no test.
+        Of a test, adjusted for all tests of the fit; NaN if the check is not a test.
     threshold : str
         Where grades begin.
     remedy : str
@@ -77,7 +77,7 @@ class Misfit:
         Where it begins to matter, in words; empty if it always does.
     group : {"fit", "accuracy"}
     noted : str
-        What a note says where the test finds nothing; without a note if empty.
+        Text of the note if the test detects nothing; no note if empty.
     without : callable, optional
         Scores of the rows without this misfit, given them with it.
     """
@@ -133,6 +133,6 @@ def decided(
     section: str,
     weighs: bool = True,
 ) -> Check:
-    """A check that is no test; the remedy is dropped where all is in order."""
+    """A check that is not a test; the remedy is dropped if the grade is good."""
     said = "" if grade == "ok" else remedy
     return Check(name, group, grade, number, measure, math.nan, threshold, said, section, weighs)

@@ -25,7 +25,7 @@ GENERAL = " by prediction"
 """In the names of the tests of all covariates together."""
 
 KINDS = (("Mean by", "Basis of", "Interactions", "Correlation within"), ("Spread by",))
-"""Names of the tests of the mean, and of those of the spread."""
+"""Names of the tests of the mean, and names of the tests of the spread."""
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def _outcome(
 def sorted_by_cause(
     checks: Sequence[Check], found: Sequence[Cause], followers: Iterable[str]
 ) -> list[Check]:
-    """Checks with causes first, each before what it explains, which has no remedy of its own.
+    """Checks with causes first, each before its consequences, which have no remedy of their own.
 
     ``followers`` are checks that cannot be made again; they follow the first cause.
     """
@@ -163,7 +163,7 @@ def sorted_by_cause(
 
 
 def without_mean(scores: Scores, columns: Columns, fitted: Estimated) -> Scores:
-    """Scores without what columns explain beyond what the fit has estimated."""
+    """Scores without the part explained by columns beyond the estimates of the fit."""
     rest, added = fitted.rest(scores), span(fitted.beyond(columns))
     return _as_wide(rest - added @ (added.T @ rest), scores)
 
@@ -188,7 +188,7 @@ def without_width(scores: Scores) -> Scores:
 
 
 def without_autocorrelation(scores: Scores) -> Scores:
-    """Scores less what the previous one predicts."""
+    """Scores less their prediction from the previous score."""
     centred = scores - scores.mean()
     rho = float(centred[1:] @ centred[:-1]) / float(centred @ centred)
     return _as_wide(np.append(scores[0], scores[1:] - rho * scores[:-1]), scores)

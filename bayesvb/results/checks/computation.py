@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, Member
 
 PROBE = Budget(tol=1e-8, max_iter=100)
-"""Iterations that continue a run, to see what changes: a twentieth of those of the default."""
+"""Iterations that continue a run to see whether it changes: a twentieth of the default."""
 
 
 TIMES_MORE = 5
@@ -59,7 +59,7 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
 
 
 def _ascent(fit: AbstractFit) -> Check:
-    """Whether the ascent met its tolerance, and if not, whether predictions still change."""
+    """Whether the run met its tolerance, and if not, whether predictions still change."""
     ascent = partial(decided, "Convergence", "computation", section="computation")
     if fit.findings.get("elbo_decrease", 0.0) > 0.0:
         remedy = "The bound fell: fit again with a smaller learning_rate or guide='mean-field'."
@@ -280,7 +280,7 @@ def _importance(fit: AbstractFit) -> list[Check]:
 def khat_error(k: float, n_draws: int) -> float:
     """Monte Carlo error of k-hat: the standard error of the shape of a generalised Pareto.
 
-    It is that of maximum likelihood, (1 + k) over the root of the number of draws in the tail.
+    It is the maximum-likelihood error, (1 + k) over the root of the number of draws in the tail.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def still_changing(fit: AbstractFit) -> float | None:
     """Change of the predictions in further passes, in posterior standard deviations.
 
     Root mean square, over rows (a choice of many), of the change of the log predictive density, by
-    that of its posterior standard deviation; restarts that are combined keep their weights. None
+    its posterior standard deviation; combined restarts keep their weights. None
     where it would take long, the engine takes no passes towards a maximum, or not all rows are at
     hand.
     """

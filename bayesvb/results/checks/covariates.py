@@ -52,7 +52,7 @@ LIMIT = f"share of variance above {MATTERS.variance:g}"
 
 
 def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
-    """Tests of one response against covariates, their products, and what is predicted.
+    """Tests of one response against covariates, their products, and its predictions.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
 
 
 def _effects_of_groups(source: AbstractSource, at: Int[np.ndarray, " rows"]) -> WithinGroups | None:
-    """Effects of very many groups on the mean, which are no columns of the fit."""
+    """Effects of very many groups on the mean, which have no columns in the fit."""
     # where all rows of a group have one component, cases of the source are groups
     has_effects = GROUP_ROWS in source.empty().designs
     if not has_effects:
@@ -100,7 +100,7 @@ def _effects_of_groups(source: AbstractSource, at: Int[np.ndarray, " rows"]) -> 
 
 
 def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
-    """Predicted means without what the group of a row, of few rows, has learned of the row."""
+    """Predicted means without the effect of a row's own group, estimated from few rows."""
     design = fit.model.design
     frame = design.data_at(seen.at).assign(**dict.fromkeys(design.groupings, UNSEEN))
     typical: Any = fit
@@ -128,20 +128,20 @@ def _columns(
 
 
 def _shapes(values: Float[np.ndarray, " rows"]) -> list[Columns]:
-    """What a numeric covariate is tested by: its powers, and polynomials of its ranks."""
+    """Functions that test a numeric covariate: its powers, and polynomials of its ranks."""
     return [powers(values), waves(values)]
 
 
 def _mean(
     name: str, scores: Scores, sets: list[Columns], fitted: Estimated, remedy: str
 ) -> list[Misfit]:
-    """Test of the scores, and the scores without what it finds."""
+    """Test of the scores, and the scores adjusted for the result."""
     without = partial(without_mean, columns=np.column_stack(sets), fitted=fitted)
     return [replace(one, without=without) for one in _test(name, scores, sets, fitted, remedy)]
 
 
 def _spread(name: str, scores: Scores, sets: list[Columns], remedy: str) -> list[Misfit]:
-    """Test of their squares, and the scores without what it finds."""
+    """Test of their squares, and the scores adjusted for the result."""
     ones, squares = (
         Estimated.of(np.ones((len(scores), 1))),
         np.minimum(scores**2, SCOPE.largest_square),
@@ -221,7 +221,7 @@ def basis_tests(
     """Autocorrelation of the scores along the covariate of each smooth of the mean.
 
     Rows with the same value are in random order: their own order may mean something else. The test
-    is that of ``k.check`` in the R package mgcv, whose ratio of mean squared differences is one
+    is ``k.check`` of the R package mgcv, whose ratio of mean squared differences is one
     less the autocorrelation at lag 1, with four lags more.
 
     References

@@ -1,4 +1,4 @@
-"""Independence of the rows given what is predicted, along their order and within groups."""
+"""Independence of the rows given the predictions, along their order and within groups."""
 
 from __future__ import annotations
 

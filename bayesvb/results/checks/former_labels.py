@@ -18,7 +18,7 @@ RENAMED: Mapping[str, str] = {
     "Shared value": "Repeated value",
     "Width": "Predictive spread",
 }
-"""First words of a name -> those of the present one; the former go with version 0.5."""
+"""First words of a former name -> present ones; former names expire with version 0.5."""
 
 
 class FormerLabels:

@@ -82,7 +82,7 @@ GRADES: Mapping[str, GradeLimits] = MappingProxyType(
 
 @dataclass(frozen=True, kw_only=True)
 class Sizes:
-    """Sizes of misfits below which they are no problem, however small their p-values.
+    """Sizes of misfits that are negligible, however small their p-values.
 
     With many rows every misfit is beyond doubt, also one that changes no prediction.
     """

@@ -78,7 +78,7 @@ def _remedy(fit: AbstractFit, one: Misfit, name: str, *, mixture: bool) -> str:
 
 
 def _worst(by_variable: dict[str, list[Misfit]]) -> list[Misfit]:
-    """Of each kind of test that of the worst variable, its p-value times their number."""
+    """The worst variable's test of each kind, its p-value multiplied by the number of variables."""
     kinds = dict.fromkeys(one.name for tests in by_variable.values() for one in tests)
     found = []
     for kind in kinds:

@@ -2,8 +2,8 @@
 
 A component that stands for two has rows whose residuals differ in sign, slope or size, or along a
 covariate. Each component is split in these ways, a few iterations choose among the splits by the
-ELBO, and the best one runs on. Its first-order leave-one-out predictions are compared with those of
-the fit.
+ELBO, and the best one is run to convergence. Its first-order leave-one-out predictions are compared
+with the fit's.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Split:
 
 @dataclass(frozen=True)
 class Gain:
-    """What a split gains.
+    """Gain of a split.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What the checks look at: rows, the normal scores of their PIT values, and their predictions."""
+"""Input of the checks: rows, normal scores of their PIT values, and their predictions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Observed:
-    """One response at the rows that are looked at.
+    """One response at the checked rows.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Observed:
     law : AbstractRowDistribution
         Predictive distributions of the rows.
     at : ndarray, shape (rows,)
-        Positions among the rows of the fit, in the order that is looked at.
+        Positions among the rows of the fit, in the order of the checks.
     """
 
     name: str
@@ -88,7 +88,7 @@ def _one(
     at: Int[np.ndarray, " rows"],
     pit: Float[np.ndarray, " rows"],
 ) -> Observed:
-    """One response with its scores; a PIT value that is not available is that of the fit."""
+    """One response with its scores; an in-sample PIT value where no other is available."""
     law = fit.predictive(fit.model.design.data_at(at), response=name)
     pit = np.where(np.isfinite(pit), pit, law.cdf(values[at]))
     return Observed(name, values[at], pit, law, at)

@@ -27,7 +27,7 @@ LOGGED = re.compile(r"\b(?:log\w*|arcsinh)\(")
 
 
 def written(name: str) -> str:
-    """A column as a formula has it: in backquotes where it is no name.
+    """Name of a column in a formula: in backquotes if it is not a valid name.
 
     Examples
     --------
@@ -49,14 +49,14 @@ class Remedies:
     ----------
     fit : Fit
     response : str, optional
-        Its name; the first one of the fit if left out.
+        Name of the response; by default the first one of the fit.
     """
 
     fit: AbstractFit
     response: str | None = None
 
     def mean(self, name: str, *, distinct: int | None) -> Remedy:
-        """The mean misses something of a covariate: of a number, with so many distinct values."""
+        """The mean misses a nonlinear effect of a covariate with this number of distinct values."""
         if not self._reads(MEAN, name):
             term = Edit(part=MEAN, terms=(written(name),))
             return Remedy.of("Add ", term, " to the mean part of the formula.")
@@ -109,7 +109,7 @@ class Remedies:
         return Remedy.of(f"Let the effect of `{number}` differ between groups: add ", slope, ".")
 
     def curved(self, numbers: Mapping[str, int]) -> Remedy:
-        """The mean misses something of what is predicted, of numbers with so many values."""
+        """The mean is nonlinear in the predictions, of covariates with this number of values."""
         straight = [
             written(name)
             for name, distinct in numbers.items()
@@ -132,7 +132,7 @@ class Remedies:
         return [piece for one in there for piece in (" or ", one)][1:]
 
     def fanned(self) -> Remedy:
-        """The spread changes with what is predicted."""
+        """The spread changes with the predictions."""
         choices = self._fit(self.log(), self._wider())
         return Remedy.of("The spread changes with the predicted mean: fit ", *choices, ".")
 
@@ -160,7 +160,7 @@ class Remedies:
         return Remedy.of("The noise has another shape: fit ", self._wider(), ".")
 
     def width(self, sd: float) -> Remedy:
-        """Predictions for rows left out are too narrow or too wide."""
+        """Predictions for held-out rows are too narrow or too wide."""
         if sd > 1.0 and self._is_poisson:
             return Remedy.of("Counts vary more than predicted: fit ", self._wider(), ".")
         if sd > 1.0:

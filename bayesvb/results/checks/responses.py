@@ -28,7 +28,7 @@ ZEROS = "Zeros"
 def response_checks(
     fit: AbstractFit, seen: Observed, whose: str
 ) -> tuple[list[Check], list[Misfit]]:
-    """Discreteness, which is no test, and tests of a shared value and of both ends."""
+    """Discreteness, which is not a test, and tests of a repeated value and of both ends."""
     found = discreteness(seen.values, seen.law.cdf)
     tests = [_shared(found, whose)]
     for name, end, largest in (
@@ -79,7 +79,7 @@ def _shared(found: Discreteness, whose: str) -> Misfit:
 def zero_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     """Test of the number of zeros of a count, given the probability of one in each row.
 
-    Probabilities are those of the fit, which has seen the rows: the test is conservative.
+    Probabilities are in-sample predictions: the test is conservative.
 
     References
     ----------
@@ -110,7 +110,7 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
 
 
 def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
-    """One check, where a value is shared by several rows and components are told apart.
+    """One check, if a value is shared by several rows and components are distinguished.
 
     The likelihood has no maximum there: the noise of a component that holds the rows of one value
     goes to zero, and only its prior keeps it from it (Day 1969, doi:10.1093/biomet/56.3.463).
@@ -140,7 +140,7 @@ def tied_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
 
 
 def _tied_advice(share: float, component: int, value: float) -> str:
-    """What it means for this component, and what to do."""
+    """Consequence for this component, and the remedy."""
     if share > GRADES["Degenerate component"].problem:
         return (
             f"Component {component} holds the rows that are exactly {value:g}: its noise is what "

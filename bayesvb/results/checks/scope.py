@@ -31,7 +31,7 @@ class Scope:
     """Causes that are looked for."""
 
     largest_square: float = 9.0
-    """Squared normal scores are moved to at most this: one row is no change of the spread."""
+    """Squared normal scores are limited to this: one row is not a change of the spread."""
 
     least_variance: float = 0.1
     """Part of the mean square that a fitted variance is at least."""

@@ -69,7 +69,7 @@ def _chosen(only: object) -> tuple[str, ...]:
     Raises
     ------
     DataError
-        If there is no such group.
+        If the group does not exist.
     """
     if only is None:
         return GROUPS
@@ -87,7 +87,7 @@ def checks(
     order: object = None,
     only: Sequence[str] = GROUPS,
 ) -> list[Check]:
-    """All checks of a fit, those of the fit first, then computation and accuracy."""
+    """All checks of a fit: first of the fit itself, then computation and accuracy."""
     fit.model.source.iterate()  # an error where only some of the rows are kept
     found = (
         [] if only == ("computation",) else fit_checks(fit, groups=groups, order=order, only=only)
@@ -145,7 +145,7 @@ class _Looked:
 def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
     """Positions of the rows in an order that means something, if one is known.
 
-    As told, else by the first column of dates that the formula reads; rows of groups that share
+    As requested, else by the first column of dates in the formula; rows of groups that share
     their component stand together.
     """
     design, grouping = fit.model.design, grouping_of(fit.model)
