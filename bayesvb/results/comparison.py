@@ -84,8 +84,8 @@ def compare(
         different kinds are nats apart for the same predictions. Otherwise one row at a time, as in
         ``fit.loo()``.
     jacobian : bool
-        Compare fits of ``log(y)`` with fits of ``y``: densities are of ``y`` in the units of the data,
-        ``p(log y) / y``. Logarithms are known; other functions are refused.
+        Compare fits of ``log(y)`` with fits of ``y``: densities are of ``y`` in the units of the
+        data, ``p(log y) / y``. Logarithms are known; other functions are refused.
 
     Returns
     -------

@@ -117,7 +117,7 @@ def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
     """Derivative of the predictive mean of each row in its own response, averaged over responses.
 
     The direct effect of the row and the indirect effect of the others; with one component the
-    the hat matrix. NaN for a model without response.
+    diagonal of the hat matrix. NaN for a model without response.
 
     References
     ----------

@@ -57,7 +57,7 @@ def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
 
 
 def _evenly(n_all: int, most: int) -> Int[np.ndarray, " chosen"]:
-    """This number of positions at even distances."""
+    """Evenly spaced positions."""
     return np.linspace(0, n_all - 1, most).round().astype(int)
 
 
