@@ -50,7 +50,7 @@ INTERVALS = ("linear-response", "mean-field")
 
 @lru_cache(maxsize=256)
 def _hint(kind: type, name: str) -> str:
-    """What to write instead; found once, as questions what a model can do ask for it too."""
+    """Name to write instead; cached, as queries of a model's capabilities ask for it too."""
     there = None if name[0] == "_" else meant_of_model(name, dir(kind), dir(Fit))
     return f"\nhint: write {there}" if there else ""
 
@@ -58,7 +58,7 @@ def _hint(kind: type, name: str) -> str:
 class AbstractEstimator(AbstractPublicModel):
     """A public model that is fitted: formula and data in, ``fit`` out.
 
-    Subclasses are frozen; they say what a fit of them means, and everything else is shared.
+    Subclasses are frozen and define the meaning of their fits; everything else is shared.
     """
 
     __dataclass_fields__: ClassVar[dict[str, object]]
@@ -68,7 +68,7 @@ class AbstractEstimator(AbstractPublicModel):
     if not TYPE_CHECKING:  # what is not there is an error for type checkers too
 
         def __getattr__(self, name: str) -> object:
-            """Raise an error that says what is of the fit, or called otherwise here."""
+            """Raise an error that names the attribute of the fit, or the name used here."""
             if RENAMED.get(name) in self.__dataclass_fields__:
                 warn_renamed(f"model.{name}", f"model.{RENAMED[name]}")
                 return getattr(self, RENAMED[name])
@@ -88,35 +88,35 @@ class AbstractEstimator(AbstractPublicModel):
             object.__setattr__(self, name, value)
 
     def _keep_rows(self, all_rows: AbstractSource | None) -> None:
-        """Set what is fitted, where that is not the rows in memory."""
+        """Set the fitted source, if it is not the rows in memory."""
         object.__setattr__(self, "all_rows", all_rows)
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
-        """Centres and scales by part, where they are not those of the rows in memory."""
+        """Centres and scales by part, if they do not come from the rows in memory."""
         own = getattr(self, "scaling", None)
         if own is None or not is_sample(self):
             return {}
         return {"variables": np.stack([own.centre, own.scale])}
 
     def weight_options(self) -> dict[str, object]:
-        """What case weights mean, as an argument, unless they mean what they usually do."""
+        """Meaning of case weights, as an argument, unless it is the default."""
         usual = self.weight_type == "frequency"
         return {} if usual else {"weight_type": self.weight_type}
 
     def recalling(
         self, complete: Bool[np.ndarray, " given"], missing: Mapping[str, int]
     ) -> AbstractEstimator:
-        """The same model, told which rows of the data it was first given it had to leave out.
+        """The same model, with the rows that were excluded from the original data.
 
         ``missing`` counts these rows by the column without a value.
         """
         return with_fields(self, design=replace(self.design, complete=complete, missing=missing))
 
     def over(self, source: AbstractSource) -> AbstractEstimator:
-        """The same model with other rows in its units: what is fitted changes, the scales do not.
+        """The same model with other rows in its units: the fitted rows change, the scales do not.
 
-        The design stays that of the rows first given, so that of a fit to others only what is made
-        of draws and blocks has a meaning.
+        The design still holds the original rows: of a fit to other rows, only results that use
+        draws and blocks are valid.
         """
         return with_fields(self, source=source, all_rows=None)
 
@@ -147,27 +147,28 @@ class AbstractEstimator(AbstractPublicModel):
         method : str
             What fits: a key of ``bayesvb.engines.ENGINES``, ``"cavi"`` for coordinate ascent.
         restarts : int
-            Ascents from different starts, a single one for a ``DensityRegression`` with one
-            component; the one with the largest score is kept: the bound, or for the gate
-            ``softmax-bouchard``, whose bound misranks, the tilted bound.
+            Runs from different initialisations, a single one for a ``DensityRegression`` with one
+            component. The run with the largest score is kept: the ELBO, or for the gate
+            ``softmax-bouchard``, whose ELBO ranks restarts wrongly, the tilted bound.
         combine : {"best", "stack", "average"}, optional
             ``"stack"`` mixes the predictive distributions of the restarts with the weights that
-            make their leave-one-out density largest; draws then come from several of them.
-            ``"average"`` gives each restart the same weight. ``"best"`` if left out, except for
-            networks, whose bound misranks restarts: they are stacked, unless ``prior=False`` asks
-            for the largest likelihood.
+            maximise their leave-one-out density; draws then come from several of them.
+            ``"average"`` gives each restart the same weight. ``"best"`` is the default, except for
+            networks, whose ELBO ranks restarts wrongly: they are stacked, unless ``prior=False``
+            requests the largest likelihood.
         draws : int
             Draws from the posterior, for intervals and for ArviZ; at least 25.
         seed : int, optional
-            Same seed, same bits. A fresh one is drawn, and kept in the fit, if left out.
+            The same seed gives bitwise identical results. By default a new one is drawn, and kept
+            in the fit.
         tol : float
-            Stop when all further sweeps together would raise the bound by less than this, in
+            Stop when all further iterations together would raise the ELBO by less than this, in
             nats, extrapolated from the last ones; for any number of rows. Restarts that are not
             kept stop at ten times this, or at 1e-5 nats per row if that is more. Restarts of a
             network that are combined stop at ``tol`` nats per row, or at 0.0001 if that is less,
-            and those of a weight below 0.2 at thirty times as much.
+            and restarts with a weight below 0.2 at thirty times as much.
         max_iter : int
-            Passes over the rows of one ascent.
+            Largest number of iterations of one run.
         covariance : {"auto", "linear-response", "mean-field", "exact"}
             Origin of the draws that intervals are made of. ``"auto"``: the exact posterior below
             200 rows, or below 100 per component, where importance sampling reaches it, and linear
@@ -177,9 +178,9 @@ class AbstractEstimator(AbstractPublicModel):
             robust covariance, where the model has one; see ``Fit.with_covariance``.
         n_jobs : int, optional
             Processes for restarts, and over which rows in memory are shared (on Linux; else
-            threads, as for rows that are read anew); all processors if left out. It changes
-            nothing else. In a child process of ``multiprocessing`` a fit uses further processes
-            only if ``n_jobs`` is given.
+            threads, as for rows that are read in blocks); by default all processors. It does not
+            change the results. In a child process of ``multiprocessing`` a fit uses further
+            processes only if ``n_jobs`` is given.
         progress : bool or callable, optional
             True for a line on a terminal or below a notebook's cell with the restarts that are
             done, the passes of the one under way, and about how long it all will take; a function
@@ -187,17 +188,17 @@ class AbstractEstimator(AbstractPublicModel):
             the fit as Ctrl-C does by returning True: the best result so far is kept, with
             ``is_interrupted=True``.
         checkpoint : path, optional
-            A file in which ascents are written down: the same call goes on where one that was
-            killed has been, and ends at the same bits. Of ``"cavi"``, ``"em"`` and ``"svi"``.
+            File in which the runs are checkpointed: the same call continues where a killed run
+            stopped, and gives bitwise identical results. For ``"cavi"``, ``"em"`` and ``"svi"``.
         checkpoint_every : float
             Seconds between two times that the file is written; zero for after every sweep.
         seconds : float, optional
             Time after which the restarts end as by Ctrl-C, at the end of an iteration.
         start : Fit, optional
             Fit of this model, to these or to similar rows, from which the first of the restarts
-            continues: with ``restarts=1`` there is no other. So a fit that was cut short is
-            finished, and a fit of some of the rows extended to all. Text is the option of that
-            name of the engine, which ``"nuts"`` has.
+            continues; with ``restarts=1`` there is no other. Use it to finish an interrupted fit,
+            or to extend a fit of some of the rows to all. A text is passed to the engine as its
+            option ``start``, which ``"nuts"`` has.
         **options
             Options of the engine that ``method`` names, its fields; ``"cavi"`` has none.
 
@@ -237,7 +238,7 @@ class AbstractEstimator(AbstractPublicModel):
             return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
 
     def _combination(self, method: str, options: Mapping[str, Any]) -> str:
-        """Default for what is made of restarts; a likelihood has one largest value."""
+        """Default combination of restarts; a likelihood has one largest value."""
         check_choice("method", method, tuple(ENGINES))
         has_prior = ENGINES[method].with_options(**options).prior_counts
         return self.default_combination if has_prior else "best"
@@ -263,7 +264,7 @@ class AbstractEstimator(AbstractPublicModel):
     def _statistics(
         self, start: AbstractFit | str | None, checkpoint: object
     ) -> SufficientStats | None:
-        """Statistics from which the first run sets out; None if that begins as the others do."""
+        """Statistics from which the first run starts; None if it starts like the others."""
         if not isinstance(start, AbstractFit):
             return None
         if checkpoint is not None:
@@ -278,7 +279,7 @@ class AbstractEstimator(AbstractPublicModel):
     def _written_down(
         self, budget: Budget, path: str | Path, every: float, settings: Mapping[str, Any]
     ) -> Budget:
-        """The budget of a fit whose ascents are written down in a file."""
+        """The budget of a fit whose runs are checkpointed in a file."""
         method = settings["method"]
         if not ENGINES[method].resumes:
             raise DataError(
@@ -289,7 +290,7 @@ class AbstractEstimator(AbstractPublicModel):
         return replace(budget, log=opened(path, float(every), described(self, settings)))
 
     def starting_near(self, known: KnownStart | None) -> AbstractEstimator:
-        """The same model, of whose next fit one run starts from what is known."""
+        """The same model, whose next fit has one run that starts from known values."""
         return with_fields(self, known_start=known)
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
@@ -324,7 +325,7 @@ class AbstractEstimator(AbstractPublicModel):
         return fitted(self.starting_near(None), found, source, request, streams)
 
     def _seen_by(self, engine: AbstractEngine) -> AnyModel:
-        """The model as the engine fits it; what it says where it does not has our name as well."""
+        """The model as the engine fits it; error messages name the public model."""
         try:
             return engine.model_for(self.core)
         except DataError as error:

@@ -1,4 +1,4 @@
-"""Checkpoints of fits: what ascents have reached, in one file that is whole at any moment."""
+"""Checkpoints of fits: state of the runs, in one file that is complete at any moment."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bayesvb.storage.sealing import seal, unseal
 from bayesvb.storage.whole_files import check_writable, write_whole
 
 DESCRIPTION = "description"
-"""Name of the array with what the fit is of."""
+"""Name of the array with the description of the fit."""
 
 SEED = "seed"
 
@@ -44,7 +44,7 @@ class FileLog(AbstractRunLog):
     every : float
         Seconds between two times that it is written.
     description : mapping of str to value
-        What the fit is of: the file of another one is refused.
+        Description of the fit; the file of another fit is rejected.
     pages : dict of str to arrays
         State of every run, by its place.
     """
@@ -90,13 +90,13 @@ class FilePage(AbstractRunPage):
         self.log.keep(self.name, state, now=False)
 
     def write(self) -> None:
-        """Write down what was kept last."""
+        """Write the latest state."""
         if self.known:
             self.log.keep(self.name, self.known, now=True)
 
 
 def described(model: AbstractPublicModel, settings: Mapping[str, object]) -> dict[str, object]:
-    """What a fit is of: the model, the data and the settings that its ascents depend on."""
+    """Description of a fit: the model, the data and the settings on which its runs depend."""
     source = model.all_rows or model.source
     return {
         "version": version("bayesvb"),
@@ -136,12 +136,12 @@ def _data_hash(model: AbstractPublicModel) -> str:
 
 
 def seed_in(path: str | os.PathLike[str]) -> int | None:
-    """Seed of the fit whose checkpoint a file is; None if there is no file.
+    """Seed of the fit of a checkpoint; None if there is no file.
 
     Raises
     ------
     DataError
-        If the file is no checkpoint, or damaged.
+        If the file is not a checkpoint, or damaged.
     """
     target = check_writable(path)
     return int(_read(target)[0][SEED]) if target.exists() else None
@@ -150,12 +150,12 @@ def seed_in(path: str | os.PathLike[str]) -> int | None:
 def opened(
     path: str | os.PathLike[str], every: float, description: Mapping[str, object]
 ) -> FileLog:
-    """The log in a file, empty if there is no such file.
+    """The log in a file, empty if the file does not exist.
 
     Raises
     ------
     DataError
-        If the file is that of another fit, no checkpoint, or damaged.
+        If the file belongs to another fit, is not a checkpoint, or is damaged.
     """
     target = check_writable(path)
     if not target.exists():
@@ -200,7 +200,7 @@ def _damaged(path: str, why: object) -> DataError:
 
 
 def _differs(name: str, before: object, now: object) -> str:
-    """What is not the same."""
+    """Text that names the difference."""
     if name == "data":
         return "its data are others"
     return f"its {name} is {before!r}, and here it is {now!r}"

@@ -123,14 +123,15 @@ class DensityRegression(AbstractGatedMixture):
         counts, whose log mean is linear; see ``docs/responses.md``. Ordered levels: see
         ``docs/ordered.md``.
     priors : Priors, optional
-        Weakly informative on the standardised scale if left out; see ``prior_table``.
+        Weakly informative on the standardised scale by default; see ``prior_table``.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
     group : str, optional
-        Column with the subject of each row: all rows of a subject are from one component, whose
-        weights depend on what is the same in all of them (growth mixtures, latent classes of
-        trajectories). Subjects are then what is left out, counted and classified. Rows that lack a
-        value are dropped one by one; those of a subject may be anywhere in the data.
+        Column with the subject of each row: all rows of a subject come from one component, whose
+        weights depend on covariates that are constant within the subject (growth mixtures, latent
+        classes of trajectories). Subjects are then the units that are held out, counted and
+        classified. Rows with a missing value are dropped one by one; rows of a subject may be
+        anywhere in the data.
     levels : sequence, optional
         Levels of an ordered response from the lowest to the highest, if the column does not have
         an order of its own as whole numbers and ordered categories have.
@@ -146,7 +147,7 @@ class DensityRegression(AbstractGatedMixture):
     Raises
     ------
     FormulaError, DataError, PriorError
-        The message shows what is wrong and what to write.
+        The message shows the error and its correction.
 
     References
     ----------
@@ -245,12 +246,12 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def log_jacobian(self) -> float:
-        """That of a row; zero of groups and intervals, whose experts know which rows have one."""
+        """Log Jacobian of a row; zero for groups and intervals, whose experts apply it per row."""
         return 0.0 if self.grouping is not None or self.experts.knows_unit else self.log_unit
 
     @property
     def experts(self) -> AnyExperts:
-        """Experts with their prior; whatever is particular to the family is asked of them."""
+        """Experts with their prior; they hold all that is particular to the family."""
         experts = experts_of(self.family, self.priors, self.design)
         if isinstance(experts, AbstractIntervalExperts):
             return experts.in_unit(self.log_unit)
@@ -304,7 +305,7 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def title(self) -> str:
-        """What is fitted, in the first line of what is printed of a fit."""
+        """Title of the model, in the first line of the printed fit."""
         return capitalised(self.likelihood_name)
 
     def source_in(self, scales: Scales) -> AbstractSource:
@@ -325,7 +326,7 @@ class DensityRegression(AbstractGatedMixture):
         return regression_block(self.scales, given)
 
     def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
-        """Columns of the experts' lines, effects of groups left out: these are for new groups too.
+        """Columns of the experts' regressions without group effects, as for new groups.
 
         Standardised, as the block has them.
         """
@@ -367,17 +368,16 @@ class DensityRegression(AbstractGatedMixture):
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients, noise and shares of the components in the data's units.
 
-        ``beta`` are the coefficients of the experts, ``gamma`` those of the gate (for a softmax
-        gate as log odds against component 1), levels of groups in both those where the covariates
-        of their slopes are zero; ``sigma`` the noise standard deviations, ``share`` the weights
-        averaged over (evenly thinned) rows; ``scale_mean``, ``scale_sigma``, ``scale_zero`` and
-        ``scale_gating`` the learned standard deviations of the coefficients of a term, on the
-        standardised scale.
-        ``beta_sigma`` are the coefficients of the log standard deviation in the part ``sigma``,
-        ``beta_zero`` those of the log odds of a structural zero in the part ``zero``.
-        Where coefficients scatter around common ones, these are ``beta_common``, and the standard
-        deviations ``scale_between`` and, of penalised terms, ``scale_common``. Effects of at most
-        500 groups that have no columns are ``beta_groups``.
+        ``beta`` are the coefficients of the experts, ``gamma`` the coefficients of the gate (for a
+        softmax gate, log odds against component 1). In both, levels of groups refer to covariates
+        of their slopes equal to zero. ``sigma`` are the noise standard deviations, ``share`` the
+        weights averaged over (evenly thinned) rows; ``scale_mean``, ``scale_sigma``, ``scale_zero``
+        and ``scale_gating`` the learned standard deviations of the coefficients of a term, on the
+        standardised scale. ``beta_sigma`` are the coefficients of the log standard deviation in the
+        part ``sigma``, ``beta_zero`` the coefficients of the log odds of a structural zero in the
+        part ``zero``. If coefficients scatter around common ones, these are ``beta_common``, and
+        the standard deviations ``scale_between`` and, for penalised terms, ``scale_common``.
+        Effects of at most 500 groups without columns are ``beta_groups``.
         """
         own = {part.coefficients: name for name, part in PARTS.items()}
         coefficients, *noise = (
@@ -438,7 +438,7 @@ class DensityRegression(AbstractGatedMixture):
         kind: str,
         options: PredictionOptions,
     ) -> pd.Series | pd.DataFrame:
-        """What is asked of a distribution of each complete row."""
+        """Requested prediction from the distribution of each complete row."""
         if kind == "component":
             distribution = distribution.by_label(self.n_components)
         order = self.design.order
@@ -449,10 +449,10 @@ class DensityRegression(AbstractGatedMixture):
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
         """Log predictive density of the observed responses, jointly where there are several.
 
-        It is the density of the response as the formula writes it: of ``log(y)``, not of ``y``. Of
-        a row that is censored or rounded it is the log probability of its interval, a number
-        without unit, as the name of the Series says. Of groups, that of all rows of a group
-        together.
+        It is the density of the response as written in the formula: of ``log(y)``, not of ``y``.
+        For a censored or rounded row it is the log probability of its interval, a number without
+        unit, as the name of the Series says. With ``group``, it is the joint density of all rows of
+        a group.
         """
         if self.grouping is not None:
             return log_density_of_groups(fit, self.design.frame if data is None else data)
@@ -488,9 +488,9 @@ class DensityRegression(AbstractGatedMixture):
         pandas.DataFrame
             Index (part, term); ``prior`` in words, and its ``centre`` and ``scale``: the noise is
             integrated out of a conjugate prior of an expert's coefficients, which leaves a Student
-            t. One component has no gate. Where the scale of a term is learned, that of its
-            coefficients is the one that belongs to the centre of the prior of ``1 / scale^2``.
-            The prior of a product or power is that of its residuals from the terms named.
+            t. One component has no gate. If the scale of a term is learned, ``scale`` is the one at
+            the centre of the prior of ``1 / scale^2``. The prior of a product or power applies to
+            its residuals from the named terms.
         """
         learned, experts, gate_prior = self._scales, self.experts, self._gate_prior
         own = prior_rows(self, learned, experts, gate_prior, self._units)
@@ -505,7 +505,7 @@ class DensityRegression(AbstractGatedMixture):
         }
 
     def headings(self, fit: AbstractFit) -> dict[str, str]:
-        """Titles of the coefficient tables, and of what all components share."""
+        """Titles of the coefficient tables, and of the parameters that all components share."""
         named = [p for p in self.experts.parameters(fit.draws, self._units) if p.text is not None]
         shared = {p.part: f"{p.part} ({p.summary_words})" for p in named if not p.of_components}
         if self.n_components == 1:  # no table of components has its noise
@@ -517,14 +517,14 @@ class DensityRegression(AbstractGatedMixture):
         return {**lines, **shared, **GROUP_SD_HEADING, **scales}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """What the weights are, where no heading of coefficients says it; what groups are."""
+        """Meaning of the weights, if no heading of coefficients has it, and of groups."""
         groups = group_notes(self.design, integrated=is_integrated(fit))
         if self.n_components == 1 or fit.core.gate_coefficients(fit.draws):
             return groups
         return [*groups, f"Weights of the components: {fit.core.coefficient_meaning()}."]
 
     def description(self) -> str:
-        """First line of what is printed of the model."""
+        """First line of the printed model."""
         if self.n_components == 1:
             return "Density regression, 1 component"
         return f"Density regression, {self.n_components} components, {self.gate} gate"
@@ -540,7 +540,7 @@ def _row_kind(
     group: str | None,
     levels: Sequence[object] | None,
 ) -> RowKind[Scales]:
-    """What a density regression derives from its rows."""
+    """State that a density regression derives from its rows."""
     return RowKind(
         partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
         regression_block,
@@ -568,5 +568,5 @@ def capitalised(words: str) -> str:
 
 
 def _of_one(meaning: str) -> str:
-    """What a parameter of each component is where there is one component."""
+    """Meaning of a component's parameter if there is one component."""
     return meaning.replace("each component's", "the").replace(" of each component", "")

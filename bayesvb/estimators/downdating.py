@@ -1,8 +1,9 @@
-"""Rows taken out of a fit by their sums: what it would be without a site, or without a batch.
+"""Removal of rows from a fit by their sums: the fit without a site, or without a batch.
 
-The inverse of an update. The sums of these rows at the posterior are subtracted from those of the
-fit, and the parameters follow: exact where sums do not depend on the posterior, as those of one
-component or of complete rows of a factor model; otherwise the remaining rows keep their components.
+The inverse of an update. The sums of these rows at the posterior are subtracted from the sums of
+the fit, and the parameters follow. The result is exact if sums do not depend on the posterior: for
+one component, and for complete rows of a factor model. Otherwise the remaining rows keep their
+components.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The public result of a fit: the posterior, and the methods that tell of it and use it."""
+"""The public result of a fit: the posterior, and the methods that describe and use it."""
 
 from __future__ import annotations
 
@@ -51,9 +51,10 @@ RENAMED: Mapping[str, str] = {
 class Fit(AbstractFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
-    Intervals are exact where rows are few and importance sampling reaches the posterior, and have
-    the linear-response covariance otherwise; see ``with_covariance``. The fields are those of
-    ``AbstractFit``; ``new_groups`` and ``new_levels`` are everywhere those of ``predict``.
+    Intervals are exact if there are few rows and importance sampling reaches the posterior,
+    otherwise they have the linear-response covariance; see ``with_covariance``. The fields are
+    documented in ``AbstractFit``; ``new_groups`` and ``new_levels`` mean the same in every method
+    as in ``predict``.
     """
 
     @classmethod
@@ -90,7 +91,7 @@ class Fit(AbstractFit):
     if not TYPE_CHECKING:  # what is not there is an error for type checkers too
 
         def __getattr__(self, name: str) -> object:
-            """Raise an error that says what the name of another package is called here."""
+            """Raise an error that gives the name here for a name of another package."""
             if name in RENAMED:
                 warn_renamed(f"fit.{name}", f"fit.{RENAMED[name]}")
                 return getattr(self, RENAMED[name])
@@ -113,9 +114,9 @@ class Fit(AbstractFit):
 
         Draw ``s`` of ``posterior``, ``log_likelihood``, ``log_prior``, ``posterior_predictive`` and
         ``sample_stats`` is the same draw of all parameters. ``log_prior`` is the density of the
-        parameters on the standardised scale. ``prior`` and ``prior_predictive`` are those of
+        parameters on the standardised scale. ``prior`` and ``prior_predictive`` come from
         ``model.prior_predictive``, at most 500 rows. ``log_likelihood`` and
-        ``posterior_predictive`` are left out beyond 1 GiB.
+        ``posterior_predictive`` are omitted beyond 1 GiB.
 
         ``az.loo`` and ``az.waic`` weight these draws; ``fit.loo`` and ``fit.waic`` describe the
         predictive distribution of ``predict``, so that they differ where Pareto k is large.
@@ -180,7 +181,7 @@ class Fit(AbstractFit):
         return coef(self)
 
     def vcov(self) -> pd.DataFrame:
-        """Covariance of the coefficients: that of the draws, with ``fit.covariance``.
+        """Covariance of the coefficients in the draws, with ``fit.covariance``.
 
         Returns
         -------
@@ -216,8 +217,8 @@ class Fit(AbstractFit):
         ----------
         kind : {"quantile", "response"}
             ``"quantile"``: normal scores of the leave-one-out PIT values, standard normal if the
-            model is right whatever its noise, at most 4 in size. ``"response"``: what was observed
-            less ``fitted``; of classes one for the observed one, less the probabilities.
+            model is right whatever its noise, at most 4 in size. ``"response"``: the observed value
+            less ``fitted``; for classes one for the observed class, less the probabilities.
 
         Returns
         -------
@@ -241,10 +242,10 @@ class Fit(AbstractFit):
     def pit(self) -> Any:
         """Leave-one-out probability integral transform of each row's response.
 
-        The predictive distribution function of the response, without the row, at its value:
-        uniform where the model is right. Of rows that come in groups, it is given those of the
-        same group before it, whose memberships they tell of, by the posterior of the fit: such
-        values are independent of one another, too.
+        The predictive distribution function of the response, without the row, at its value: uniform
+        if the model is right. For rows of a group it is conditional on the earlier rows of the
+        group, which inform its membership, by the posterior of the fit; such values are independent
+        of one another, too.
 
         Returns
         -------
@@ -261,7 +262,7 @@ class Fit(AbstractFit):
         return pit(self)
 
     def calibration(self) -> pd.DataFrame:
-        """How often what the fit calls probable happens, of rows that were left out.
+        """Observed frequency of events by their predicted probability, for held-out rows.
 
         Returns
         -------
@@ -284,7 +285,7 @@ class Fit(AbstractFit):
 
     @checked
     def pp_check(self, n: int = 50, *, response: str | None = None, ax: Any = None) -> object:
-        """Posterior predictive check: replicated data sets beside the data.
+        """Posterior predictive check: replicated data sets and the data.
 
         See ``bayesvb.plots.replicates``, whose arguments these are.
         """
@@ -294,7 +295,7 @@ class Fit(AbstractFit):
 
     @checked
     def plot(self, along: str | None = None) -> Figure:
-        """Figure of the fit: what it says, and how it stands to its data.
+        """Figure of the fit: its main result, and its agreement with the data.
 
         See ``bayesvb.plots.overview``, whose argument this is, and which returns the axes.
         """
@@ -328,17 +329,17 @@ class Fit(AbstractFit):
         Parameters
         ----------
         data : table, optional
-            The rows used in the fit if left out.
+            By default the rows used in the fit.
         kind : str, optional
             ``"mean"``, ``"sd"``, ``"interval"`` (``prob``), ``"quantile"`` (``q``), ``"cdf"``
-            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``);
-            of discrete responses ``"probability"`` of the values ``at``, 1 if left out;
-            of classes ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``.
-            The mean, or of classes the probability, if left out.
+            (``at``), ``"density"`` (``at``), ``"component"`` or ``"draws"`` (``n``, ``seed``); for
+            discrete responses ``"probability"`` of the values ``at``, by default 1; for classes
+            ``"probability"`` (``prob``, ``n``), ``"class"`` or ``"component"``. The default is the
+            mean, for classes the probability.
         prob : float, optional
-            Probability of the central interval, 0.89 if left out; for classes only if given.
+            Probability of the central interval, by default 0.89; for classes only if given.
         q : float or sequence of float, optional
-            Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
+            Probabilities of the quantiles; by default 0.05, 0.5 and 0.95.
         at : float, sequence of float or Series, optional
             Values of the response; a Series gives every row its own.
         n, seed : int, optional
@@ -346,11 +347,11 @@ class Fit(AbstractFit):
         response : str, optional
             Which response, if there are several.
         recalibrate : bool or {"jackknife+"}
-            True: quantiles, intervals, cdf and density put right on average over rows by the
+            True: quantiles, intervals, cdf and density are calibrated on average over rows by the
             leave-one-out PIT values (``Recalibration``). ``"jackknife+"``: intervals from the fit
-            without each row, which cover with at least ``2 prob - 1`` whatever the truth. Of a
-            model with ``group`` True leaves out whole groups: right on average over rows of groups
-            that were not seen.
+            without each row, which cover with at least ``2 prob - 1`` whatever the true
+            distribution. With ``group``, True holds out whole groups: predictions are calibrated on
+            average over rows of new groups.
         observed : table, optional
             Of a model with ``group``: rows of the same groups whose responses are known, as the
             first visits of a subject. Components then have the probabilities that these leave
@@ -358,22 +359,24 @@ class Fit(AbstractFit):
         new_groups : {"marginal", "typical"}, optional
             A group of ``(x | g)`` that was not in the data of the fit. ``"marginal"``: predictions
             integrate over the distribution of groups, so that intervals contain the variance
-            between groups. ``"typical"``: the effect of the group is zero. ``"marginal"`` if left
-            out, with a warning where every group is new: labels may be written differently.
+            between groups. ``"typical"``: the effect of the group is zero. The default is
+            ``"marginal"``, with a warning if every group is new: labels may be written differently.
             ``"sample"`` and ``"population"`` are older names of the two.
         new_levels : {"error", "missing", "population"}
-            A level of another column that was not there: a DataError, a row that counts as one
-            with a missing value, or what rows are on average over the levels that were there.
-            Unless it is an error, rows that are infinite, or in which a transform is not defined,
-            count as missing too: no row keeps the others from being predicted.
+            A level of another column that was not in the data. ``"error"``: a DataError.
+            ``"missing"``: the row counts as one with a missing value. ``"population"``: average of
+            rows over the known levels. Unless it is an error, rows that are infinite, or in which a
+            transform is not defined, count as missing too: no row prevents the prediction of the
+            others.
         supported : bool
-            Whether a column ``supported`` is to say if the components that a prediction leans on
-            have rows of the fit nearby; see ``docs/intervals.md``.
+            Add a column ``supported``: whether the components that determine a prediction have rows
+            of the fit nearby; see ``docs/intervals.md``.
         transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
-            Predict this function of the response: ``"inverse"`` is the one that undoes the formula,
-            ``exp`` of ``log(y)``. Quantiles, intervals, draws, densities and ``at`` are those of
-            the result, exactly. Its mean and sd are exact given the parameters; of these the median
-            over the draws, as their average is infinite after logarithms.
+            Predict this function of the response: ``"inverse"`` is the inverse of the
+            transformation in the formula, ``exp`` of ``log(y)``. Quantiles, intervals, draws,
+            densities and ``at`` refer to the result, exactly. Its mean and sd are exact given the
+            parameters; of these the median over the draws is returned, as their average is infinite
+            after logarithms.
         missing : {"warn", "keep", "raise"}
             Rows that lack a value are NaN in the result, with a warning that counts them and names
             the columns, or without; or they are refused.
@@ -483,8 +486,8 @@ class Fit(AbstractFit):
     ) -> Float[np.ndarray, "draws rows experts"]:
         """Draws of the component weights at each complete row of ``data``.
 
-        A DataError if more ``draws`` are asked for than the fit has. ``new_groups`` and
-        ``new_levels`` as of ``predict``; rows are those that ``new_levels`` leaves complete.
+        A DataError if ``draws`` is larger than the number of draws of the fit. ``new_groups`` and
+        ``new_levels`` as in ``predict``; rows are those that ``new_levels`` leaves complete.
         """
         told = self._with_unseen(new_groups, new_levels)
         return np.asarray(told.model.weights_at(told, data, draws))
@@ -507,10 +510,11 @@ class Fit(AbstractFit):
         Returns
         -------
         pandas.DataFrame
-            One row per component: ``rows`` (or ``groups``) whose most likely one it is, their
-            ``percent`` of all, and, in columns named by the components, the mean probability of
-            each component among them: near one on the diagonal if they are told apart.
-            ``attrs["relative_entropy"]`` is 1 if all memberships are sure, 0 if none says anything.
+            One row per component: number of ``rows`` (or ``groups``) for which it is the most
+            probable, their ``percent`` of all, and, in columns named by the components, the mean
+            probability of each component among them: near one on the diagonal if components are
+            well separated. ``attrs["relative_entropy"]`` is 1 if all memberships are certain, 0 if
+            all are equal.
 
         Raises
         ------
@@ -537,14 +541,14 @@ class Fit(AbstractFit):
         Parameters
         ----------
         method : {"linear-response", "exact", "psis", "folds"}, optional
-            ``"linear-response"``: the posterior without each row, to first order in what the other
-            rows answer, without draws; the few rows that change more are refitted. ``"exact"``
-            refits without every row. ``"psis"``: ratios of likelihoods over mean-field draws,
-            which are nats off where components are superfluous. ``"folds"``: an
-            ascent goes on without a fifth of the rows at a time, the default of networks, in which
-            a row decides where others belong.
+            ``"linear-response"``: the posterior without each row, with a first-order approximation
+            of the indirect effect of the other rows, without draws; the few rows with larger
+            changes are refitted. ``"exact"`` refits without every row. ``"psis"``: ratios of
+            likelihoods over mean-field draws, which are wrong by nats if components are
+            superfluous. ``"folds"``: five-fold cross-validation, the default for networks, in which
+            a single row changes the memberships of others.
         groups : str or array of shape (rows,), optional
-            Leave out all rows of a subject, a site or a block together: a column that the formula
+            Hold out all rows of a subject, a site or a block together: a column that the formula
             reads, or one label per row.
         corrected : bool
             With ``"psis"``, weigh draws by the ratio of the exact to the approximate posterior as
@@ -553,15 +557,15 @@ class Fit(AbstractFit):
         Returns
         -------
         ELPDData
-            Of more than 20 000 rows, 5 000 chosen at random are left out; the others lose what
-            these lose on average.
+            Of more than 20,000 rows, a random sample of 5,000 is held out; the others lose the
+            sample's average.
 
         Raises
         ------
         DataError
-            For a method that the model does not have, or groups that are none. Without a method,
-            if the fit stopped before it converged: rows cannot be left out to first order then,
-            and most are refitted.
+            For a method that the model does not have, or groups that do not exist. Without a
+            method, if the fit stopped before it converged: a first-order approximation would be
+            wrong, and most rows would need a refit.
 
         References
         ----------
@@ -581,11 +585,11 @@ class Fit(AbstractFit):
     ) -> pd.DataFrame:
         """The verdict on the fit: every check with its grade and what to do, as in the report.
 
-        Whether data are as the fit says (group ``"fit"``): tests on what each row would be
-        predicted without itself, against covariates, predictions, row order and shape, their
-        p-values adjusted for their number (Holm), so that of 100 right fits at most 5 get a
-        ``"problem"``. Whether it was computed well (``"computation"``). Whether least
-        squares, or multinomial regression, would do better (``"accuracy"``).
+        Does the model fit the data (group ``"fit"``)? Tests of leave-one-out predictions against
+        covariates, predictions, row order and shape, with p-values adjusted for their number
+        (Holm), so that of 100 right fits at most 5 get a ``"problem"``. Was it computed well
+        (``"computation"``)? Would least squares, or multinomial regression, predict better
+        (``"accuracy"``)?
 
         Parameters
         ----------
@@ -593,18 +597,18 @@ class Fit(AbstractFit):
             Rows that belong together, by a column that the formula reads or a label per row:
             whether they are similar is tested too.
         order : str or sequence, optional
-            What the rows are ordered by, a column that the formula reads or a value per row:
-            autocorrelation along it is then a problem and not a note. A column of dates in the
-            formula orders rows without being named here.
+            Order of the rows, a column that the formula reads or a value per row: autocorrelation
+            along it is then a problem and not a note. A column of dates in the formula orders rows
+            without being named here.
         only : str or sequence of str, optional
-            Groups of checks that are computed: ``"fit"``, ``"computation"``, ``"accuracy"``. All
-            three if left out. P-values are adjusted for the tests that are made.
+            Groups of checks that are computed: ``"fit"``, ``"computation"``, ``"accuracy"``; by
+            default all three. P-values are adjusted for the tests that are made.
 
         Returns
         -------
         pandas.DataFrame
-            Index check; columns group, grade (``"ok"``, ``"note"``, ``"problem"``), number,
-            measure (what the number is), p_value (adjusted; NaN of what is no test), threshold,
+            Index check; columns group, grade (``"ok"``, ``"note"``, ``"problem"``), number, measure
+            (meaning of the number), p_value (adjusted; NaN if the check is not a test), threshold,
             remedy and edits. ``attrs["verdict"]`` is the worst grade. Edits are the changes that
             the remedy names, as data, alternatives of one another: each has ``options`` of the
             model, ``arguments`` of its fit, and ``formula(fit.model)``.
@@ -612,8 +616,8 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            If the groups or the order are not one label per row, or there is no such group of
-            checks.
+            If the groups or the order do not have one label per row, or the group of checks does
+            not exist.
         """
         from bayesvb.results.checks.table import check
 
@@ -626,17 +630,16 @@ class Fit(AbstractFit):
         Parameters
         ----------
         covariance : {"auto", "linear-response", "mean-field", "importance", "exact", "robust"}
-            ``"auto"``: the default of ``model.fit``. ``"importance"``: drawn by smoothed importance
-            weights, which makes up for what the approximation lacks; a DataError where their Pareto
-            k is above 0.7 or too few draws have weight. ``"exact"``: importance sampling, else
-            chains by parallel tempering or Hamiltonian Monte Carlo, for few rows; see
-            ``docs/intervals.md``. ``"robust"``: by how the fit changes without each row or cluster
-            (infinitesimal jackknife), right also where the model is wrong or rows of a cluster are
-            alike; intervals are those of a Student t with one degree of freedom less than there are
-            clusters.
+            ``"auto"``: the default of ``model.fit``. ``"importance"``: smoothed importance weights,
+            which correct the approximation; a DataError if their Pareto k is above 0.7 or too few
+            draws have weight. ``"exact"``: importance sampling, else chains by parallel tempering
+            or Hamiltonian Monte Carlo, for few rows; see ``docs/intervals.md``. ``"robust"``: from
+            the change of the fit without each row or cluster (infinitesimal jackknife), valid also
+            if the model is wrong or rows of a cluster are correlated; intervals use a Student t
+            with one degree of freedom less than there are clusters.
         cluster : str or array of shape (rows,), optional
-            With ``"robust"``, rows that are alike, a subject's or a site's: a column that the
-            formula reads, or one label per row. Every row is its own cluster if left out.
+            With ``"robust"``, label of correlated rows, as of a subject or a site: a column that
+            the formula reads, or one label per row. By default every row is its own cluster.
 
         Raises
         ------
@@ -669,13 +672,13 @@ class Fit(AbstractFit):
         prob : float
             Probability of the equal-tailed intervals.
         covariance : str, optional
-            As in ``with_covariance``; the fit's own if left out. ``attrs`` of the table say it.
+            As in ``with_covariance``; by default the fit's own. ``attrs`` of the table name it.
         cluster : str or array of shape (rows,), optional
             As in ``with_covariance``, for ``covariance="robust"``.
         robust : bool
-            Median and median absolute deviation of the draws (times 1.48, the standard deviation
-            of a normal) in place of mean and standard deviation, which a few draws decide where a
-            component has hardly a row, or a prior scale is learned from one coefficient.
+            Median and median absolute deviation of the draws (times 1.48, the standard deviation of
+            a normal) instead of mean and standard deviation, which depend on a few draws if a
+            component has few rows, or a prior scale is learned from one coefficient.
 
         Returns
         -------
@@ -701,11 +704,12 @@ class Fit(AbstractFit):
         pandas.DataFrame
             Index of the rows used. ``cooks_distance``: squared change of all coefficients together,
             by their covariance and per coefficient. ``leverage``: derivative of the row's
-            predictive mean in its own response; their sum is how many parameters the fit spends.
+            predictive mean in its own response; their sum is the effective number of parameters.
             ``prediction``: largest change of a conditional mean, in its standard deviations. Then,
             for every parameter of ``summary``, its change in its standard deviations; the row is
-            left out with its whole case weight. Of combined restarts those of the heaviest. Of a
-            model with ``group`` a row is a whole group, which has no leverage (NaN).
+            removed with its whole case weight. If restarts are combined, the one with the largest
+            weight is used. In a model with ``group`` a row is a whole group, which has no leverage
+            (NaN).
 
         Raises
         ------
@@ -783,8 +787,8 @@ class Fit(AbstractFit):
         pandas.DataFrame
             Index number (of the prior), part, component and term; ``value`` of the number, changes
             of the parameter where it is ``halved`` or ``doubled``, and the ``derivative`` per
-            doubling, all in standard deviations of the parameter. Numbers that the fit does not
-            depend on are left out. Of combined restarts those of the heaviest.
+            doubling, all in standard deviations of the parameter. Numbers on which the fit does not
+            depend are omitted. If restarts are combined, the one with the largest weight is used.
 
         Raises
         ------
@@ -802,7 +806,7 @@ class Fit(AbstractFit):
 
     @checked
     def prior_thresholds(self, prob: float = PROB) -> pd.DataFrame:
-        """Value of each number of the prior at which an effect would no longer be what it is.
+        """Value of each number of the prior at which the conclusion about an effect changes.
 
         Each number alone is moved by factors up to 1,000 to either side. The effect of the other
         prior is computed in full, the answer of the rows to first order: confirm a threshold that
@@ -817,10 +821,10 @@ class Fit(AbstractFit):
         -------
         pandas.DataFrame
             Index part, component, term and number (of the prior); ``value`` of the number;
-            ``zero_in_interval``, its value nearest to that at which the interval of the
-            coefficient includes zero (``value`` itself where it does already), and
-            ``sign_changes``, at which the posterior mean is zero. NaN if no factor up to 1,000 does
-            that. Of combined restarts those of the heaviest.
+            ``zero_in_interval``, its nearest value at which the interval of the coefficient
+            includes zero (``value`` itself if it does already), and ``sign_changes``, at which the
+            posterior mean is zero. NaN if no factor up to 1,000 does that. If restarts are
+            combined, the one with the largest weight is used.
 
         Raises
         ------
@@ -860,22 +864,22 @@ class Fit(AbstractFit):
         tol: float = 1e-3,
         max_iter: int = 2000,
     ) -> Fit:
-        """A new fit that has seen these rows too; none of the earlier ones is gone over again.
+        """Fit updated with further rows; earlier rows are not read again.
 
-        What was learned is kept as sums over rows, and new sums are added to them: with one
-        component, and of `BayesianPCA` without missing values, the fit of all rows in these units,
-        otherwise one in which components, and latent vectors or scores, of the earlier rows stay
-        what they were. Units and levels are those of this fit.
+        The fit keeps sums over rows, and new sums are added to them. With one component, and for
+        `BayesianPCA` without missing values, the result is the fit of all rows in these units;
+        otherwise components, and latent vectors or scores, of the earlier rows stay unchanged.
+        Units and levels are taken from this fit.
 
         Parameters
         ----------
         data : table
             Rows with the columns of the formula, its response included, in memory or read in
-            blocks. Those that lack a value are left out.
+            blocks. Rows with missing values are dropped.
         weights : str or sequence of float, optional
             Case weights, as of the model.
         forgetting : float
-            What all earlier rows count from now on, at most 1: 0.9 forgets a tenth of them at each
+            Weight of all earlier rows from now on, at most 1: 0.9 discounts them by a tenth at each
             update, for processes that drift.
         new_starts : int, optional
             New starts, for components that earlier rows did not need. If all rows are in memory,
@@ -927,8 +931,8 @@ class Fit(AbstractFit):
 
         For `DensityRegression` of one response of any ``family`` but student and sequential, with a
         softmax gate, priors of fixed scales, and no further part of the formula. Density and
-        parameters are those of ``model.log_joint``: of the standardised data, with the names of
-        ``fit.draws``.
+        parameters match ``model.log_joint``: they belong to the standardised data, with the names
+        of ``fit.draws``.
 
         Parameters
         ----------
@@ -1001,19 +1005,19 @@ class Fit(AbstractFit):
         Parameters
         ----------
         formula : str, optional
-            Change of the formula, in which the dot stands for what was there: ``"~ . + z"`` adds a
-            term, ``"~ . - x"`` removes one, ``"log(y) ~ ."`` changes the response,
-            ``"~ . | gating(x)"`` the gating. Parts that are not written stay as they are.
+            Change of the formula, in which the dot stands for the present terms: ``"~ . + z"`` adds
+            a term, ``"~ . - x"`` removes one, ``"log(y) ~ ."`` changes the response, ``"~ . |
+            gating(x)"`` the gating. Parts that are not written stay unchanged.
         data : table, optional
-            The rows of this fit if left out; these have only the columns that its formula reads.
+            By default the rows of this fit, which have only the columns that its formula reads.
         **changes
             Arguments of the model, as ``n_components=3``, and of ``model.fit``, as ``seed=2``. All
-            others are those of this fit; default priors are those of the new model.
+            others are taken from this fit; default priors are recomputed for the new model.
 
         Returns
         -------
         Fit
-            Without what was done to this fit later: ``prune``, ``update``, ``with_covariance``.
+            Without later changes of this fit: ``prune``, ``update``, ``with_covariance``.
 
         Raises
         ------
@@ -1043,8 +1047,8 @@ class Fit(AbstractFit):
         statement : str or sequence of str
             Combinations of coefficients by ``+ - * /``, ``exp`` and ``log``, alone or on both sides
             of ``>``, ``<`` or ``=``. A coefficient has the name of its term in ``summary``, in
-            backquotes if that is no identifier (`` `gender[T.female]` ``); ``x[2]`` is that of
-            component 2, ``gating.x[2]`` that of another part.
+            backquotes if it is not an identifier (`` `gender[T.female]` ``); ``x[2]`` is the
+            coefficient of component 2, ``gating.x[2]`` a coefficient of another part.
         prob : float
             Probability of the central interval.
 
@@ -1076,7 +1080,7 @@ class Fit(AbstractFit):
 
     @checked
     def r2(self, *, prob: float = PROB) -> pd.DataFrame:
-        """Bayesian R2: variance of the fitted means divided by that of the predictive distribution.
+        """Bayesian R2: variance of the fitted means divided by the predictive variance.
 
         Parameters
         ----------
@@ -1118,11 +1122,11 @@ class Fit(AbstractFit):
     ) -> Fit:
         """Fit without these rows, by their sums alone: the influence of a site, or of a batch.
 
-        A site that shares a fit with others calls it with its own rows: what the others found
-        without it is known at once, and no row of another site is needed. With one component, and
-        of `BayesianPCA` without missing values, the result is the fit of the other rows in the
-        units of this one. Otherwise the other rows stay in their components; what is lost is the
-        larger the more rows go.
+        A site that shares a fit with others calls it with its own rows and obtains the fit of the
+        other sites at once; no row of another site is needed. With one component, and for
+        `BayesianPCA` without missing values, the result is the fit of the other rows in the units
+        of this one. Otherwise the other rows stay in their components, and the error grows with the
+        number of removed rows.
 
         Parameters
         ----------
@@ -1136,7 +1140,7 @@ class Fit(AbstractFit):
         Returns
         -------
         Fit
-            Compare ``summary()`` or predictions with those of this fit.
+            Compare its ``summary()`` or predictions with this fit.
 
         Raises
         ------
@@ -1172,7 +1176,7 @@ class Fit(AbstractFit):
     def with_units(self, units: Mapping[str, str]) -> Fit:
         """The same fit, whose plots and pages give these columns their units.
 
-        Not needed where ``data.attrs["units"]`` has told them before the fit. A file keeps them.
+        Not needed if ``data.attrs["units"]`` had them before the fit. A file keeps them.
 
         Parameters
         ----------
@@ -1182,7 +1186,7 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            If the formula does not read a column, or a unit is no text.
+            If the formula does not read a column, or a unit is not a text.
 
         Examples
         --------
@@ -1214,14 +1218,14 @@ class Fit(AbstractFit):
         notes: Sequence[str] = (),
         calibration: SimulationCalibration | None = None,
     ) -> Path:
-        """Write a self-contained HTML page about this fit, or what it says in another format.
+        """Write a self-contained HTML report about this fit, or its content in another format.
 
-        ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by the ending of the path if left
-        out (``.md``, ``.json``). ``edition="short"`` ends after two printed pages, and ``"full"``
-        opens what follows them. ``question`` is the heading, ``along`` the covariate of the finding
-        and the picture, ``labels`` has labels by column. ``source`` says where the data come from,
-        ``notes`` are remarks of the author. With ``calibration``, what ``bayesvb.sbc``
-        found, a section on it; see ``with_sbc``.
+        ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by default from the ending of the
+        path (``.md``, ``.json``). ``edition="short"`` ends after two printed pages, and ``"full"``
+        opens the sections that follow. ``question`` is the heading, ``along`` the covariate of the
+        main result and the picture, ``labels`` has labels by column. ``source`` names the source of
+        the data, ``notes`` are remarks of the author. With ``calibration``, a result of
+        ``bayesvb.sbc``, there is a section on it; see ``with_sbc``.
         """
         from bayesvb.reports import report
 
@@ -1246,10 +1250,10 @@ class Fit(AbstractFit):
         Parameters
         ----------
         data : str, optional
-            Code of the data frame, such as ``'pandas.read_csv("data.csv")'``; the lines use a
-            variable ``data`` if left out.
+            Code of the data frame, such as ``'pandas.read_csv("data.csv")'``; by default the lines
+            use a variable ``data``.
         weights : str, optional
-            Column of the case weights; the lines use a variable ``weights`` if left out.
+            Column of the case weights; by default the lines use a variable ``weights``.
 
         Raises
         ------
@@ -1293,8 +1297,8 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            If the command line has no option for an argument, or for what was made of the fit
-            later, or the column of the weights is not given.
+            If the command line has no option for an argument, or for a later change of the fit, or
+            the column of the weights is not given.
 
         See Also
         --------
@@ -1318,16 +1322,16 @@ class Fit(AbstractFit):
     ) -> str:
         r"""Methods and results in two paragraphs of plain text, for a paper.
 
-        The second says what a report says first: how the response changes with the covariate that
-        moves it most, with intervals; then the density of rows left out, and the checks that are
-        not in order.
+        The second contains the main result of the report: how the response changes with the
+        covariate of the largest effect, with intervals; then the density of held-out rows, and the
+        checks with problems or notes.
 
         Parameters
         ----------
         along : str, optional
-            Covariate of the first sentence, in place of the one that changes the response most.
+            Covariate of the first sentence, instead of the one with the largest effect.
         labels : mapping of str to str, optional
-            Labels by column, in place of names.
+            Labels by column, instead of names.
 
         Raises
         ------
@@ -1362,7 +1366,7 @@ class Fit(AbstractFit):
         Raises
         ------
         DataError
-            If there is no such format, or the probability is none.
+            If the format does not exist, or the value is not a probability.
 
         Examples
         --------

@@ -1,4 +1,4 @@
-"""What is asked of a fit: engine and budget, and what is made of its restarts."""
+"""Request for a fit: engine, budget, and combination of the restarts."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.variational.model import AnyModel
 
 COMBINATIONS = ("best", "stack", "average")
-"""What is made of the restarts."""
+"""Combinations of the restarts."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitRequest:
-    """What is asked of a fit.
+    """Request for a fit.
 
     Attributes
     ----------
@@ -61,8 +61,8 @@ class FitRequest:
     def of(self, core: AnyModel) -> FitRequest:
         """The request with the tolerance of this model, if several restarts are combined.
 
-        It is ``tol`` nats per row then, or what the model's predictive distributions need if that
-        is less: what is mixed are densities of rows.
+        It is then ``tol`` nats per row, or the limit of the model's predictive distributions if
+        that is less: combined restarts mix densities of rows.
         """
         if not self.rough:
             return self

@@ -81,7 +81,7 @@ def fitted(
 
 
 def _stopped(found: RestartSearch, interrupted: bool) -> RestartSearch:
-    """The search, of which no other run is to go on if Ctrl-C came."""
+    """The search, in which no further run continues after Ctrl-C."""
     return replace(found, interrupted=True) if interrupted else found
 
 
@@ -103,7 +103,7 @@ class _Labelled:
         further: EngineResult[SufficientStats],
         others: list[Member],
     ) -> _Labelled:
-        """The run after it went on, its components in the order of their labels again."""
+        """The run after further iterations, its components in the order of their labels again."""
         core, stats, again = (
             model.aligned(others[0].fit, self.core, further.stats)
             if others
@@ -144,7 +144,7 @@ def _completed(
 ) -> _Labelled:
     """The run after what its engine does once only; after Ctrl-C as far as it came.
 
-    Its progress is that of a run of this number.
+    Its progress is reported under this number.
     """
     budget = replace(request.budget, progress=numbered(request.progress, number))
     place = streams.branch("restart", run.number + 1, "completed")
@@ -192,7 +192,7 @@ def _one(
 
 
 def _engine_log_q(model: AbstractPublicModel, run: _Labelled) -> Float[np.ndarray, " draws"]:
-    """Log density of the engine's draws; that of the exact posterior unless it says another."""
+    """Log density of the engine's draws; of the exact posterior unless it returns another."""
     if run.ascent.log_q is not None:
         return run.ascent.log_q
     assert run.ascent.draws is not None
@@ -242,7 +242,7 @@ def _responding(
 
 
 def _finished(fit: AbstractFit, table: pd.DataFrame, covariance: str) -> AbstractFit:
-    """The fit with the table of all restarts, and draws as they were asked for."""
+    """The fit with the table of all restarts, and draws as requested."""
     fit = replace(fit, restarts=table.assign(best=fit.restarts["best"]))
     if fit.is_sampled:
         return fit

@@ -98,9 +98,9 @@ class GaussianMixture(AbstractMixture):
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
     weight_type : {"frequency", "sampling"}
-        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it represents twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
-        intervals do not heed that they differ.
+        intervals do not account for unequal weights.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -109,7 +109,7 @@ class GaussianMixture(AbstractMixture):
     Raises
     ------
     FormulaError, DataError, PriorError
-        The message shows what is wrong and what to write.
+        The message shows the error and its correction.
 
     References
     ----------
@@ -270,7 +270,7 @@ class GaussianMixture(AbstractMixture):
     def joint(self, fit: AbstractFit) -> AbstractJointStudent:
         """Predictive distribution of a row, in the data's units.
 
-        Components of the engine's draws, those of the first one first, where it returned some.
+        With draws of an engine, the components of all draws, draw by draw.
         """
         if fit.is_sampled:
             joint = _joint_of_draws(fit)
@@ -280,7 +280,7 @@ class GaussianMixture(AbstractMixture):
         return result
 
     def predictive(self, fit: AbstractFit, data: object, response: str | None) -> Any:
-        """Joint predictive distribution, or that of one variable given the row's others."""
+        """Joint predictive distribution, or the conditional one of a variable given the others."""
         joint = self.joint(fit)
         return joint if response is None else self._conditional(joint, self.rows(data), response)
 
@@ -358,7 +358,7 @@ class GaussianMixture(AbstractMixture):
         return {"mean": "means", "sd": "standard deviations", "correlation": "correlations"}
 
     def description(self) -> str:
-        """First line of what is printed of the model."""
+        """First line of the printed model."""
         plural = "" if self.n_components == 1 else "s"
         return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"
 

@@ -21,7 +21,7 @@ from bayesvb.variational.local import Draws
 
 
 class AbstractGenerative(AbstractEstimator):
-    """A public model whose draws may be those of the prior as well as those of a fit.
+    """A public model whose draws may come from the prior or from a fit.
 
     Its core has ``prior_draws``.
     """
@@ -49,7 +49,7 @@ class AbstractGenerative(AbstractEstimator):
         ----------
         draws : int
         seed : int, optional
-            A fresh one is drawn, and kept in the attributes, if left out.
+            By default a new one is drawn, and kept in the attributes.
 
         Returns
         -------
@@ -63,14 +63,14 @@ class AbstractGenerative(AbstractEstimator):
     def prior_draws(self, draws: int = 500, seed: int | None = None) -> Draws:
         """Draws of the parameters from the prior, as the model has them: what ``log_joint`` takes.
 
-        They are those of the standardised data, and of the model's own parametrisation: a softmax
-        gate has coefficients of all components, of which ``prior_predictive`` shows differences.
+        They belong to the standardised data, and to the model's own parametrisation: a softmax gate
+        has coefficients of all components, of which ``prior_predictive`` shows differences.
 
         Parameters
         ----------
         draws : int
         seed : int, optional
-            A fresh one is drawn if left out.
+            By default a new one is drawn.
 
         Returns
         -------
@@ -85,10 +85,10 @@ class AbstractGenerative(AbstractEstimator):
     ) -> float | Float[np.ndarray, " draws"]:
         r"""Log prior density of the parameters plus the log likelihood of the data given them.
 
-        The likelihood is that of the data in their units; a row of case weight w counts w times;
-        classes, scores and latent vectors are summed or integrated out. The prior density is that
-        of the parameters as they are given here, on the standardised scale: ``prior_table`` says
-        what it is in the data's units.
+        The likelihood is in the units of the data; a row of case weight w counts w times; classes,
+        scores and latent vectors are summed or integrated out. The prior density belongs to the
+        parameters as they are given here, on the standardised scale: ``prior_table`` has it in the
+        units of the data.
 
         Parameters
         ----------
@@ -109,8 +109,8 @@ class AbstractGenerative(AbstractEstimator):
         Raises
         ------
         DataError
-            A parameter is missing or unknown, has another shape, or a value that it cannot have;
-            or ``order`` is no order of the components.
+            A parameter is missing or unknown, has another shape, or a value outside its support; or
+            ``order`` is not an order of the components.
 
         Examples
         --------
@@ -130,7 +130,7 @@ class AbstractGenerative(AbstractEstimator):
 
 
 def _permutation(order: Sequence[int], size: int) -> list[int]:
-    """The order of the components as whole numbers; that of a single one may be left out.
+    """The order of the components as integers; a single component may be omitted.
 
     Raises
     ------

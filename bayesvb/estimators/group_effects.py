@@ -54,7 +54,7 @@ def coefficients_per_term(design: Design, part: str = MEAN) -> Float[np.ndarray,
 
 
 def with_effects(prior: GatePrior, design: Design, priors: Priors) -> GatePrior:
-    """The prior of a gate with that of the effects of groups that have no columns."""
+    """The prior of a gate with the prior of group effects that have no columns."""
     groups = design.gate_groups
     if groups is None:
         return prior
@@ -75,8 +75,8 @@ def effect_rows(design: Design, prior: GatePrior, scales: Scales) -> list[PriorR
 def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> list[NamedParameter]:
     """Drawn effects of groups that have no columns, in the data's units, for the ArviZ object.
 
-    Of at most ``LIMITS.groups`` groups, levels where the covariates of the slopes are zero: the
-    lines of rows of each group in which nothing else is there. Tables leave them out.
+    For at most ``LIMITS.groups`` groups, levels where the covariates of the slopes are zero: the
+    regression lines of rows of each group without further effects. Tables omit them.
     """
     known = design.groups
     if known is None or not known.effects or len(known.labels) > LIMITS.groups + 1:

@@ -35,7 +35,7 @@ def without_groups(
     Raises
     ------
     DataError
-        If it is no column of the data.
+        If it is not a column of the data.
     """
     if group is None:
         return data, None
@@ -106,7 +106,7 @@ def check_constant(
     terms: Mapping[str, tuple[str, ...]],
     weights: Float[np.ndarray, " rows"] | None,
 ) -> None:
-    """Raise unless what the weights depend on, and case weights, are the same within groups.
+    """Raise unless covariates of the weights, and case weights, are constant within groups.
 
     A model with one component has no ``gating`` columns (None).
 
@@ -130,9 +130,9 @@ def with_memberships(
 ) -> AbstractComponentMixture:
     """Predictive distribution of rows whose components have the probabilities of their groups.
 
-    Rows of groups that are not among those observed keep the weights of their covariates. Of
-    combined restarts it is the conditional distribution of their mixture: each counts by its
-    weight times the density that it gave what was observed of the group.
+    Rows of groups that are not among those observed keep the weights of their covariates. For
+    combined restarts it is the conditional distribution of their mixture: each counts by its weight
+    times its density of the group's observed rows.
 
     Parameters
     ----------
@@ -204,7 +204,7 @@ def log_density_of_groups(fit: AbstractFit, data: object) -> pd.Series:
 
 
 def _closed(fit: AbstractFit, block: Block) -> Float[np.ndarray, " groups"]:
-    """That of the restarts by weight, each from its posterior."""
+    """Group density under each restart's posterior, averaged by the weights."""
     each = [part.fit.core.log_predictive(part.fit.q, block) for part in fit.parts]
     weights = np.array([part.weight for part in fit.parts])
     return np.asarray(logsumexp(each, axis=0, b=weights[:, None]))

@@ -144,7 +144,7 @@ def group_sds(core: object, draws: Draws, design: Design, scales: Scales) -> lis
 def half_t_rows(
     core: object, rows: Sequence[PriorRow], scales: Scales, design: Design
 ) -> list[PriorRow]:
-    """Rows of the prior table, those of scales with their half-t priors in the data's units."""
+    """Rows of the prior table; rows of scales have half-t priors in the units of the data."""
     if not isinstance(core, HalfTMixture):
         return list(rows)
     blocks = {block.name: block for block in penalised_blocks(design)}

@@ -22,7 +22,7 @@ __all__ = ["check_family", "check_identified", "response_kind"]
 
 
 def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
-    """What a formula makes of the response of a family.
+    """Kind of response that a formula requires for a family.
 
     Raises
     ------

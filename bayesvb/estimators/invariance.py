@@ -1,4 +1,4 @@
-"""Does a fit depend on units, on reference levels or on the order of the rows? Refits that tell.
+"""Does a fit depend on units, on reference levels or on the order of the rows? Refits that test it.
 
 None of these changes the model: numeric covariates are centred and scaled, factors have contrasts
 that the prior treats alike, and rows are exchangeable. What moves is either a prior that is not
@@ -38,7 +38,7 @@ DRAWS = 400
 """Draws of the log density of models for which it has no closed form."""
 
 MOVED = 0.01
-"""Nats per row above which a fit has moved: ten times what the default ``tol`` leaves open."""
+"""Nats per row above which a fit has changed: ten times the error allowed by the default ``tol``."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +52,7 @@ class _Change:
     order : ndarray, shape (rows,)
         Order in which the model is given them.
     log_unit : float
-        What the log density of a row loses.
+        Log of the unit, subtracted from the log density of a row.
     """
 
     frame: pd.DataFrame
@@ -189,7 +189,7 @@ def _refitted(fit: AbstractFit, change: _Change) -> AbstractFit:
 
 
 def _log_density(fit: AbstractFit, rows: pd.DataFrame) -> Float[np.ndarray, " rows"]:
-    """Log predictive density of every row, in its units; that of draws from the same numbers."""
+    """Log predictive density of every row, in its units; draws use the same random numbers."""
     if not has_log_predictive(fit.core, fit.model.source, fit.stats):
         draws = fit.core.draws(fit.q, DRAWS, np.random.default_rng(0))
         fit = replace(fit, variational_draws=draws)

@@ -1,4 +1,4 @@
-"""A model of rows that are no longer there: from a sample of them, and what all of them said."""
+"""A model of rows that are no longer in memory: from a sample, and a record of all of them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from bayesvb.results.base import with_fields
 Arrays = Mapping[str, Float[np.ndarray, "..."]]
 
 COUNTS = 5
-"""Numbers that say what a sample is of."""
+"""Counts that describe a sample."""
 
 
 def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
@@ -37,7 +37,7 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     state : mapping of str to ndarray
         ``counts``, ``learned`` and perhaps ``gapped``; see ``sample_state``.
     words : str
-        What the rows were read from.
+        Source of the rows, in words.
 
     Raises
     ------

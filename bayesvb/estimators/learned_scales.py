@@ -47,8 +47,8 @@ UNITS = {"noise": "units of each component's noise", "response": "sd of the resp
 
 LOWEST_COMMON_SD = 2.0
 """Lower bound of the standard deviation of common coefficients, in standard errors of a column
-that is uncorrelated with the others when the noise is all of the response: with it the coverage of
-one effect of three standard errors among null effects is that of a wide prior, and null effects
+that is uncorrelated with the others if the noise is all of the response. With it the coverage of
+one effect of three standard errors among null effects equals that of a wide prior, and null effects
 lose a third of their squared error."""
 
 PENALISED = ("smooth", "group")
@@ -63,7 +63,7 @@ HEADINGS = {
 """Titles of the tables of scales of coefficients with a common part."""
 
 VARYING = {"group": "between groups", "smooth": "over basis functions"}
-"""What the coefficients of one component differ over, by the kind of their term."""
+"""Dimension over which the coefficients of one component vary, by the kind of their term."""
 
 OF_DIFFERENCES = ParameterText(
     symbol="s_d",
@@ -120,7 +120,7 @@ class LearnedScales:
         Terms of the parts, and names of the responses.
     priors : Priors
     parts : tuple of str
-        Parts that learn scales: that of the means, a further one of the experts, that of the gate.
+        Parts that learn scales: the means, a further part of the experts, the gate.
     n_components : int
     n_rows : float
         Rows of the data by case weight: they bound the scale of common coefficients.
@@ -148,7 +148,7 @@ class LearnedScales:
         return {part: blocks for part, blocks in found.items() if blocks}
 
     def varying(self, part: str) -> str:
-        """What the coefficients differ over whose standard deviation is the scale of a term."""
+        """Dimension over which coefficients vary with the scale of a term as standard deviation."""
         blocks = self.term_blocks.get(part, ())
         kinds = dict.fromkeys(VARYING[one.kind] for one in blocks if one.kind in VARYING)
         several = self.n_components > 1 and not PARTS[part].is_common
@@ -204,7 +204,7 @@ class LearnedScales:
         return np.full(self._n_further, sd**-2.0)
 
     def _of_all_terms(self, n_components: int, common: CommonColumns | None) -> TermScales:
-        """Scales of the terms of the mean, then of those of the experts' further part."""
+        """Scales of the terms of the mean, then of the experts' further part."""
         mean = self._of_mean(n_components, common)
         if not self._n_further:
             return mean
@@ -215,7 +215,7 @@ class LearnedScales:
         return mean.followed_by(TermScales.of(columns, self._fixed_further, n_components, sizes))
 
     def _without_level(self, columns: Sequence[int]) -> list[int]:
-        """Numbers of columns of the further part once a level of its own is left out."""
+        """Indices of columns of the further part once a level of its own is removed."""
         if not PARTS[self._further].has_level:
             return list(columns)
         level = self.design.terms[self._further].index(INTERCEPT)
@@ -239,9 +239,9 @@ class LearnedScales:
     def has_common_part(self) -> bool:
         """Whether coefficients of the components scatter around common ones.
 
-        Those of several responses, of a prior in units of the response, of discrete responses, and
-        of formulas with more than ``LIMITS.columns`` group effects do not: their terms shrink
-        towards zero as with ``scales="learned"``.
+        There are no common coefficients with several responses, a prior in units of the response,
+        discrete responses, or more than ``LIMITS.columns`` group effects in the formula: their
+        terms shrink towards zero as with ``scales="learned"``.
         """
         if self.priors.scales != "between" or self.n_components == 1:
             return False
@@ -298,7 +298,7 @@ class LearnedScales:
         n_vectors: int,
         sizes: Float[np.ndarray, " terms"],
     ) -> TermScales:
-        """Scales of a part in which so many vectors have these precisions if they are fixed."""
+        """Scales of a part with this number of vectors, which have these precisions if fixed."""
         columns = [block.columns for block in self.term_blocks.get(part, ())]
         return TermScales.of(columns, precision, n_vectors, sizes)
 
@@ -406,7 +406,7 @@ class LearnedScales:
     def _common(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Common coefficients in the units of the data, for the ArviZ object.
 
-        Tables leave them out: weighted by the precision of the noise, they are no average effects.
+        Tables omit them: weighted by the precision of the noise, they are not average effects.
         """
         common = self.common_columns
         assert common is not None
@@ -427,7 +427,7 @@ class LearnedScales:
 
     @property
     def _of_experts(self) -> ParameterText:
-        """What the scales of the experts are."""
+        """Meaning of the scales of the experts."""
         units = self.experts.scale_units or UNITS[self.priors.coefficient_units]
         what = "linear predictors" if self.experts.scale_units else "lines"
         varying = self.varying(MEAN)

@@ -1,7 +1,7 @@
 """A fit read back from its netCDF file; nothing in the file is executed.
 
-Loading builds the design again from the formula and the stored rows, and the posterior from the
-stored statistics. The ArviZ groups lie beside them, so that ArviZ opens the file too.
+Loading rebuilds the design from the formula and the stored rows, and the posterior from the stored
+statistics. The ArviZ groups are in the same file, so that ArviZ opens it too.
 """
 
 from __future__ import annotations
@@ -76,14 +76,14 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
     Raises
     ------
     DataError
-        If there is no such file, it is damaged, not ours or from a later version.
+        If the file does not exist, is damaged, or comes from another program or a later version.
     FormulaError
         If the formula needs a ``context`` that was not given.
 
     Warns
     -----
     FileWarning
-        If the file has no checksum, as those of version 0.1.
+        If the file has no checksum, as files of version 0.1.
 
     Examples
     --------
@@ -132,7 +132,7 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
 
 @contextmanager
 def _as_no_fit(path: str | os.PathLike[str], why: str) -> Iterator[None]:
-    """What is wrong with the content of a file, as one message; formulas have their own."""
+    """Raise errors in the content of a file as one message; formulas have their own."""
     try:
         yield
     except FormulaError:
@@ -149,7 +149,7 @@ WRONG = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, TypeError, ValueError,
     ImportError, OSError,
 )  # fmt: skip
-"""What a description that was tampered with can raise where a model is made of it."""
+"""Errors that a description which was tampered with can raise when its model is built."""
 
 
 def _description(file: PlainFile) -> str:
@@ -210,7 +210,7 @@ COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}
 
 
 def _renamed(options: Mapping[str, Any]) -> dict[str, object]:
-    """Options of a file under the names that they have today; what it did not know is as it was."""
+    """Options of a file under their present names; absent ones keep their former meaning."""
     options = {RENAMED.get(name, name): value for name, value in options.items()}
     priors = {RENAMED.get(name, name): value for name, value in options.get("priors", {}).items()}
     if "family" in priors:
@@ -291,7 +291,7 @@ def _robust(
 
 
 def _check_chains(draws: Mapping[str, np.ndarray], n_chains: int) -> None:
-    """Raise unless draws divide into so many chains."""
+    """Raise unless draws divide into this number of chains."""
     n_draws = len(next(iter(draws.values())))
     if n_draws < n_chains or n_draws % n_chains:
         raise DataError(f"{n_draws} draws do not divide into {n_chains} chains")
@@ -322,7 +322,7 @@ def _in_order(core: object, order: Sequence[int], model: AbstractEstimator) -> A
 
 
 def _check_draws(core: AnyModel, posterior: object, draws: Mapping[str, np.ndarray]) -> None:
-    """Refuse draws that are not those of such a posterior."""
+    """Raise if draws do not belong to this posterior."""
     check_same_shapes(draws, core.draws(posterior, 1, np.random.default_rng(0)), "draws", skipped=1)
     if len({len(values) for values in draws.values()}) != 1 or not count(draws):
         raise DataError("draws differ in number")
@@ -345,7 +345,7 @@ def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
 def _core(
     model: AbstractEstimator, method: str, options: Mapping[str, object], restarts: pd.DataFrame
 ) -> AnyModel:
-    """What the restart that is marked fitted."""
+    """Core of the restart that is marked as best."""
     core = ENGINES[method].with_options(**options).model_for(model.core)
     best = restarts[restarts["best"]].iloc[0]
     own = {**core.starting_models(len(restarts)), **core.alternatives()}

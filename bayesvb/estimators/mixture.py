@@ -57,7 +57,7 @@ class AbstractMixture(AbstractGenerative):
     def aligned(
         self, fit: AbstractFit, core: Any, stats: object
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
-        """Components in the order in which they share most rows with those of the fit."""
+        """Components in the order in which they share most rows with the components of the fit."""
         reference = self.source.map_rows(responsibilities_of(fit))
         own = self.source.map_rows(partial(core.responsibilities, core.update(stats)))
         order = matching(reference.T, own.T)
@@ -100,7 +100,7 @@ class AbstractGatedMixture(AbstractMixture):
         """Rows in memory in other units."""
 
     def in_given_scales(self: ModelT, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> ModelT:
-        """The same model of the same rows in other units, as those of more rows.
+        """The same model of the same rows in other units, such as the units of more rows.
 
         Without numbers each column of the model is one of the design, as it was before columns
         of terms were made orthogonal.

@@ -1,7 +1,7 @@
 """Rows of a model: of a table, of one that is read in blocks, or of a site, on one path.
 
-The formula turns any of them into an ``AbstractDesignRows``; from there on nothing asks where the
-rows are. Scales, checks and blocks are those of the kind of model.
+The formula converts all of them into an ``AbstractDesignRows``; later code does not depend on where
+the rows are. Scales, checks and blocks belong to the kind of model.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ ScalesT = TypeVar("ScalesT")
 
 @dataclass(frozen=True)
 class RowOptions:
-    """Arguments of a model that say which rows there are, and what they count."""
+    """Arguments of a model that select its rows and their weights."""
 
     weights: object
     weight_type: str
@@ -80,7 +80,7 @@ class ModelRows(Generic[ScalesT]):
 
 @dataclass(frozen=True)
 class RowKind(Generic[ScalesT]):
-    """What a kind of model derives from its rows.
+    """State that a kind of model derives from its rows.
 
     Attributes
     ----------
@@ -89,15 +89,15 @@ class RowKind(Generic[ScalesT]):
     block : callable
         Makes a block of some rows in these scales.
     response : {"numeric", "any", "none"} or Ordered
-        What the model explains.
+        Kind of the model's response.
     warn : bool
         Whether constant and collinear columns are worth a warning to it.
     eliminates_groups : bool
         Whether it takes effects of groups without columns.
     prepared : callable, optional
-        Returns the design without what the model does not read.
+        Returns the design without columns that the model does not read.
     kept : callable, optional
-        What is kept of rows that are all in memory.
+        Part of the rows that is stored if all are in memory.
     """
 
     scales: Callable[[AbstractDesignRows], ScalesT]
@@ -172,7 +172,7 @@ def _of_table(
 def _elsewhere(
     formula: Formula, frames: AbstractFrames, options: RowOptions, kind: RowKind[Any]
 ) -> AbstractDesignRows:
-    """Complete rows that are read in blocks, or those of a site."""
+    """Complete rows that are read in blocks, or rows of a site."""
     asked: dict[str, Any] = {
         "response": kind.response,
         "context": options.context,

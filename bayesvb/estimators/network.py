@@ -76,21 +76,21 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     n_experts : int
         Number of experts, at most one per row.
     latent_dim : int, optional
-        Length of the latent vector: classes less one if left out, or the number of responses.
+        Length of the latent vector; by default the number of classes less one, or of responses.
     latent_covariance : {"full", "diagonal", "shared"}
         Covariance of a row's latent vector given its class: of its own, of its own with
         independent entries, or one for all rows of an expert (classes only).
     latent_posterior : {"conditional", "mean-field"}
         Whether the latent vector depends on the row's expert, or is independent of it.
     priors : NetworkPriors, optional
-        Those of the paper on the standardised scale if left out; see ``prior_table``. Restarts
-        take turns in its coefficient variance, a tenth of it and ten times it.
+        By default the priors of the paper on the standardised scale; see ``prior_table``. Restarts
+        alternate between its coefficient variance, a tenth of it and ten times it.
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row. A row of weight two counts as two.
     weight_type : {"frequency", "sampling"}
-        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it represents twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
-        intervals do not heed that they differ.
+        intervals do not account for unequal weights.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -99,7 +99,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     Raises
     ------
     FormulaError, DataError, PriorError
-        The message shows what is wrong and what to write.
+        The message shows the error and its correction.
 
     Warns
     -----
@@ -189,7 +189,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     @property
     def log_jacobian(self) -> float:
-        """That of a row."""
+        """Log Jacobian of a row."""
         return self.log_unit
 
     @property
@@ -245,9 +245,9 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
         ``beta`` are coefficients of the latent vector per unit of a term, ``sigma`` standard
         deviations of latent noise: the latent vector has no unit, and any invertible map of it
-        leaves the predictions as they are. ``gamma`` are those of the gate: log odds of stopping at
-        a stick. ``output`` takes the latent vector to log odds of stopping at a class, or to the
-        response in its units, with noise ``output_sd``.
+        leaves the predictions unchanged. ``gamma`` are the coefficients of the gate: log odds of
+        stopping at a stick. ``output`` maps the latent vector to log odds of stopping at a class,
+        or to the response in its units, with noise ``output_sd``.
         """
         draws, design, parts = fit.draws, self.design, self.scales.parts
         latents = [f"latent {i + 1}" for i in range(self.latent_dim)]
@@ -287,7 +287,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     ) -> pd.Series | pd.DataFrame:
         """Probabilities, with intervals if ``prob`` is given, and classes; or what numbers allow.
 
-        Intervals are equal-tailed, over ``n`` draws of the parameters, 250 if left out: columns
+        Intervals are equal-tailed, over ``n`` draws of the parameters, by default 250: columns
         (level, statistic) with the statistics mean, lower and upper.
         """
         rows = self.rows(data)
@@ -359,7 +359,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         ]
 
     def description(self) -> str:
-        """First line of what is printed of the model."""
+        """First line of the printed model."""
         plural = "" if self.n_components == 1 else "s"
         levels = self.design.levels
         task = f"classification into {len(levels)}" if levels else "regression"

@@ -1,4 +1,4 @@
-"""From a design and priors to a conditional mixture network; what it refuses, and warns of."""
+"""Construction of a conditional mixture network from a design and priors; errors and warnings."""
 
 from __future__ import annotations
 
@@ -109,14 +109,14 @@ FEW_VALUES = 3
 
 
 MANY_CLASSES = 10
-"""Classes up to which nothing is said of their numbers of rows."""
+"""Largest number of classes without a warning about their numbers of rows."""
 
 FEW_ROWS = 5
 """Rows of a class below which it is rare."""
 
 
 def check_family(covariance: str, posterior: str) -> None:
-    """Refuse what is not a family of latent posteriors.
+    """Raise if it is not a family of latent posteriors.
 
     Raises
     ------

@@ -33,7 +33,7 @@ CLASS_KINDS = ("probability", "class")
 """Predictions of a response of classes."""
 
 INTERVAL_DRAWS = 250
-"""Draws behind intervals of probabilities unless told otherwise."""
+"""Default number of draws for intervals of probabilities."""
 
 
 class AbstractNetwork(AbstractGatedMixture):

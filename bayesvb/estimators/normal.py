@@ -1,4 +1,4 @@
-"""One Gaussian sample: the variational answer, and the exact one beside it."""
+"""One Gaussian sample: the variational posterior and the exact one."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Normal(AbstractGenerative):
 
     .. math:: y \sim N(\mu, \sigma^2), \quad q(\mu, \sigma) = q(\mu)\, q(\sigma).
 
-    The exact posterior is known here, and what the factorised one loses can be seen: see
-    ``exact``, ``divergences`` and ``exact_predictive``.
+    The exact posterior is known, and shows the loss by the factorisation: see ``exact``,
+    ``divergences`` and ``exact_predictive``.
 
     Parameters
     ----------
@@ -76,9 +76,9 @@ class Normal(AbstractGenerative):
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
     weight_type : {"frequency", "sampling"}
-        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it represents twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
-        intervals do not heed that they differ.
+        intervals do not account for unequal weights.
     missing : {"drop", "raise"}
         What to do with rows that lack a value; dropped rows are counted.
     context : mapping, optional
@@ -87,12 +87,12 @@ class Normal(AbstractGenerative):
     Raises
     ------
     FormulaError, DataError, PriorError
-        The message shows what is wrong and what to write.
+        The message shows the error and its correction.
 
     References
     ----------
     Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3. Lin (2016), Variational
-    Inference (slides), eqs 11-19, with the signs of eq. 11 and the squares of eq. 19 put right.
+    Inference (slides), eqs 11-19, with corrected signs in eq. 11 and squares in eq. 19.
 
     Examples
     --------
@@ -164,7 +164,7 @@ class Normal(AbstractGenerative):
         return Block({}, self.scaling.rows_last(np.asarray(rows.response, dtype=float)))
 
     def headline(self, engine: AbstractEngine) -> str:
-        """First line of what is printed of a fit: any ascent ends at once."""
+        """First line of the printed fit: every run converges at once."""
         if engine.maximises_bound:
             return f"{self.title}, factorised variational posterior"
         return super().headline(engine)
@@ -271,7 +271,7 @@ class Normal(AbstractGenerative):
         ]
 
     def description(self) -> str:
-        """First line of what is printed of the model."""
+        """First line of the printed model."""
         return "One Gaussian sample"
 
 
@@ -340,7 +340,7 @@ def _standard_deviation(law: ScalarGamma, ends: np.ndarray) -> Row:
 
 
 def _divergences(model: Normal, fit: AbstractFit) -> pd.Series:
-    """What the factorisation costs.
+    """Loss by the factorisation.
 
     Returns
     -------

@@ -48,7 +48,7 @@ def named_findings(findings: Mapping[str, float]) -> dict[str, float]:
 
 
 def has_group_columns(state: State) -> bool:
-    """Whether sums of a file are those of a design without structure: all groups are columns.
+    """Whether sums of a file belong to a design without structure: all groups are columns.
 
     Until version 0.3 up to 500 effects of groups were, where today some have no columns.
     """
@@ -65,7 +65,7 @@ def has_group_columns(state: State) -> bool:
 
 
 def with_independent_groups(formula: str) -> str:
-    """Return a formula whose effects of groups are independent, as those of ``(x | g)`` once were.
+    """Return a formula with independent group effects, the former meaning of ``(x | g)``.
 
     Until version 0.3 ``(x | g)`` was ``(x || g)``.
 
@@ -120,8 +120,8 @@ def without_lone_gate(state: State, prefix: str, core: object, blank: Any) -> St
 def with_packed_groups(state: State, prefix: str) -> State:
     """Arrays of a fit whose sums by group are packed with the other sums.
 
-    Until version 0.3 sums of effects of groups without columns were arrays of their own: ``z z'``
-    (packed), ``z x'`` and ``y_i z``, all by group, and those of the weights.
+    Until version 0.3 sums of group effects without columns were separate arrays: ``z z'`` (packed),
+    ``z x'`` and ``y_i z``, all by group, and the arrays of the weights.
 
     Parameters
     ----------

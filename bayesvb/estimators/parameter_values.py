@@ -45,7 +45,7 @@ def checked_draws(core: AnyModel, parameters: Mapping[str, object]) -> tuple[Dra
 
 
 def _check_names(usual: list[str], given: list[str]) -> None:
-    """Raise unless the names are those of the model."""
+    """Raise unless the names match the model's."""
     for name in (*usual, *given):
         if name not in given or name not in usual:
             why = "is missing" if name in usual else "is no parameter of this model"
@@ -64,7 +64,7 @@ def _numbers(name: str, values: object) -> np.ndarray:
 
 
 def _check_values(core: AnyModel, draws: Draws) -> None:
-    """Raise unless all values are in their supports, where the model tells them."""
+    """Raise unless all values are in their supports, if the model defines them."""
     space = core.parameter_space()
     if space is None or not count(draws):
         return

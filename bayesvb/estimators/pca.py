@@ -97,8 +97,8 @@ class BayesianPCA(AbstractGenerative):
         pandas, polars or pyarrow, or a mapping of columns; or rows that are not all in memory, see
         ``docs/large-data.md``.
     n_components : int, optional
-        Largest number of components; if left out, one less than variables, or two less than
-        rows where these are fewer.
+        Largest number of components; by default one less than variables, or two less than rows if
+        there are fewer rows.
     scale : bool
         Divide each variable by its own standard deviation rather than all by one number. The
         noise then is the same for all variables in units of their standard deviations.
@@ -106,19 +106,19 @@ class BayesianPCA(AbstractGenerative):
     weights : str or sequence of float, optional
         Case weights: a column's name, or one number per row.
     weight_type : {"frequency", "sampling"}
-        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
+        ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it represents twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows;
-        intervals do not heed that they differ.
+        intervals do not account for unequal weights.
     missing : {"keep", "drop", "raise"}
-        What to do with rows that lack a value: use what they have, leave them out and count them,
-        or refuse. A row without any value is always left out.
+        Treatment of rows with missing values: use their observed values, drop and count them, or
+        raise an error. A row without any value is always dropped.
     context : mapping, optional
         Functions that the formula may call besides the usual ones.
 
     Raises
     ------
     FormulaError, DataError, PriorError
-        The message shows what is wrong and what to write.
+        The message shows the error and its correction.
 
     Notes
     -----
@@ -128,8 +128,8 @@ class BayesianPCA(AbstractGenerative):
 
     References
     ----------
-    Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA, with the signs of
-    its eqs 58, 59 and 107-118 and the expectation of eq. 39 put right.
+    Agarwal, Bishop (2003), Improved Variational Approximation for Bayesian PCA, with corrected
+    signs in its eqs 58, 59 and 107-118 and the corrected expectation of eq. 39.
 
     Examples
     --------
@@ -250,10 +250,10 @@ class BayesianPCA(AbstractGenerative):
     def with_more_rows(
         self, source: AbstractSource, share: float, sign: float = 1.0
     ) -> tuple[BayesianPCA, AbstractSource] | None:
-        """The model whose axes are those of earlier and these rows, and rows that stand for all.
+        """The model whose axes fit earlier rows and these, and rows that represent all of them.
 
-        With ``sign=-1`` of earlier rows without these. None where values are missing, or the axes
-        are those of some of the rows only.
+        With ``sign=-1``, earlier rows without these. None if values are missing, or if the axes
+        belong to some of the rows only.
         """
         kept = self.axes.n_rows, fitted_rows(self).total_weight
         if has_gaps(fitted_rows(self)) or has_gaps(source) or not np.isclose(*kept, rtol=1e-9):
@@ -464,7 +464,7 @@ class BayesianPCA(AbstractGenerative):
         return said
 
     def description(self) -> str:
-        """First line of what is printed of the model."""
+        """First line of the printed model."""
         scale = "each variable by its own" if self.scale else "all variables by one"
         return f"Bayesian PCA, at most {self.n_components} components, scale: {scale}"
 
@@ -475,7 +475,7 @@ def _prior_centre(
     scaling: Scaling,
     varying: Bool[np.ndarray, " dims"],
 ) -> tuple[float, ...]:
-    """Prior mean of the centre on the scale of the model; empty if it is that of the data."""
+    """Prior mean of the centre on the scale of the model; empty if it is the mean of the data."""
     if m0 is None:
         return ()
     if isinstance(m0, Mapping):
@@ -590,7 +590,7 @@ def pca_rows(
     data : table
     rows : RowOptions
     common : bool
-        One scale for all variables in place of one each.
+        One scale for all variables instead of one each.
     active : bool
         Whether they are standardised.
 

@@ -39,7 +39,7 @@ def prior_rows(
 
 
 def name_margins(rows: Sequence[PriorRow], design: Design, scales: Scales) -> list[PriorRow]:
-    """Rows of the prior table; those of terms with margins name them.
+    """Rows of the prior table; rows of terms with margins name them.
 
     Parameters
     ----------

@@ -44,12 +44,12 @@ def with_former_names(prior: P) -> P:
 class Priors:
     r"""Prior of a mixture of linear experts with a covariate-dependent gate.
 
-    All numbers refer to a response and to design columns with mean zero and standard deviation
-    one (``family="student"`` takes medians of the response for that, which outliers do not move);
-    ``model.prior_table()`` shows what they mean in the units of the data. The defaults are
-    weakly informative: an expert whose noise is 20 times smaller than the spread of the response
-    keeps it within 10 % with 100 rows, and a slope of 5 standard deviations per standard deviation
-    is kept within 1 %.
+    All numbers refer to a response and to design columns with mean zero and standard deviation one
+    (``family="student"`` uses medians of the response, which outliers do not move);
+    ``model.prior_table()`` shows them in the units of the data. The defaults are weakly
+    informative: with 100 rows, the noise of an expert is shrunk by less than 10% if it is 20 times
+    smaller than the spread of the response, and a slope of 5 standard deviations per standard
+    deviation by less than 1%.
 
     Attributes
     ----------
@@ -409,7 +409,7 @@ def check_numbers(
 
 
 def check_priors(priors: object, kind: type) -> None:
-    """Raise unless ``priors`` are of this class, or left out."""
+    """Raise unless ``priors`` are of this class, or None."""
     if priors is not None and not isinstance(priors, kind):
         raise PriorError(
             f"priors={priors!r} are not {kind.__name__}",

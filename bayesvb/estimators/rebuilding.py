@@ -1,4 +1,4 @@
-"""A model made again from what it says of itself: by a saved file, or with other options."""
+"""A model rebuilt from its description: from a saved file, or with other options."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def built(
     options : mapping
         ``model.options()``, and ``context`` if the formula needs one.
     complete : ndarray of bool, shape (given,), or None
-        Rows of the data first given that are in the frame; None if the frame is what is given.
+        Rows of the original data that are in the frame; None if the frame is the original data.
     missing : mapping of str to int, optional
         Rows first given that are not in the frame, by the column without a value.
     weights : ndarray, shape (rows,), optional

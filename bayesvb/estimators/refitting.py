@@ -42,7 +42,7 @@ def refit(
 def split_arguments(
     kind: type[Any], arguments: Mapping[str, Any]
 ) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the arguments of a model of this class, and all others, which are those of its fit.
+    """Return the arguments of a model of this class, and all others, which belong to its fit.
 
     Examples
     --------

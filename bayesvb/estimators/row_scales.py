@@ -125,7 +125,7 @@ def _check_right_censored(rows: AbstractDesignRows) -> None:
 
 
 def _check_levels(name: str, n_levels: int) -> None:
-    """Raise for two levels, which are no ordered response."""
+    """Raise for two levels, which are not an ordered response."""
     if n_levels < 3:
         raise DataError(
             f"`{name}` has {n_levels} levels, and an ordinal regression needs three or more",
@@ -144,7 +144,7 @@ def _check_one_trial(name: str, most: float) -> None:
 
 
 def network_scales(active: bool, rows: AbstractDesignRows) -> Scales:
-    """Scales of a network; class codes stay what they are.
+    """Scales of a network; class codes stay unchanged.
 
     A numeric response is always centred: the output layer has an intercept of its own.
     """

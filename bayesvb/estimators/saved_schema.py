@@ -1,4 +1,4 @@
-"""What the file of a fit holds: its description, the names of its arrays and their shapes."""
+"""Schema of a saved fit: its description, the names of its arrays and their shapes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Models as Stan programs: text, data and our posterior, for a sceptic to run.
 
-The program is that of the standardised data: its target is ``model.log_joint``, constants
-included, and its parameters are those of ``fit.draws`` by name.
+The program is for the standardised data: its target is ``model.log_joint``, constants included, and
+its parameters have the names of ``fit.draws``.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Family:
     numbers : callable
         Returns the declared responses of these rows.
     columns : tuple of str
-        Columns beside the response that the program reads.
+        Columns besides the response that the program reads.
     """
 
     response: str

@@ -1,4 +1,4 @@
-"""Before a long fit, how long it may take: told after its first passes over the rows."""
+"""Estimate of the time of a long fit, reported after its first passes over the rows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class FirstPasses:
     clock : callable
         Seconds.
     later : float
-        Passes that are made after those of the restarts, to weigh them.
+        Iterations after the restarts, for weighting them.
     """
 
     restarts: int

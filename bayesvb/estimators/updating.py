@@ -60,7 +60,7 @@ FEWEST_DRAWS = 25
 """Draws of the fits among which a new start is chosen, which has no use of them."""
 
 STANDING_ROWS = 10_000
-"""Rows whose missing values stand for those of all where only the pattern of these counts."""
+"""Rows whose missing values represent all rows if only the pattern of these counts."""
 
 
 def updated(
@@ -179,7 +179,7 @@ def _default_starts(fit: AbstractFit, new: _More) -> int:
 
 
 def _rows_at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemorySource]:
-    """Return the earlier rows that are in memory, all or those of the first fit; then new ones too.
+    """Return the earlier rows in memory, all or a sample; then these and the new ones.
 
     The latter are not representative of a process that drifts: none where earlier rows fade.
 
@@ -416,7 +416,7 @@ def _rows(model: AbstractPublicModel, frame: pd.DataFrame) -> Rows:
 
 
 def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> None:
-    """Raise if a value is so large that earlier rows vanish by rounding beside its square."""
+    """Raise if a value is so large that earlier rows are lost by rounding next to its square."""
     design = model.design
     terms = {part: own for part, own in design.terms.items() if part not in RESPONSE_COLUMNS}
     arrays = [(names, block.designs.get(part)) for part, names in terms.items()]
@@ -433,14 +433,14 @@ def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> N
 
 
 def _none_complete() -> DataError:
-    """What is said of rows all of which lack a value."""
+    """Error if all rows have missing values."""
     return DataError("data have no row with all values that the formula reads")
 
 
 def _read_in_blocks(
     model: AbstractPublicModel, frames: AbstractFrames, weights: object
 ) -> AbstractSource:
-    """Rows that are read whenever they are gone over; a first pass counts them."""
+    """Rows that are read for each iteration; a first pass counts them."""
     if weights is not None and not isinstance(weights, str):
         raise DataError(
             "weights are a list of numbers, and rows that are not all in memory take a column only",

@@ -1,4 +1,4 @@
-"""How much each restart of a search counts: the best alone, or several by the rows left out."""
+"""Weights of the restarts of a search: the best alone, or several by held-out rows."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ WEIGHING_DRAWS = 250
 """Draws behind the held-out densities by which restarts are weighed."""
 
 PRIOR_ROWS = 0.3
-"""Rows of a prior by which the weights of networks are drawn together, for each restart: what is
-left out a fifth at a time knows little of which of several good ones is the best."""
+"""Rows of a prior that shrinks the weights of networks towards equality, for each restart:
+cross-validation has little information about which of several good restarts is best."""
 
 LARGE_WEIGHT = 0.2
-"""Weight from which on a run goes on to the tolerance; in what weighs less it would change little,
-and its passes would be most of all."""
+"""Weight from which a run continues to the tolerance; with less weight it would change little, and
+take most of the iterations."""
 
 UNCERTAIN = 0.5
-"""Mean loss of rows left out, in nats, from which on these two and the tolerance are as they are.
-Where classes are nearly certain, and a row costs less, they shrink with what it costs."""
+"""Mean loss of held-out rows, in nats, from which these two constants and the tolerance are used as
+they are. If classes are nearly certain, and the loss is smaller, they shrink with it."""
 
 LITTLE_WORK = 1e6
-"""Rows x experts x passes up to which rows are left out with care at once, some tenths of a second;
-with more of them they are when ``fit.loo()`` asks for it."""
+"""Rows x experts x iterations up to which full cross-validation runs at once, some tenths of a
+second; with more of them it runs when ``fit.loo()`` needs it."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class Count:
     weights : Mapping of int to float
         By the number of the run, from 0; those that are not there do not count.
     columns : Mapping of str to ndarray, shape (runs,)
-        What is said of all of them, on the standardised scale.
+        Statement on all of them, on the standardised scale.
     held_out : Mapping of int to ndarray, shape (rows,)
         Densities of rows without their folds by the number of the run, if they are of all rows.
     uncertainty : float
-        What a row left out costs over ``UNCERTAIN``, at most one; one where there are no classes.
+        Loss of a held-out row over ``UNCERTAIN``, at most one; one if there are no classes.
     """
 
     weights: Mapping[int, float]
@@ -71,12 +71,12 @@ class Count:
         return [number for number, weight in self.weights.items() if weight >= least]
 
     def tolerated(self, budget: Budget) -> Budget:
-        """The budget with a tolerance per row that is as small as what a row costs."""
+        """The budget with a tolerance per row as small as the loss of a row."""
         return replace(budget, per_row=self.uncertainty * budget.per_row)
 
 
 def passes_to_weigh(model: AnyModel, n_rows: int, restarts: int, request: FitRequest) -> float:
-    """Passes that are made to weigh so many restarts, at most; none where the best one is kept."""
+    """Most iterations for weighting this number of restarts; none if the best one is kept."""
     if not (request.rough and model.follows_rows and request.engine.maximises_bound):
         return 0.0
     whole = FOLDS * PASSES
@@ -117,7 +117,7 @@ def weighed(
 
 
 def _with_care(found: RestartSearch, request: FitRequest, streams: Streams, count: Count) -> Count:
-    """Weights of those that count from whole ascents without each fold, if that is little work."""
+    """Weights of the weighted restarts from full runs without each fold, if that is little work."""
     each = found.screened.n_rows * found.runs[0].model.n_components * FOLDS * PASSES
     if each * len(count.weights) > LITTLE_WORK:
         return count
@@ -126,7 +126,7 @@ def _with_care(found: RestartSearch, request: FitRequest, streams: Streams, coun
 
 
 def _in_short(found: RestartSearch) -> bool:
-    """Whether a short look tells which runs count, as whole ascents would take most of the time."""
+    """Whether short runs select the weighted restarts, as full runs would dominate the time."""
     return found.runs[0].model.follows_rows and found.engine.maximises_bound
 
 
@@ -171,7 +171,7 @@ def _densities(
     *,
     short: bool,
 ) -> dict[int, Float[np.ndarray, " rows"]]:
-    """Densities of rows left out under each of these runs, side by side where folds are ascents."""
+    """Densities of held-out rows under each of these runs, in parallel if folds need runs."""
     left_out = _short if short else _held_out
 
     def task(number: int, told: object) -> Float[np.ndarray, " rows"]:
@@ -188,7 +188,7 @@ def _densities(
 def _short(
     found: RestartSearch, number: int, request: FitRequest, streams: Streams
 ) -> Float[np.ndarray, " rows"]:
-    """About the held-out density of every row under one run, from short ascents."""
+    """Approximate held-out density of every row under one run, from short runs."""
     run, place = found.runs[number], streams.branch("restart", number + 1)
     return extrapolated_density(run.model, found.screened, run.ascent.stats, request.engine, place)
 
@@ -219,7 +219,7 @@ MOST_ROWS = 2000
 
 
 def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
-    """Column of the table of restarts: how far their predictions are from those of the best.
+    """Column of the table of restarts: distance of their predictions from the best one.
 
     Mean absolute difference of the log predictive density at observed rows, in nats; zero for runs
     to the same optimum, NaN for runs whose bound is far from it. No column where there is one

@@ -1,5 +1,5 @@
 """One fit to the rows of several sites: each reports sums over its rows, and no row leaves it.
 
-``rounds`` has the public functions. A site reads its rows by a ``design.SiteFrames``, which learns
-its design from what all sites have pooled; from there on models do not ask where rows are.
+``rounds`` has the public functions. A site reads its rows by a ``design.SiteFrames``, which builds
+its design from values pooled over the sites; later code does not depend on where rows are.
 """

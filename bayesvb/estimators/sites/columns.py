@@ -1,4 +1,4 @@
-"""Columns at several sites: their levels in one order, and values that stand for those of all."""
+"""Columns at several sites: their levels in one order, and values that represent all rows."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[object]:
 def pooled_quantiles(
     every: Sequence[Float[np.ndarray, "columns told"]], sizes: Sequence[int]
 ) -> Float[np.ndarray, "columns shares"]:
-    """Values at evenly spaced shares of the rows of all sites, from those of each.
+    """Values at evenly spaced proportions of the rows of all sites, from the values of each site.
 
-    Between the values that a site tells, its rows are taken to lie evenly.
+    Between the values that a site reports, its rows are assumed to be evenly spaced.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""What the statistics of sites hold in each round: names of arrays, their shapes, their signs."""
+"""Content of the sites' statistics in each round: names of arrays, their shapes, their signs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bayesvb.estimators.sites.runs import place_of
 Arrays = Mapping[str, np.ndarray]
 
 ROUNDS = ("columns", "scales", "starts", "sums", "finished")
-"""What is told in the rounds, in their order; sums are told as often as an ascent needs them."""
+"""Names of the rounds, in their order; sums are reported as often as a run needs them."""
 
 NEEDED = {
     "columns": ("curved", "quantiles"),
@@ -21,13 +21,13 @@ NEEDED = {
     "sums": ("sums", "owners"),
     "finished": (),
 }
-"""Arrays that are told in each round, and known after it."""
+"""Arrays that are reported in each round, and known after it."""
 
 AT_A_SITE = {"scales": ("learned",), "sums": ("at", "seen")}
-"""What only a site tells."""
+"""Arrays that only a site reports."""
 
 MOMENTS = "moments_"
-"""Beginning of the names of arrays with moments, in front of those of what they are of."""
+"""Prefix of the names of arrays with moments."""
 
 
 def keyed(name: str) -> str:
@@ -58,7 +58,7 @@ def check_contents(round_: str, own: Arrays, known: Arrays, levels: Mapping[str,
     ----------
     round_ : str
     own, known : mapping of str to ndarray
-        What a site tells in this round, and what all have told before.
+        Arrays that a site reports in this round, and arrays known from all sites before.
     levels : mapping
         Columns.
 

@@ -1,7 +1,7 @@
 """Rows of one of several sites, after a formula: columns as all sites have agreed on.
 
-What a formula learns from columns (levels, knots, centres, polynomials) it learns from rows that
-stand in for the rows of all sites: every level, and evenly spaced quantiles.
+A formula estimates its state (levels, knots, centres, polynomials) from rows that represent the
+rows of all sites: every level, and evenly spaced quantiles.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ __all__ = [
 ]  # fmt: skip
 
 TOLD_SHARES = np.linspace(0.0, 1.0, 33)
-"""Shares at which a site tells the values of a column."""
+"""Proportions at which a site reports the values of a column."""
 
 
 @dataclass(frozen=True, eq=False)
 class PooledColumns:
-    """Columns that a formula reads, as all sites have told them.
+    """Columns that a formula reads, as reported by all sites.
 
     Attributes
     ----------
@@ -89,7 +89,7 @@ class PooledRowSummary:
     moments : mapping of str to ColumnMoments
         Of all that is standardised.
     responses : ndarray, shape (responses, shares), or None
-        Values at evenly spaced shares of what is left of responses once offsets are taken away.
+        Values at evenly spaced proportions of the responses less their offsets.
     """
 
     n_sites: int
@@ -110,7 +110,7 @@ class SiteFrames(AbstractFrames, AbstractDesignReader):
     ----------
     frame : pandas.DataFrame
     columns : PooledColumns or None
-        None before sites have told any.
+        None before sites have reported any.
     rows : PooledRowSummary or None
     """
 
@@ -147,9 +147,9 @@ class SiteFrames(AbstractFrames, AbstractDesignReader):
         Raises
         ------
         DataError
-            If the data cannot be used, or sites cannot agree on what the formula learns from them.
+            If the data cannot be used, or sites cannot agree on the state of the formula.
         FormulaError
-            If the formula names what is not there.
+            If the formula names a column or function that does not exist.
         """
         choice = columns_to_read(formula, self, response, context or {}, weights)
         choice = replace(choice, keeps_missing=missing == "keep")
@@ -175,7 +175,7 @@ class SiteFrames(AbstractFrames, AbstractDesignReader):
 @final
 @dataclass(frozen=True, eq=False)
 class RowsOfSite(AbstractSampledRows):
-    """Rows of one of several sites; what is known of all rows is what the sites have pooled.
+    """Rows of one of several sites, with the pooled knowledge of all rows.
 
     Attributes
     ----------
@@ -247,7 +247,7 @@ class RowsOfSite(AbstractSampledRows):
 
 
 def columns_told(design: Design) -> PooledColumns:
-    """What the rows of a site say of the columns that a formula reads.
+    """Report of a site's rows on the columns that a formula reads.
 
     Raises
     ------
@@ -299,7 +299,7 @@ def _own_rows(choice: Choice, frames: SiteFrames) -> Representatives:
 
 
 def _check_together(choice: Choice, rows: pd.DataFrame) -> None:
-    """Refuse what sites cannot tell column by column."""
+    """Raise if sites cannot report a choice column by column."""
     if choice.together:
         raise DataError(
             "the formula has groups of several columns, and sites report the levels of each",
@@ -338,12 +338,12 @@ def _learned(encoder: Encoder) -> list[str]:
 def _of_all_sites(
     own: Mapping[str, ColumnMoments], told: Mapping[str, ColumnMoments]
 ) -> dict[str, ColumnMoments]:
-    """What all sites have told of the parts and columns that are standardised here.
+    """Reports of all sites on the parts and columns that are standardised here.
 
     Raises
     ------
     DataError
-        If they are those of another formula.
+        If they belong to another formula.
     """
     sizes = [{name: one.mean.size for name, one in each.items()} for each in (own, told)]
     if sizes[0] != sizes[1]:
@@ -355,12 +355,12 @@ def _of_all_sites(
 
 
 def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
-    """Rows with every level and quantile that was told; of other numbers there are some here.
+    """Rows with every reported level and quantile; other columns have values of this site.
 
     Raises
     ------
     DataError
-        If a column is absent, or has levels that were not told.
+        If a column is absent, or has levels that were not reported.
     """
     other = sorted(told.levels.keys() ^ set(map(str, own.columns)))
     if other:

@@ -1,4 +1,4 @@
-"""What a site sends, and what several have sent together: sums over rows, and never a row."""
+"""Messages of sites, one site's or merged: sums over rows, and never a row."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ NODE = "site_statistics"
 """Node of the file with the arrays."""
 
 VERSION = 2
-"""Of what is told and in which order: raised where statistics of before cannot go on."""
+"""Version of the messages: raised if earlier statistics can no longer be used."""
 
 SETTINGS = Record({"tol": float, "max_iter": int, "covariance": str})
-"""What all sites ask of the ascent."""
+"""Settings of the run, equal at all sites."""
 
 DESCRIPTION = Record(
     {
@@ -48,7 +48,7 @@ DESCRIPTION = Record(
         "levels": MapOf(ListOf(ANYTHING)),
     }
 )
-"""What is not an array."""
+"""Name of the entry with everything except arrays."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,15 +58,15 @@ class SiteStatistics:
     Attributes
     ----------
     round : {"columns", "scales", "starts", "sums", "finished"}
-        What was told last.
+        Latest report.
     model : Mapping
         Class, formula, options and settings, the same at all sites.
     n_sites, n_rows : int
         Sites that these are of, and their rows.
     own : Mapping of str to ndarray
-        What a site tells in this round; empty of what has been merged.
+        Report of a site in this round; empty after merging.
     known : Mapping of str to ndarray
-        What all sites have told in the rounds before.
+        Reports of all sites in earlier rounds.
     levels : Mapping of str to list
         Columns that the formula reads, with the levels of those that have some.
     """
@@ -81,7 +81,7 @@ class SiteStatistics:
 
     @property
     def finished(self) -> bool:
-        """Whether there is a fit, and nothing more to be told."""
+        """Whether there is a fit, and nothing further to report."""
         return self.round == "finished"
 
     @property
@@ -106,7 +106,7 @@ class SiteStatistics:
 
 
 def read(source: object, name: str) -> SiteStatistics:
-    """Statistics, or those of a file.
+    """Statistics, or the content of a file.
 
     Raises
     ------
@@ -130,7 +130,7 @@ def read(source: object, name: str) -> SiteStatistics:
 
 
 def _checked(told: SiteStatistics, name: str) -> SiteStatistics:
-    """The statistics, if they hold what those of their round do."""
+    """The statistics, if they have the content of their round."""
     try:
         check_levels(told.levels)
         check_contents(told.round, told.own, told.known, told.levels)
@@ -142,7 +142,7 @@ def _checked(told: SiteStatistics, name: str) -> SiteStatistics:
 
 
 def _none(name: str, error: Exception) -> DataError:
-    """What a source is not, and why."""
+    """Error that names the requirement that a source does not meet, and why."""
     said = error.why if isinstance(error, DataError) else str(error)
     return DataError(
         f"{name} does not hold statistics of sites: {said}",
@@ -232,7 +232,7 @@ def told_moments(moments: ColumnMoments) -> np.ndarray:
 
 
 def moments_of(told: np.ndarray) -> ColumnMoments:
-    """Moments that have been told; for extremes stands what is one standard deviation away."""
+    """Moments that have been reported; extremes are one standard deviation away."""
     weight, mean, deviation, root = told[:4]
     ends = (mean - deviation, mean + deviation)
     triangle = told[4:] if len(told) > 4 else None
@@ -240,7 +240,7 @@ def moments_of(told: np.ndarray) -> ColumnMoments:
 
 
 def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
-    """Values that stand for those of all rows, by column."""
+    """Values that represent all rows, by column."""
     every, curved = [part.own["quantiles"] for part in parts], parts[0].own["curved"]
     if not all(np.array_equal(part.own["curved"], curved) for part in parts):
         raise DataError(
@@ -252,7 +252,7 @@ def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
 
 
 def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
-    """Counts and moments of all rows, by the name of what has columns."""
+    """Counts and moments of all rows, by the name of the part."""
     found = {}
     for name, mine in parts[0].own.items():
         every = [np.asarray(part.own[name]) for part in parts]
@@ -279,14 +279,14 @@ def _check_shapes(every: Sequence[np.ndarray], what: str) -> None:
 
 
 def _starts(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
-    """What every site would set out from."""
+    """Initial states of every site."""
     every = [part.own["starts"] for part in parts]
     _check_shapes([one[:1] for one in every], "entries of 'starts'")
     return {"starts": np.concatenate(every)}
 
 
 def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
-    """What is known with the sums over the rows of all sites, and where the ascents are."""
+    """Known arrays with the sums over the rows of all sites, and the states of the runs."""
     first = parts[0].own
     for number, part in enumerate(parts):
         at = part.own["at"]
@@ -306,7 +306,7 @@ def _sums(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
 
 
 def _apart(why: str) -> DataError:
-    """Sites whose ascents went different ways."""
+    """Error for sites whose runs diverged."""
     return DataError(
         f"the sites are not at the same iteration: {why}",
         hint="use the same version of bayesvb at all sites",

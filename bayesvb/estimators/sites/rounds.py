@@ -1,4 +1,4 @@
-"""One fit to the rows of several sites, each of which tells sums over its rows and no row."""
+"""One fit to the rows of several sites, each of which reports sums over its rows and no row."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 WEIGHTS = "case weights"
-"""Column of the case weights of a site that gives them beside its rows."""
+"""Column of the case weights of a site that passes them separately."""
 
 Arrays = dict[str, Float[np.ndarray, "..."]]
 
@@ -79,7 +79,7 @@ def site_statistics(
     max_iter: int = 2000,
     covariance: str = "linear-response",
 ) -> SiteStatistics:
-    """What a site tells of its rows in the next round of a fit to the rows of several sites.
+    """A site's report on its rows in the next round of a fit to the rows of several sites.
 
     First the levels of columns, and quantiles of those under a curve, then means and standard
     deviations, starts from fits to the site's own rows, and then the sums of one pass after the
@@ -92,20 +92,20 @@ def site_statistics(
     data : table
         Rows of this site.
     agreed : SiteStatistics or path, optional
-        What ``merge`` made of the round before; left out in the first round.
+        Result of ``merge`` for the previous round; omitted in the first round.
     weights : str or sequence of float, optional
         Case weights of the rows.
     restarts, seed : int
-        Fits to the site's own rows, from each of which an ascent over all rows sets out; the one
-        that is highest after a few passes goes on.
+        Fits to the site's own rows, from each of which a run over all rows starts; the run with the
+        highest ELBO after a few iterations continues.
     tol, max_iter, covariance
-        As of ``model.fit``; what is given in the first round holds, and is to be the same at all
+        As in ``model.fit``; the values of the first round are used, and must be the same at all
         sites.
 
     Returns
     -------
     SiteStatistics
-        ``save(path)`` writes it to a file; ``round`` says what it is of.
+        ``save(path)`` writes it to a file; ``round`` names its round.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def fit_from_sites(
 def _first(
     model: AbstractEstimator, data: object, weights: object, settings: object
 ) -> SiteStatistics:
-    """What is told of the columns of this site."""
+    """Report on the columns of this site."""
     design = model_at_site(model, data, weights).design
     columns = columns_told(design)
     check_levels(columns.levels)
@@ -242,7 +242,7 @@ def model_at_site(
 ) -> AbstractEstimator:
     """The same model of the rows of this site, as far as sites have agreed on it.
 
-    What a design warns of is not said of a part of the rows.
+    Warnings of a design are not given for a part of the rows.
     """
     _check_sums(model)
     frame, name = _rows(data, weights)
@@ -320,7 +320,7 @@ def _columns(told: SiteStatistics) -> PooledColumns:
 def _scales(
     model: AbstractEstimator, data: object, weights: object, told: SiteStatistics
 ) -> Arrays:
-    """Counts and moments of the rows of this site, and what the formula has learned of columns."""
+    """Counts and moments of the rows of this site, and the formula's state for its columns."""
     (frame, name), design = _rows(data, weights), model.design
     known = design.all_rows
     assert known is not None
@@ -334,12 +334,12 @@ def _scales(
 
 
 def _has_medians(model: AbstractEstimator) -> bool:
-    """Whether the unit of the response is told by quantiles."""
+    """Whether the unit of the response is reported by quantiles."""
     return isinstance(model, DensityRegression) and model.experts.scaled_by_medians
 
 
 def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> PooledRowSummary | None:
-    """Counts and moments of the rows of all sites, once these have been told.
+    """Counts and moments of the rows of all sites, once they have been reported.
 
     Raises
     ------
@@ -381,14 +381,14 @@ def _weight(told: SiteStatistics) -> float:
 
 
 def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[RemoteRun]) -> RemoteFit:
-    """What the sums told so far lead to.
+    """Fit that the sums reported so far lead to.
 
     Raises
     ------
     Unanswered
         If there are not enough of them.
     DataError
-        If they are those of no rows, or of another model.
+        If they belong to no rows, or to another model.
     """
     core, source = model.core, fitted_rows(model)
     blank, nobody = core.first_stats(empty_stats(core, source)), _nobody(source)
@@ -414,7 +414,7 @@ def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[Remote
 def _ordered(
     model: AbstractEstimator, core: Any, stats: Any
 ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
-    """Components in the order of their labels, which is told by sums over rows."""
+    """Components in the order of their labels, determined by sums over rows."""
     if not isinstance(model, AbstractGatedMixture):
         return model.ordered(core, stats)
     sizes = getattr(stats.experts, "weight", None)
@@ -444,10 +444,10 @@ def _nobody(source: AbstractSource) -> Block:
 
 
 def _answers(model: AbstractEstimator, told: SiteStatistics) -> Arrays:
-    """The sums over the rows of this site that are asked for next; none if none are.
+    """The sums over the rows of this site that are requested next; empty if none are.
 
-    With them go what the runs have reached, which run each is for, and a number of the posterior
-    at which it is taken, which tells sites that went different ways.
+    They include the states of the runs, the run of each sum, and a checksum of its posterior, which
+    reveals sites whose runs diverged.
     """
     runs = runs_of(told.known)
     try:
@@ -492,7 +492,7 @@ def _fit(model: AbstractEstimator, found: RemoteFit, draws: int, seed: int, seco
 def _table(
     model: AbstractEstimator, found: RemoteFit, units: float, seconds: float
 ) -> pd.DataFrame:
-    """The one ascent, as a table of restarts."""
+    """The run as a table of restarts."""
     import pandas as pd
 
     row = {

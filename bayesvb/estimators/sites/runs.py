@@ -1,7 +1,7 @@
-"""Ascents over the rows of several sites, as arrays that travel between them.
+"""Runs over the rows of several sites, as arrays that are sent between them.
 
-A site goes on from what each ascent had reached in the round before, so that a round costs one pass
-however many there have been.
+A site continues from the state of each run in the previous round, so that a round costs one
+iteration, however many there have been.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from bayesvb.errors import DataError
 Arrays = Mapping[str, np.ndarray]
 
 RUN = "run"
-"""Beginning of the names of arrays with the state of an ascent, in front of its number."""
+"""Prefix of the names of arrays with the state of a run, before its number."""
 
 
 def state_name(number: int, entry: str) -> str:
-    """Name of an array with part of the state of an ascent."""
+    """Name of an array with part of the state of a run."""
     return f"{RUN}{number}.{entry}"
 
 
 def states(arrays: Arrays) -> dict[str, np.ndarray]:
-    """Those arrays that are states of ascents.
+    """Arrays that hold states of runs.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def states(arrays: Arrays) -> dict[str, np.ndarray]:
 
 
 def place_of(name: str) -> tuple[int, str] | None:
-    """Number of an ascent, and what of its state an array is; None of other arrays."""
+    """Number of a run, and the entry of its state that an array holds; None for other arrays."""
     head, dot, entry = name.partition(".")
     number = head.removeprefix(RUN)
     if not dot or number == head or not (number.isascii() and number.isdigit()):
@@ -47,7 +47,7 @@ def place_of(name: str) -> tuple[int, str] | None:
 
 
 def runs_of(known: Arrays) -> list[RemoteRun]:
-    """All ascents, one from each start and one that goes on from the best, where they are."""
+    """All runs, one from each start and one that continues from the best, with their states."""
     sums, owners = known.get("sums", np.empty((0, 0))), known.get("owners", np.empty(0))
     found: list[dict[str, np.ndarray]] = [{} for _ in range(len(known["starts"]) + 1)]
     for name, values in known.items():
@@ -58,7 +58,7 @@ def runs_of(known: Arrays) -> list[RemoteRun]:
 
 
 def arrays_of(runs: Sequence[RemoteRun]) -> dict[str, np.ndarray]:
-    """What ascents have reached, and how many of the sums told to each went into it."""
+    """States of the runs, and how many of the sums reported to each were used."""
     found: dict[str, np.ndarray] = {"seen": np.array([float(run.seen) for run in runs])}
     for number, run in enumerate(runs):
         for entry, values in run.reached.items():
@@ -76,7 +76,7 @@ def told_on(
     known : mapping of str to ndarray
         Before it.
     answer : mapping of str to ndarray
-        Of a site, whose states are those of all.
+        Sums of a site; the states are shared by all.
     sums : ndarray, shape (sums, entries)
         Over the rows of all sites.
     """
@@ -97,34 +97,34 @@ def told_on(
 
 
 def _widened(rows: np.ndarray, width: int) -> np.ndarray:
-    """Rows with zeros behind them: sums of one kind have more entries than those of another."""
+    """Rows padded with zeros: sums of one kind have more entries than sums of another."""
     return np.pad(rows, ((0, 0), (0, width - rows.shape[1])))
 
 
 PARTS = ("stats", "following")
-"""Statistics of a point of an ascent."""
+"""Statistics of a point of a run."""
 
 NUMBERS = ("n_iter", "longest", "share", "calm")
 MEMORY = ("sweeps", "cycles", "to_go", "trace")
-"""Arrays of any length in the state of an ascent that goes on."""
+"""Arrays of any length in the state of a run that continues."""
 
 Shapes = dict[str, tuple[int, ...] | None]
 
 
 def check_run(state: Arrays, start: SufficientStats) -> None:
-    """Refuse the state of an ascent that is none.
+    """Raise if the state of a run is not valid.
 
     Parameters
     ----------
     state : mapping of str to ndarray
         Empty at its beginning.
     start : SufficientStats
-        Where it set out.
+        Initial statistics.
 
     Raises
     ------
     DataError
-        Naming what is absent, or of another shape.
+        With the name of an absent array, or of one with another shape.
     """
     needed = _shapes(state, {leaf: np.shape(values) for leaf, values in start.leaves()})
     for name in sorted(needed.keys() ^ state.keys()):
