@@ -38,7 +38,7 @@ DRAWS = 400
 """Draws of the log density of models for which it has no closed form."""
 
 MOVED = 0.01
-"""Nats per row above which a fit has changed: ten times the error allowed by the default ``tol``."""
+"""Nats per row above which a fit has changed: ten times the error that the default tol allows."""
 
 
 @dataclass(frozen=True, kw_only=True)
