@@ -21,7 +21,7 @@ ROUNDS = 5
 """Proposals, one after the other."""
 
 FEWEST_VALUES, PER_NUMBER = 2000, 100
-"""Draws of a round: at least so many, and so many per number of a vector."""
+"""Draws of a round: at least this number, and this number per parameter of a vector."""
 
 DOF = 6.0
 """Degrees of freedom of the proposals, whose tails must be heavier than the posterior's."""
@@ -123,7 +123,7 @@ def sample_adaptively(
     rounds : int
         Largest number of rounds.
     n_each : int, optional
-        Draws of a round; by the size of the space if left out.
+        Draws of a round; by default from the size of the space.
     is_enough : callable, optional
         Called with the log ratios of all draws after each round: True ends the sampler.
 

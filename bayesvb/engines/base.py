@@ -1,4 +1,4 @@
-"""What an engine is: from statistics to set out from to those at the end, or to draws."""
+"""Contract of an engine: from initial statistics to final ones, or to draws."""
 
 from __future__ import annotations
 
@@ -62,11 +62,11 @@ class Budget:
     log : AbstractRunLog, optional
         Where runs are written down, by engines that can.
     per_row : float
-        The tolerance is so many nats per row, if that is more; of fewer than ``FEWEST_ROWS`` that
-        of so many.
+        The tolerance is this number of nats per row, if that is more; with fewer than
+        ``FEWEST_ROWS`` rows, as with that number.
     least : int
-        Passes before which a tolerance ends nothing: a coarse one is met by chance where an ascent
-        has only begun.
+        Iterations before which a tolerance ends nothing: a run that has only begun may meet a
+        coarse one by chance.
     memory : int
         Earlier sweeps from which an extrapolation is made; with zero, the last two.
     floor : float
@@ -98,22 +98,22 @@ class EngineResult(Generic[ReachedT]):
     stats : SufficientStats
         Statistics at the end; ``model.update`` makes the posterior of them.
     trace : ndarray, shape (accepted sweeps,)
-        Lower bound of every accepted posterior, the last one that of ``stats``.
+        ELBO of every accepted posterior, the last one at ``stats``.
     n_iter : int
-        Passes over the rows, those of refused proposals included.
+        Iterations over the rows, including rejected proposals.
     converged : bool
         The engine ended of itself before ``max_iter`` passes.
     interrupted : bool
         Ended by Ctrl-C; ``stats`` is the best state so far.
     draws : Mapping of str to ndarray, optional
-        Draws of all parameters, named and shaped as those of ``model.draws``, from an engine
-        that knows more of the posterior than ``stats`` say. Components are in the order of
+        Draws of all parameters, named and shaped as in ``model.draws``, from an engine with a
+        better approximation of the posterior than ``stats``. Components have the order of
         ``stats``, and keep it.
     log_q : ndarray, shape (draws,), optional
-        Log density of ``draws``, up to a constant, under what they were drawn from; None if that
+        Log density of ``draws``, up to a constant, under their proposal distribution; None if that
         is the exact posterior.
     n_chains : int
-        Chains of a Markov chain sampler; the draws of one stand before those of the next.
+        Chains of a Markov chain sampler; the draws of one chain precede the draws of the next.
     findings : Mapping of str to float
         What else the engine has to say of the run, by name: divergent transitions, say.
     failure : str
@@ -163,9 +163,9 @@ def is_ended_by(progress: RunProgress | None, n_iter: int, bound: float) -> bool
 class AbstractEngine(abc.ABC):
     """An algorithm that fits any model, which it knows through ``AbstractVariationalModel`` only.
 
-    Restarts, folds, pruning and linear response run the engine that they are given, and ask it
-    what it says of itself; nothing asks which one it is. Engines hold no state of a run: they are
-    frozen dataclasses, whose fields are the options of ``model.fit(method, **options)``.
+    Restarts, folds, pruning and linear response run the engine that they are given, and query its
+    properties; nothing depends on its class. Engines hold no state of a run: they are frozen
+    dataclasses, whose fields are the options of ``model.fit(method, **options)``.
     """
 
     title: ClassVar[str]
@@ -185,10 +185,10 @@ class AbstractEngine(abc.ABC):
     """Whether the largest bounds of models of different size can be compared."""
 
     resumes: ClassVar[bool] = False
-    """Whether a run that is written down, and was killed, goes on where it was."""
+    """Whether a checkpointed run that was killed continues where it stopped."""
 
     finds_points: ClassVar[bool] = False
-    """Whether it estimates parameters by points; what it says of their spread is approximate."""
+    """Whether it returns point estimates; their spread is then approximate."""
 
     @property
     def found(self) -> str:
@@ -197,12 +197,12 @@ class AbstractEngine(abc.ABC):
 
     @property
     def objective(self) -> str:
-        """What is maximised, in the middle of a sentence."""
+        """Name of the objective, for the middle of a sentence."""
         return "lower bound"
 
     @property
     def symbol(self) -> str:
-        """Short name of what is maximised."""
+        """Short name of the objective."""
         return "ELBO"
 
     @property
@@ -243,7 +243,7 @@ class AbstractEngine(abc.ABC):
         Raises
         ------
         DataError
-            With what the engine lacks, and the remedy.
+            With the requirement that is not met, and the remedy.
         """
         return None
 
@@ -273,7 +273,7 @@ class AbstractEngine(abc.ABC):
         source : AbstractSource
             The rows; everything is learned of them in ``source.map_reduce``.
         start : SufficientStats
-            Statistics to set out from.
+            Initial statistics.
         budget : Budget
         streams : EngineStreams
             Randomness, for engines that need it: ``streams.rng("any name")``.
@@ -287,7 +287,7 @@ class AbstractEngine(abc.ABC):
         budget: Budget,
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
-        """What becomes of a run that is kept: a sampler that set out from others' optima samples.
+        """Completion of a run that is kept: a sampler that started from variational optima samples.
 
         Called once for every run that the fit is made of, its components in the order of their
         labels; runs that are only ranked are spared it. The result as it is, as a rule.
@@ -300,7 +300,7 @@ class AbstractEngine(abc.ABC):
         Parameters
         ----------
         factors : str
-            What has independent factors in the variational posterior of the model.
+            Factors that are independent in the variational posterior of the model.
         """
         return f"The {self.posterior} ({self.title}); independent factors are those of {factors}."
 

@@ -40,13 +40,13 @@ PRESETS: Mapping[str, GuideFit] = {
         False, steps=20_000, particles=8, learning_rate=0.005, decaying=False
     ),
 }
-"""Values of all options by name; the second ones are those of Heins et al. (2024), section 5."""
+"""Values of all options by name; the second ones follow Heins et al. (2024), section 5."""
 
 START_DRAWS, BOUND_DRAWS, LABEL_DRAWS = 1000, 1000, 100
 """Draws of which the first Gaussian, the last bound and the last memberships are made."""
 
 NOISE = 1.0
-"""Nats by which a bound may end below that of the start: its last steps are random."""
+"""Nats by which the final ELBO may be below the initial one: the last steps are random."""
 
 SWEEPS = 20
 """Sweeps in which a gate and experts come to agree with memberships, before labels are read off."""
@@ -56,22 +56,21 @@ SWEEPS = 20
 class Bbvi(AbstractEngine):
     """A Gaussian on unconstrained parameters, fitted to the log joint by stochastic gradients.
 
-    Classes are summed out and latent vectors integrated, so that the Gaussian is of the global
-    parameters alone: of all together (``"full-rank"``), or one by one (``"mean-field"``).
-    Restarts are ranked by the bounds of their first posteriors, and the Gaussian sets out from the
-    best of these. The bound that is told is that of the Gaussian, whose draws the fit has; labels
-    are those of the start.
+    Classes are summed out and latent vectors integrated, so that the Gaussian has the global
+    parameters alone: jointly (``"full-rank"``), or independently (``"mean-field"``). Restarts are
+    ranked by the ELBO of their first posteriors, and the Gaussian starts from the best of these.
+    The reported ELBO is the Gaussian's, whose draws the fit has; labels are the initial ones.
 
     Attributes
     ----------
     preset : {"usual", "network-paper"}
-        Values of the options that are left out.
+        Values of options that are not given.
     guide : {"full-rank", "mean-field"}, optional
     steps : int, optional
     particles : int, optional
         Vectors of which each step makes its gradient, by all rows.
     learning_rate : float, optional
-        Size of steps at the start; those of ``"usual"`` shrink, those of the paper do not.
+        Size of steps at the start; steps of ``"usual"`` shrink, steps of the paper do not.
 
     References
     ----------
@@ -101,7 +100,7 @@ class Bbvi(AbstractEngine):
 
     @property
     def settings(self) -> GuideFit:
-        """The options, those that were left out as the preset has them."""
+        """The options, with the preset's values where none is given."""
         own = {one.name: getattr(self, one.name, None) for one in fields(GuideFit)}
         own["full"] = None if self.guide is None else self.guide == "full-rank"
         given = {name: value for name, value in own.items() if value is not None}
@@ -138,7 +137,7 @@ class Bbvi(AbstractEngine):
     ) -> EngineResult[StatsT]:
         """The Gaussian's draws, and statistics in which rows belong as they do there.
 
-        After Ctrl-C those of the Gaussian so far, if its bound is above that of the start.
+        After Ctrl-C the Gaussian's current draws, if its ELBO is above the initial one.
         """
         settings, target = self.settings, Target.of(model, source)
         posterior = model.update(result.stats)
@@ -202,7 +201,7 @@ def _bound(target: Target, guide: GaussianGuide, streams: EngineStreams) -> floa
 
 
 def _fall(before: float, after: float, learning_rate: float) -> str:
-    """That the steps led away from where they set out, and what to do; nothing if they did not."""
+    """Warning that the steps diverged from their start, with the remedy; empty if they did not."""
     if after > before - NOISE:
         return ""
     return (
@@ -212,7 +211,7 @@ def _fall(before: float, after: float, learning_rate: float) -> str:
 
 
 def _stats(model: ModelOf[StatsT], source: AbstractSource, draws: Draws) -> StatsT:
-    """Statistics some sweeps after those of the rows' average memberships under draws."""
+    """Statistics after several iterations from the rows' average memberships under draws."""
     few = {name: values[:LABEL_DRAWS] for name, values in draws.items()}
 
     def sums(block: AnyArray) -> AnyArray:

@@ -46,9 +46,9 @@ LEAST_SHARE = 0.125
 """Least share of a step that is tried after it: a map is seldom linear further out."""
 
 HOPELESS_PASSES, HOPELESS_GAINS = 20, 30.0
-"""Passes after which a run ends that would not reach the ELBO of others if it gained so many times
-what it is expected to gain. 66 random fits with eight runs: three quarters of the passes, and no
-lower ELBO of the best run (``bench_starts``). A factor of 3 loses 0.1 nats in one fit of eight."""
+"""Passes after which a run ends that would not reach the ELBO of others with this multiple of its
+expected gain. 66 random fits with eight runs: three quarters of the passes, and no lower ELBO of
+the best run (``bench_starts``). A factor of 3 loses 0.1 nats in one fit of eight."""
 
 CALM = 8
 """Damped sweeps without a fall after which one is tried at twice the length; 2 and 4 take up to 3%
@@ -62,7 +62,7 @@ Vector = Float[np.ndarray, " entries"]
 
 
 class _CaviState(Generic[StatsT]):
-    """Running state of one ascent: the point reached, passes so far, what is left to gain."""
+    """Running state of one run: current point, iterations so far, expected remaining gain."""
 
     point: Iterate[StatsT]
     before: Iterate[StatsT] | None = None
@@ -108,7 +108,7 @@ class _CaviState(Generic[StatsT]):
             return trace_of(known)
 
     def arrays(self, trace: list[float]) -> Arrays:
-        """The state, from which ``begin`` goes on to the bit."""
+        """The state, from which ``begin`` continues with identical bits."""
         before = {} if self.before is None else of_iterate(self.before, "before")
         numbers = ("n_iter", "longest", "share", "calm")
         steps = {name: np.array(getattr(self, name)) for name in numbers}
@@ -170,7 +170,7 @@ class _CaviState(Generic[StatsT]):
         return min(max(LEAST_SHARE, sweeps_to_go(*ways)), 0.5)  # the least also where it is nan
 
     def cycle(self, *, accelerate: bool) -> Iterator[bool]:
-        """A plain sweep, then an extrapolation if it is accepted: whether runs can go on there."""
+        """Plain iteration, then an extrapolation if accepted: whether runs can continue there."""
         if self.before is None:
             begun = self.point
             self.sweep()
@@ -196,7 +196,7 @@ class _CaviState(Generic[StatsT]):
         self.before = None
 
     def extrapolation(self, stats: StatsT, ways: tuple[Vector, Vector, Vector]) -> Iterator[bool]:
-        """A step ahead of the last sweeps, if it is accepted: no run can go on there."""
+        """Extrapolation of the last iterations, if it is accepted: no run can continue there."""
         self.memory.record(*ways)
         proposed = self.memory.extrapolation()
         if proposed is not None and self.moves_to(stats.with_vector(proposed)):
@@ -259,7 +259,7 @@ class Cavi(AbstractEngine):
         )
 
     def description(self, factors: str) -> str:
-        """How the posterior was found, and what it leaves out."""
+        """Description of the approximation, and of the dependence that it neglects."""
         return (
             "Coordinate-ascent variational inference: the posterior is approximated by independent "
             f"factors for {factors}, chosen to make the lower bound on the log evidence as large "
@@ -281,12 +281,12 @@ def cavi(
     progress: RunProgress | None = None,
     page: AbstractRunPage | None = None,
 ) -> EngineResult[StatsT]:
-    """Ascent of the lower bound from given statistics.
+    """Coordinate ascent on the ELBO from given statistics.
 
-    The map from the statistics of one sweep to those of the next is extrapolated: from ``memory``
-    earlier sweeps, and where that lowers the bound, or there is no memory, from the last two
-    (SQUAREM). A proposal counts only if the bound does not fall; a plain sweep is taken in any
-    case.
+    The map from the statistics of one iteration to those of the next is extrapolated: from
+    ``memory`` earlier iterations, and if that lowers the ELBO, or there is no memory, from the last
+    two (SQUAREM). A proposal counts only if the ELBO does not fall; a plain iteration is always
+    accepted.
 
     Parameters
     ----------
@@ -358,9 +358,9 @@ def squared_extrapolation(
 ) -> tuple[Float[np.ndarray, " entries"], float]:
     r"""Point ahead of ``v, f(v), f(f(v))`` and the length of the step, between 1 and ``longest``.
 
-    With ``r = f(v) - v`` and ``w = f(f(v)) - f(v) - r`` the point is ``v + 2 l r + l^2 w``,
-    ``l = |r| / |w|``; a length of one gives ``f(f(v))`` back. Norms weigh the squared changes of
-    an entry by its inverse size, as statistics of many rows change more than those of few.
+    With ``r = f(v) - v`` and ``w = f(f(v)) - f(v) - r`` the point is ``v + 2 l r + l^2 w``, ``l =
+    |r| / |w|``; a length of one returns ``f(f(v))``. Norms weight the squared changes of an entry
+    by its inverse size, as statistics of many rows change more than statistics of few.
 
     References
     ----------

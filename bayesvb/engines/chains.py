@@ -1,4 +1,4 @@
-"""Markov chains in pieces of some steps, between which progress is told and Ctrl-C is heard."""
+"""Markov chains in pieces of several steps, with progress reports and Ctrl-C between them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ ENOUGH = 50
 """Draws of each chain that are kept after Ctrl-C; with fewer it goes through."""
 
 TOLD = ("z", "potential_energy", "diverging", "num_steps", "accept_prob")
-"""What is kept of the state after each step."""
+"""Part of the state that is stored after each step."""
 
 
 @dataclass(frozen=True)
 class ToldDraws:
-    """Draws of several chains, and what the sampler told of each step.
+    """Draws of several chains, and the sampler's report on each step.
 
     Attributes
     ----------
@@ -56,11 +56,11 @@ class Transitions:
     begin : callable
         State of all chains, of keys, starts, first inverse masses and arrays of the rows.
     advance : callable
-        State after some steps, at most ``PIECE``, and what was told of each; of a state, their
-        number, first inverse masses and arrays.
+        State after several steps, at most ``PIECE``, and the report on each; from a state, their
+        number, initial inverse masses and arrays.
     n_chains : int
     chains_first : bool
-        Whether what is told has chains before steps.
+        Whether reports have chains before steps.
     """
 
     begin: ArrayFunction
@@ -77,7 +77,7 @@ class Transitions:
         *,
         in_turn: bool,
     ) -> Transitions:
-        """Those of a sampler of NumPyro, whose chains advance in step or in turn.
+        """Transitions of a sampler of NumPyro, whose chains advance together or one after another.
 
         Parameters
         ----------
@@ -182,7 +182,7 @@ class Chains:
         return ToldDraws(vectors, diverging, num_steps, accepted, interrupted)
 
     def _by_step(self, told: AnyArray, count: int) -> tuple[np.ndarray, ...]:
-        """What was told, shape (steps, chains, ...)."""
+        """Reports, shape (steps, chains, ...)."""
         arrays = [np.asarray(one) for one in told]
         if self.transitions.chains_first:
             arrays = [np.moveaxis(one, 0, 1) for one in arrays]
@@ -196,7 +196,7 @@ def _steps(piece: tuple[np.ndarray, ...]) -> int:
 
 
 def next_count(count: int, seconds: float) -> int:
-    """Steps of the next piece, after one of so many took so long.
+    """Steps of the next piece, from the count and the seconds of the last one.
 
     Examples
     --------

@@ -1,7 +1,7 @@
 """Log densities whose rows are arguments: compiled once for all data of the same model and shape.
 
-Compiling takes seconds, and data that are part of what is compiled would have it done for each of
-them anew: for every data set of a simulation, every restart of a study.
+Compiling takes seconds, and data that are part of the compiled function would require it for every
+data set of a simulation, every restart of a study.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class RowlessPotential:
     target : Target
         Its rows have a ``Place`` for each array.
     content : bytes
-        All of the target, pickled: what equality is told by.
+        All of the target, pickled: equality compares it.
     """
 
     target: Target = field(compare=False)
@@ -53,7 +53,7 @@ class RowlessPotential:
         Raises
         ------
         Exception
-            If the model cannot be pickled: what is raised depends on what pickle meets.
+            If the model cannot be pickled: the class of the exception depends on pickle.
         """
         arrays: dict[int, np.ndarray] = {}
         numbers: dict[int, int] = {}
@@ -67,7 +67,7 @@ class RowlessPotential:
         return cls(rowless, pickle.dumps(rowless)), tuple(arrays.values())
 
     def __call__(self, vector: AnyArray, arrays: Sequence[AnyArray]) -> AnyArray:
-        """Its value at one vector, for these arrays in the places of those of the rows."""
+        """Its value at one vector, with these arrays as the arrays of the rows."""
         rows = mapped(self.target.rows, lambda place: arrays[place.number])
         return replace(self.target, rows=rows).potential(vector)
 
@@ -89,8 +89,8 @@ def mapped(rows: Block, function: Callable[[AnyArray], AnyArray]) -> Block:
 def potential_of(target: Target) -> tuple[ArrayFunction, tuple[np.ndarray, ...]]:
     """Minus the log density as a function of a vector and of arrays, and these arrays.
 
-    Those of the rows, or none where rows have to be known when the function is compiled: for
-    patterns of what is missing, say, or by a model that makes arrays of NumPy of them.
+    Arrays of the rows; empty if rows must be known when the function is compiled: for patterns of
+    missing values, say, or by a model that converts them to arrays of NumPy.
     """
     import jax
 
@@ -104,7 +104,7 @@ def potential_of(target: Target) -> tuple[ArrayFunction, tuple[np.ndarray, ...]]
 
 
 def kept_for_equal(make: ArrayFunction) -> ArrayFunction:
-    """Keep what was last made of potentials without rows and of settings, for equal ones.
+    """Cache the latest functions of potentials without rows and of settings, for equal ones.
 
     Others are not kept: they hold the rows.
     """

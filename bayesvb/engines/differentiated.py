@@ -46,7 +46,7 @@ def check_differentiable(core: AnyModel, method: str) -> None:
 
 @contextmanager
 def double_precision() -> Iterator[None]:
-    """Double precision in JAX inside the block; what it has outside stays."""
+    """Double precision in JAX inside the block; the setting outside is restored."""
     import jax
 
     if hasattr(jax, "enable_x64"):
@@ -68,7 +68,7 @@ def jax_key(streams: EngineStreams, name: str) -> AnyArray:
 
 @dataclass(frozen=True)
 class Target:
-    """What is sampled: log prior plus log likelihood plus log volume, of unconstrained vectors.
+    """Target of sampling: log prior plus log likelihood plus log volume, of unconstrained vectors.
 
     Attributes
     ----------

@@ -26,9 +26,10 @@ class Em(AbstractEngine):
     Attributes
     ----------
     prior : bool
-        Whether the prior counts. The mode is that of the joint density of coefficients, log
-        precisions and log odds of constant weights. Without it the likelihood of a mixture has no
-        bound: a component may shrink to a few rows. Such runs are ranked last, and warned of.
+        Whether to maximise the posterior. The mode maximises the joint density of coefficients, log
+        precisions and log odds of constant weights. Without the prior the likelihood of a mixture
+        is unbounded: a component may shrink to a few rows. Such runs are ranked last, with a
+        warning.
 
     References
     ----------
@@ -47,7 +48,7 @@ class Em(AbstractEngine):
     prior: bool = True
 
     def __post_init__(self) -> None:
-        """Refuse what is neither true nor false."""
+        """Raise if it is neither true nor false."""
         if not isinstance(self.prior, bool):
             raise DataError(f"prior={self.prior!r} must be True (mode) or False (likelihood)")
 
@@ -83,7 +84,7 @@ class Em(AbstractEngine):
         return None
 
     def description(self, factors: str) -> str:
-        """How the point was found, and what it is."""
+        """Description of the point, and of the algorithm."""
         what = (
             "The mode of the posterior density of coefficients, log precisions and log odds"
             if self.prior
@@ -103,7 +104,7 @@ class Em(AbstractEngine):
         budget: Budget,
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
-        """The run with its number of parameters, and that of components without a maximum.
+        """The run with its number of parameters, and the number of components without a maximum.
 
         Warns
         -----

@@ -1,4 +1,4 @@
-"""Rows that are left out, a fifth at a time, and an ascent that goes on without them."""
+"""Five-fold cross-validation by runs that continue without each fold."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TOLERANCE = 1e-5
 """Remaining gain of the bound per row at which a fold is finished."""
 
 FEW_PASSES = 5
-"""Passes between which a density is extrapolated. What those alone say flatters wide priors."""
+"""Iterations from which a density is extrapolated; without it wide priors look better."""
 
 DOUBLINGS = 3.0
 """How often passes are doubled in thought: from twice ``FEW_PASSES`` to more than ``PASSES``."""
@@ -41,7 +41,7 @@ LIKELIHOOD_PASSES = 500
 """Passes of a fold whose run starts again."""
 
 DENSITY = 3e-3
-"""Nats per row by which densities of rows left out may be off for the bound's sake."""
+"""Nats per row by which held-out densities may err as the ELBO is not at its maximum."""
 
 
 def held_out_density(
@@ -51,11 +51,11 @@ def held_out_density(
     engine: AbstractEngine,
     streams: EngineStreams,
 ) -> Float[np.ndarray, " rows"] | None:
-    """Log predictive density of every row from an ascent that went on without its fold.
+    """Log predictive density of every row from a run that continued without its fold.
 
-    Ratios of likelihoods over draws would need no ascent, but tell little where the posterior is
-    much narrower than the exact one: no draw has forgotten the row. None for models whose draws
-    may tell.
+    Likelihood ratios over draws would need no run, but are unreliable if the posterior is much
+    narrower than the exact one: every draw depends on the row. None for models whose draws are
+    suitable.
     """
     if not model.follows_rows:
         return None
@@ -76,7 +76,7 @@ def extrapolated_density(
     engine: AbstractEngine,
     streams: EngineStreams,
 ) -> Float[np.ndarray, " rows"]:
-    """About what ``held_out_density`` would be, from ascents of a tenth of the passes.
+    """Approximation of ``held_out_density`` from runs with a tenth of the iterations.
 
     A fold is forgotten evenly on the scale of the logarithm of the passes: the second
     ``FEW_PASSES`` change the density of a row as much as each of the next doublings will.
@@ -107,7 +107,7 @@ class Ascended:
 def without_folds(
     runs: Sequence[Ascended], source: AbstractSource, engine: AbstractEngine
 ) -> list[tuple[SufficientStats, ...]]:
-    """Statistics of each run for each fold, when it went on without it; all side by side."""
+    """Statistics of each run for each fold, after it continued without it; all in parallel."""
     places = fold_rows(source)
 
     def without(run: Ascended, number: int, told: ProgressCallback | None) -> SufficientStats:
@@ -129,7 +129,7 @@ def by_fold(
     density: Callable[[FoldT, Int[np.ndarray, " fold"]], Float[np.ndarray, "... fold"]],
     at: Int[np.ndarray, " chosen"] | None = None,
 ) -> Float[np.ndarray, "... chosen"]:
-    """Density of every row, or of these, from the statistics of the ascent without its fold.
+    """Density of every row, or of these, from the statistics of the run without its fold.
 
     Of several numbers for each row, rows are on the last axis.
     """
@@ -177,10 +177,10 @@ def continued(
     streams: EngineStreams,
     passes: int = PASSES,
 ) -> StatsT:
-    """Statistics of a run that goes on with these rows alone, for at most so many passes.
+    """Statistics of a run that continues with these rows alone, for at most ``passes`` iterations.
 
     Maximum likelihood without a closed step starts again, from the memberships of these rows: where
-    it has told all labels its gradient is zero, with or without the others.
+    it fits all labels its gradient is zero, with or without the others.
     """
     posterior = model.update(stats)
     budget = Budget(TOLERANCE * rest.total_weight, passes)

@@ -14,7 +14,7 @@ from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.special import LOG_2PI
 
 STEPS_AT_ONCE = 25
-"""Steps between which Ctrl-C is heard and the bound is told."""
+"""Steps between which the run accepts Ctrl-C and reports the ELBO."""
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-16
 """Of AdaBelief's moving averages, and what keeps its divisor from zero; all as published."""
@@ -89,8 +89,8 @@ class GuideFit:
     ) -> Iterator[tuple[int, float, GaussianGuide]]:
         """Steps so far, mean of the last estimates of the bound, and the guide, now and then.
 
-        The potential is a function of a vector and of what is given. What was compiled is kept for
-        an equal one.
+        The potential is a function of a vector and of given arrays. Compiled functions are cached
+        for an equal potential.
 
         References
         ----------
@@ -179,7 +179,7 @@ class GuideFit:
 
 @kept_for_equal
 def _compiled(potential: ArrayFunction, settings: GuideFit) -> ArrayFunction:
-    """Some steps from a state, as a function of it, their numbers, key, and what is given."""
+    """Several steps as a function of a state, their numbers, key, and given arrays."""
     import jax
 
     compiled: ArrayFunction = jax.jit(settings.advance(potential))

@@ -1,4 +1,4 @@
-"""Ascents over new rows beside rows of which only the sufficient statistics are left."""
+"""Runs over new rows, with known rows of which only the sufficient statistics are stored."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ STEP = 1e-4
 class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
     r"""A model whose posterior has seen rows that nobody goes over any more.
 
-    Their part of the bound is that of the posterior at which their statistics were taken, to first
-    order: ``s' E[t]`` with the statistics ``s``, exact where they do not depend on the posterior,
-    as those of one component. With mixtures responsibilities of these rows stay as they were,
-    which bounds the bound from below. An ascent over new rows is then streaming variational Bayes.
+    Their part of the ELBO is linear in the expected statistics, ``s' E[t]`` with the statistics
+    ``s`` at their posterior: exact if these do not depend on the posterior, as with one component.
+    In mixtures, responsibilities of these rows stay fixed, which gives a lower bound of the ELBO. A
+    run over new rows is then streaming variational Bayes.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
     before : SufficientStats
         Of the rows that were seen, as ``model.update`` takes them.
     known : float
-        What they add to the bound where all statistics are these, less what they give linearly.
+        Their contribution to the ELBO if all statistics are these, less the linear part.
 
     References
     ----------
@@ -50,20 +50,20 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
     def of(
         cls, model: AbstractVariationalModel[PosteriorT, StatsT], before: StatsT, bound: float
     ) -> BesideKnownRows[PosteriorT, StatsT]:
-        """The model beside rows with these statistics, at which its bound was this."""
+        """The model with known rows of these statistics, at which its ELBO was this."""
         return cls.from_pass(model, Iterate(before, bound, before))
 
     @classmethod
     def from_pass(
         cls, model: AbstractVariationalModel[PosteriorT, StatsT], here: Iterate[StatsT]
     ) -> BesideKnownRows[PosteriorT, StatsT]:
-        """The model beside the rows of a pass, whose statistics are those that follow it."""
+        """The model with the rows of an iteration as known rows, and its final statistics."""
         posterior = model.update(here.stats)
         rows = here.bound + model.kl(posterior)
         return cls(model, here.following, rows - model.expected_sum(here.following, posterior))
 
     def forgetting(self, share: float) -> BesideKnownRows[PosteriorT, StatsT]:
-        """Beside rows that count for this share only."""
+        """The model with known rows whose weight is multiplied by this share."""
         return BesideKnownRows(self.model, share * self.before, share * self.known)
 
     @property
@@ -80,11 +80,11 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         return self.model.update(stats)
 
     def global_step(self, posterior: PosteriorT, stats: object) -> StatsT:
-        """Statistics of all rows after a step, from those of a pass over the new ones."""
+        """Statistics of all rows after a step, from an iteration over the new ones."""
         return self.model.step_beside(self.before, posterior, stats)
 
     def gradient_stats(self, posterior: PosteriorT, stats: object) -> StatsT:
-        """Derivative in the expected statistics, that of the known rows constant."""
+        """Derivative in the expected statistics, with a constant contribution of known rows."""
         return self.model.gradient_beside(self.before, posterior, stats)
 
     def kl(self, posterior: PosteriorT) -> float:
@@ -98,13 +98,13 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         return self.model.draws_complete
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
-        """Those of the model."""
+        """Coordinates of the wrapped model."""
         return self.model.coordinates(posterior)
 
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> StatsT:
-        """Those of the model; an ascent sets out from what is known, and needs none."""
+        """Statistics of the wrapped model; a run starts from known ones, and needs none."""
         return self.model.partition_stats(block, responsibilities)
 
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
@@ -185,10 +185,10 @@ def response_beside(
 ) -> LinearResponse:
     """Linear response to new rows and to known ones, which count for this ``share``.
 
-    Precisions of independent rows add up: the observed one of the known rows, and the one of the
-    new rows beside known statistics, less the complete one of the known rows. ``least`` is the
-    smallest change of the known rows' precision in any direction, relative to it: new rows do not
-    lessen it.
+    Precisions of independent rows add up: the observed precision of the known rows, and that of the
+    new rows with known statistics, less the complete precision of the known rows. ``least`` is the
+    smallest relative change of the known rows' precision in any direction: new rows do not lessen
+    it.
     """
     found = linear_response(beside, source, stats)
     if found.failure is not None:

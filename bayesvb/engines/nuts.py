@@ -28,10 +28,10 @@ from bayesvb.variational.model import AnyModel, ModelOf
 STARTS = ("optimum", "random")
 
 DEEPEST_TREE = 30
-"""A transition of so many doublings has a billion gradients."""
+"""A transition with this number of doublings has a billion gradients."""
 
 DENSE_NUMBERS = 300
-"""Unconstrained numbers up to which masses are a matrix unless told otherwise."""
+"""Default limit of unconstrained parameters for a mass matrix."""
 
 NEAR_DRAWS = 1000
 """Draws of the variational posterior of which the first masses are made."""
@@ -44,10 +44,10 @@ LABEL_ROWS = 500
 class Nuts(AbstractEngine):
     """Draws of the exact posterior by the No-U-Turn sampler of NumPyro.
 
-    A run is a coordinate ascent: restarts find optima and rank them. The one that is kept is where
-    chains start, and what their labels are taken from: where components are exchangeable a
-    priori, each draw is labelled as it best agrees with the variational optimum. Densities are
-    those of ``model.log_joint``, on unconstrained parameters, in double precision.
+    A run is a coordinate ascent: restarts find optima and rank them. Chains start at the kept one,
+    and take their labels from it: if components are exchangeable a priori, each draw has the labels
+    that agree best with the variational optimum. Densities are computed by ``model.log_joint``, on
+    unconstrained parameters, in double precision.
 
     Attributes
     ----------
@@ -63,9 +63,9 @@ class Nuts(AbstractEngine):
     max_tree_depth : int
         A transition takes at most ``2^max_tree_depth`` steps.
     dense_mass : bool, optional
-        Whether masses are a matrix, as strongly correlated parameters need (those of a softmax gate
-        are: only differences between components are told by data), or one number each. If left
-        out, a matrix for up to ``DENSE_NUMBERS`` numbers.
+        Whether masses are a matrix, as strongly correlated parameters need (as in a softmax gate:
+        the data identify only differences between components), or one number each. By default a
+        matrix for up to ``DENSE_NUMBERS`` parameters.
     vectorized : bool
         Whether chains advance in step, which is faster for few rows; or one after the other, as is
         faster where all rows of all chains do not fit into the cache (networks of classes, say).
@@ -125,10 +125,10 @@ class Nuts(AbstractEngine):
         budget: Budget,
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
-        """The run with draws: ``budget.n_draws``, or so many more that chains are equally long.
+        """The run with draws: ``budget.n_draws``, or more until chains are equally long.
 
-        Progress tells steps of each chain and the mean log density where they are. After Ctrl-C
-        the draws so far, if they are enough.
+        Progress reports steps of each chain and their mean log density. After Ctrl-C, the draws so
+        far, if they suffice.
         """
         target, posterior = Target.of(model, source), model.update(result.stats)
         rng = streams.rng("start")
@@ -164,7 +164,7 @@ class Nuts(AbstractEngine):
         streams: EngineStreams,
         progress: RunProgress | None,
     ) -> tuple[ToldDraws, dict[str, float]]:
-        """Draws of all chains, and what the sampler found."""
+        """Draws of all chains, and findings of the sampler."""
         potential, arrays = potential_of(target)
         chains = Chains(_compiled(potential, self), inverse_masses, arrays)
         given = starts if self.chains > 1 else starts[0]
@@ -182,7 +182,7 @@ class Nuts(AbstractEngine):
 
 @kept_for_equal
 def _compiled(potential: Callable[..., AnyArray], engine: Nuts) -> Transitions:
-    """How chains begin and go on, as functions of first inverse masses and arrays of the rows."""
+    """Start and transitions of chains as functions of inverse masses and arrays of the rows."""
     from numpyro.infer import NUTS
 
     def kernel(inverse_masses: AnyArray, arrays: AnyArray) -> AnyArray:

@@ -1,4 +1,4 @@
-"""Where fits set out: soft partitions of the rows, made of a sample and applied block by block."""
+"""Initialisation: soft partitions of the rows, estimated from a sample, applied by block."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def one_part_start(sample: Block, n_components: int, rng: np.random.Generator) -
 def one_component_start(
     sample: Block, n_components: int, rng: np.random.Generator
 ) -> AbstractPartition:
-    """All rows in one component: the others gain rows only where they foresee them better."""
+    """All rows in one component: the others gain rows only where they predict them better."""
     return OnePart(n_components)
 
 
@@ -248,7 +248,7 @@ STARTS: dict[str, Starter] = {
 }
 
 ONE_COMPONENT, TWO_COMPONENTS = "one component", "two components"
-"""Names of the starts in which so many components have rows, which models have to ask for."""
+"""Names of the starts with this number of occupied components, which models must request."""
 
 FEW_COMPONENTS: dict[str, Starter] = {
     TWO_COMPONENTS: two_component_start,

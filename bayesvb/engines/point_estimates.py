@@ -19,18 +19,18 @@ from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, Stat
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 COPIES = 1e10
-"""How often every row counts. What is left of the posterior's spread takes less than 1e-9 nats per
-parameter from the bound, and differences of sums keep the digits that they have."""
+"""Multiplicity of every row. The remaining spread of the posterior costs less than 1e-9 nats per
+parameter of the ELBO, and differences of sums keep their digits."""
 
 
 @dataclass(frozen=True)
 class PointCoordinates(AbstractCoordinates):
-    """Coordinates of parameters whose posterior is many times as wide as that of many copies.
+    """Coordinates of parameters whose posterior is many times as wide as with many copies.
 
     Attributes
     ----------
     narrow : AbstractCoordinates
-        Those of the posterior of all copies, for small deviations.
+        Coordinates of the posterior of all copies, for small deviations.
     spread : float
         How many times wider: the root of the number of copies.
     """
@@ -55,7 +55,7 @@ class PointCoordinates(AbstractCoordinates):
         return self.narrow.parameters(self.spread * standard)
 
     def log_volume(self, draws: object) -> Float[np.ndarray, " draws"]:
-        """That of the narrow ones, which is as much larger everywhere."""
+        """Log volume of the narrow coordinates, larger by a constant."""
         return self.narrow.log_volume(draws)
 
 
@@ -63,14 +63,14 @@ class PointCoordinates(AbstractCoordinates):
 class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
     r"""A model as EM sees it: the posterior of ``COPIES`` copies of every row.
 
-    With ``c`` copies, the prior to the power ``c`` as well, or no prior to speak of, the posterior
-    of the parameters shrinks to a point, expected log densities are those at the point, and bounds
-    on them are exact. The lower bound of all copies, divided by ``c``, is the log posterior at
-    the point less the largest log prior, or the log likelihood, and coordinate ascent is the EM
-    algorithm. Statistics are those of one copy. What is asked of the spread (coordinates, draws,
-    linear response) is that of one copy too: linear response is the inverse of the observed
-    information, and draws are normal in coefficients, log precisions and log odds. Everything
-    else is asked of the model itself, at the posterior of the copies.
+    With ``c`` copies, the prior to the power ``c`` as well, or a negligible prior, the posterior of
+    the parameters shrinks to a point, expected log densities are the densities at the point, and
+    bounds on them are exact. The ELBO of all copies, divided by ``c``, is the log posterior at the
+    point less the largest log prior, or the log likelihood, and coordinate ascent is the EM
+    algorithm. Statistics belong to one copy. Coordinates, draws and linear response describe the
+    spread of one copy too: linear response is the inverse of the observed information, and draws
+    are normal in coefficients, log precisions and log odds. Everything else is delegated to the
+    model itself, at the posterior of the copies.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     @property
     def without_response(self) -> str:  # type: ignore[override]
-        """Why there are no standard errors."""
+        """Reason why there are no standard errors."""
         return self.limit.without_information
 
     @property
@@ -152,7 +152,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return self.limit.update(COPIES * stats)
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of the next point, from those of a pass at this one."""
+        """Statistics of the next point, from the statistics of an iteration at this one."""
         # Statistics stay those of one copy, so that starts, tolerances and files do not differ.
         return (1.0 / COPIES) * self.limit.global_step(posterior, COPIES * stats)
 
@@ -161,11 +161,11 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return (1.0 / COPIES) * self.limit.gradient_stats(posterior, COPIES * stats)
 
     def kl(self, posterior: PosteriorT) -> float:
-        """What the log prior, or nothing to speak of, takes from the objective."""
+        """Contribution of the log prior to the objective; negligible without a prior."""
         return self.limit.kl(posterior) / COPIES
 
     def coordinates(self, posterior: PosteriorT) -> PointCoordinates | None:
-        """Those of the spread of one copy, in which log likelihoods of many rows are quadratic."""
+        """Coordinates of the spread of one copy: log likelihoods of many rows are quadratic."""
         found = self.limit.coordinates(posterior)
         return None if found is None else PointCoordinates(found.uncoupled(), COPIES**0.5)
 
@@ -183,17 +183,17 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return not self.penalised and self.limit.separated(posterior, block)
 
     def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
-        """Such ascents are ranked last: their objective has no maximum."""
+        """Such runs are ranked last: their objective has no maximum."""
         if self.collapsed(posterior, block).any():
             return BoundGap(-np.inf)
         return self.limit.bound_gap(posterior, block)
 
     def starting_models(self, n: int) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
-        """Those of the model."""
+        """Starting models of the wrapped model."""
         return self._each(self.given.starting_models(n))
 
     def alternatives(self) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
-        """Those of the model; none without a prior."""
+        """Alternatives of the wrapped model; none without a prior."""
         return self._each(self.given.alternatives()) if self.penalised else {}
 
     def _each(
@@ -219,7 +219,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return self.given.partition_stats(block, responsibilities)
 
     def first_stats(self, stats: StatsT) -> StatsT:
-        """Where the model itself would set out."""
+        """Initial statistics of the wrapped model."""
         return self.given.first_stats(stats)
 
     def row_derivatives(self, posterior: PosteriorT, block: Block) -> RowDerivatives | None:
@@ -284,7 +284,7 @@ def standardised(
 ) -> Float[np.ndarray, "draws coordinates"]:
     """Standard normal draws with mean zero and covariance one, exactly if there are enough.
 
-    Averages over them of what is linear, or square, are then those of the distribution.
+    Averages over them of linear or quadratic functions then equal those of the distribution.
     """
     draws = rng.standard_normal((n, n_coordinates))
     if n <= n_coordinates + 1:

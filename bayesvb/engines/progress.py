@@ -1,4 +1,4 @@
-"""One line on a terminal, or in a notebook, that tells how far a fit has come."""
+"""Progress of a fit in one line of a terminal or notebook."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ERASE = "\r\x1b[2K"
 
 @runtime_checkable
 class Stream(Protocol):
-    """What a progress line needs of the stream it is written to."""
+    """Requirements of a progress line on its output stream."""
 
     def write(self, text: str, /) -> object:
         """Write the text."""
@@ -44,7 +44,7 @@ class Stream(Protocol):
 def progress_told(
     progress: bool | ProgressCallback | None, restarts: int, stream: Stream | None = None
 ) -> Iterator[ProgressCallback | None]:
-    """What a fit calls with its progress: the function given, or for True one that shows it.
+    """Callback of a fit's progress: the given function, or for True one that displays it.
 
     On a terminal and in a notebook that is a line which is gone when the block ends; elsewhere
     one line when a restart begins.
@@ -55,7 +55,7 @@ def progress_told(
     restarts : int
         Number of restarts of the fit.
     stream : text stream, optional
-        Where the line goes, standard error if left out.
+        Stream of the line, by default standard error.
     """
     if not isinstance(progress, bool):
         yield progress
@@ -141,7 +141,7 @@ def _kept_up(restarts: int, stream: Stream) -> Iterator[ProgressCallback]:
 
 
 def _in_notebook(stream: Stream) -> bool:
-    """Whether what is written to the stream stands below a cell of a notebook."""
+    """Whether output of the stream appears below a cell of a notebook."""
     return type(stream).__module__.startswith(NOTEBOOK)
 
 
@@ -172,9 +172,9 @@ def progress_text(
     gain: float | None = None,
     seconds_left: float | None = None,
 ) -> str:
-    """Bar of the restarts done, the one under way, its passes, what the last one gained, the rest.
+    """Bar of completed restarts, the current one, its iterations, its last gain, the time left.
 
-    The run behind all restarts goes over all rows, one more is a sampler that sets out from it.
+    The run after all restarts uses all rows; one more is a sampler that starts from it.
 
     Examples
     --------
@@ -206,7 +206,7 @@ def _rounded(seconds: float) -> str:
 
 
 class _Line:
-    """The line and what it showed last."""
+    """The line and its latest text."""
 
     def __init__(
         self, restarts: int, stream: Stream, clock: Callable[[], float] = time.monotonic

@@ -1,4 +1,4 @@
-"""Fits without some rows: by Newton steps with the derivative of a pass, or by an ascent."""
+"""Fits without some rows: by Newton steps with the derivative of an iteration, or by a run."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from bayesvb.sensitivity.solvers import full_step
 from bayesvb.variational.model import AnyModel
 
 EXACT = Budget(tol=1e-4, max_iter=500)
-"""Budget of an ascent without the rows, which sets out close to its end."""
+"""Budget of a run without the rows, which starts close to its end."""
 
 PASSES = 12
-"""Passes after which Newton steps are given up, and an ascent is made in their place."""
+"""Iterations after which Newton steps are abandoned for a run."""
 
 LAST_MOVE = 1e-5
 """Nats by which the last two bounds of Newton steps may differ."""
@@ -47,13 +47,13 @@ def refitted(
 ) -> tuple[Float[np.ndarray, "*axes rows"] | None, int]:
     """Values of rows under the posterior of the rest only, and the passes that it took.
 
-    None where an ascent would have to make more than ``most`` passes.
+    None if a run would need more than ``most`` iterations.
 
     Parameters
     ----------
     deletion : Deletion
     change : ndarray, shape (entries,)
-        What the statistics lose to first order: where to set out from.
+        First-order loss of the statistics: the starting point.
     rest : AbstractSource
         The other rows.
     block : Block
@@ -66,7 +66,7 @@ def refitted(
     streams : EngineStreams
         Its randomness.
     most : float
-        Passes of an ascent, if that is fewer than those of ``EXACT``.
+        Iterations of a run, if fewer than in ``EXACT``.
     """
     model, posterior = deletion.model, deletion.near(change)
     sums = rest.map_reduce(partial(model.e_step, posterior)).stats
@@ -94,14 +94,14 @@ def settled_by_newton(
 
     .. math:: (I - F')^{-1} (F(s) - s),
 
-    mixed with the steps before so that what the derivative has missed is made up for (Anderson
-    acceleration). Each step costs one pass.
+    mixed with the steps before, which corrects errors of the derivative (Anderson acceleration).
+    Each step costs one iteration.
 
     References
     ----------
     Walker, Ni (2011), Anderson acceleration for fixed-point iterations, doi:10.1137/10078356X,
     section 2, in the unconstrained form. Kelley (1995), Iterative Methods for Linear and Nonlinear
-    Equations, doi:10.1137/1.9781611970944, section 5.4.2, for the step, that of a chord.
+    Equations, doi:10.1137/1.9781611970944, section 5.4.2, for the chord step.
     """
     bounds, points, steps = [], [stats.to_vector()], list[Float[np.ndarray, " entries"]]()
     for passes in range(1, PASSES + 1):

@@ -1,8 +1,8 @@
-"""Rows that are elsewhere: an ascent over them as far as their sums have been told.
+"""Remote rows: a run over them with the sums that are available so far.
 
-An ascent, and a linear response, know rows by sums over them only. What an ascent has reached is
-kept as its checkpoints are; who knows that, and the sums told since, goes on from there and finds
-out which ones to ask for next.
+A run, and a linear response, use rows by sums over them only. The state of a run is stored as in
+its checkpoints; with this state and the sums reported since, a site continues and determines which
+ones to request next.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 
 class Unanswered(Exception):
-    """Sums over rows elsewhere that nobody has told yet: ``functions`` of a block of rows.
+    """Sums over remote rows that are not available yet: ``functions`` of a block of rows.
 
-    They are passes under a posterior, their first argument. ``owners`` are the numbers of the
-    ascents that ask for them.
+    They are iterations under a posterior, their first argument. ``owners`` are the numbers of the
+    runs that request them.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class Unanswered(Exception):
 
 @final
 class RemoteRun(AbstractRunPage):
-    """An ascent over rows elsewhere: what it had reached, and the sums told since.
+    """A run over remote rows: its state, and the sums reported since.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class RemoteRun(AbstractRunPage):
     reached : mapping of str to ndarray
         The state that was kept last.
     seen : int
-        Sums of those told that went into it.
+        Number of reported sums that it has used.
     """
 
     def __init__(self, state: Arrays, sums: Float[np.ndarray, "told entries"]) -> None:
@@ -68,7 +68,7 @@ class RemoteRun(AbstractRunPage):
 
     @property
     def known(self) -> Arrays:
-        """The state to set out from."""
+        """The initial state."""
         return self._begun
 
     def keep(self, state: Arrays) -> None:
@@ -76,10 +76,10 @@ class RemoteRun(AbstractRunPage):
         self.reached, self.seen = state, self._taken
 
     def write(self) -> None:
-        """Nothing: who asks for sums has what was kept."""
+        """Nothing: the caller that requests sums has the state."""
 
     def following(self, count: int) -> Float[np.ndarray, "found entries"]:
-        """As many sums from here on, or as many of these as have been told."""
+        """The next ``count`` sums, or as many of them as have been reported."""
         found = self._sums[self._taken : self._taken + count]
         self._taken += len(found)
         return found
@@ -88,7 +88,7 @@ class RemoteRun(AbstractRunPage):
 @final
 @dataclass(frozen=True)
 class RowsElsewhere(AbstractSource):
-    """Rows of which there are sums, in the order in which these are asked for.
+    """Rows of which there are sums, in the order of the requests.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class RowsElsewhere(AbstractSource):
         Raises
         ------
         Unanswered
-            If they have not been told.
+            If they have not been reported.
         """
         found = self.run.following(len(functions))
         if len(found) < len(functions):
@@ -145,7 +145,7 @@ class RowsElsewhere(AbstractSource):
 
 @dataclass(frozen=True)
 class RemoteFit:
-    """What an ascent over rows elsewhere has found.
+    """Result of a run over remote rows.
 
     Attributes
     ----------
@@ -169,7 +169,7 @@ Ordered = Callable[[AnyModel, SufficientStats], tuple[AnyModel, SufficientStats,
 """Puts the components of a model and its statistics in the order of their labels."""
 
 SCREENED = 10
-"""Passes of the ascents from all starts, of which the one that is highest then goes on."""
+"""Iterations of the runs from all starts, of which the best one then continues."""
 
 
 def fit_elsewhere(
@@ -182,7 +182,7 @@ def fit_elsewhere(
     max_iter: int,
     with_response: bool,
 ) -> RemoteFit:
-    """Ascent from the best of several starts, and the linear response at its end.
+    """Run from the best of several starts, and the linear response at its end.
 
     Parameters
     ----------
@@ -198,7 +198,7 @@ def fit_elsewhere(
     Raises
     ------
     Unanswered
-        If sums over rows are needed that have not been told.
+        If sums over rows are needed that have not been reported.
     """
     first = _screened(model, told[:-1], starts, tol=tol, max_iter=min(SCREENED, max_iter))
     try:
@@ -220,7 +220,7 @@ def fit_elsewhere(
 def _ascent(
     model: AnyModel, source: RowsElsewhere, start: SufficientStats, *, tol: float, max_iter: int
 ) -> EngineResult[SufficientStats]:
-    """The ascent from where it was."""
+    """The run, continued."""
     done = result_of(start, source.run.known)
     if done is not None:
         return done
@@ -235,7 +235,7 @@ def _screened(
     tol: float,
     max_iter: int,
 ) -> EngineResult[SufficientStats]:
-    """The highest of short ascents from all starts, which ask for their sums side by side."""
+    """The best of short runs from all starts, which request their sums in parallel."""
     found: list[EngineResult[SufficientStats]] = []
     functions: list[partial[SufficientStats]] = []
     owners: list[int] = []
@@ -251,7 +251,7 @@ def _screened(
 
 
 def of_row(row: Float[np.ndarray, " entries"], blank: SufficientStats) -> Any:
-    """Sums of these numbers, in the shapes of others; what is behind them is left.
+    """Sums of these numbers, in the shapes of others; further entries are ignored.
 
     Raises
     ------

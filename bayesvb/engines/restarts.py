@@ -1,4 +1,4 @@
-"""Several ascents from different starts, the best one finished on all rows."""
+"""Several runs from different starts, the best one completed on all rows."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ LEAST_PASSES = 40
 """Passes that such runs make at least."""
 
 FURTHER_PASSES = 200
-"""Passes, about, that those which count go on for."""
+"""Approximate number of further iterations of the runs with weight."""
 
 RIVAL = 2.0
 """Nats below the best ELBO from which a run need not converge: no rival of the best."""
@@ -58,7 +58,7 @@ PREVIOUS_FIT = "previous fit"
 """Name of the start from the statistics of another fit."""
 
 FEW_OF = 8
-"""Of so many runs the last start from few components with rows, of models that ask for it."""
+"""Interval of runs whose start has few occupied components, for models that request it."""
 
 SCREEN_ROWS, PER_COEFFICIENT = 4_000, 100
 """Rows, in all and per coefficient of all components, above which starts are compared on a sample
@@ -75,14 +75,14 @@ best ELBO in nats: differences between their ELBOs have a sampling error. Runs w
 more than the last number ended at different optima."""
 
 MEMORY = 10
-"""Sweeps from which an ascent over all rows is extrapolated, as it begins near its optimum. Four
-designs with 40,000 rows take 39 to 984 passes; with the last two sweeps only, 53 to more than
-1,500, and end no higher (``bench_all_rows``). Ascents that begin far away may take longer."""
+"""Iterations from which a run over all rows is extrapolated, as it begins near its optimum. Four
+designs with 40,000 rows take 39 to 984 passes; with the last two iterations only, 53 to more than
+1,500, and end no higher (``bench_all_rows``). Runs that begin far away may take longer."""
 
 
 @dataclass(frozen=True)
 class Restart:
-    """One ascent from one start.
+    """One run from one start.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class Restart:
     prior : str
         Name of the prior, one of the model's ``alternatives``; empty if there is one only.
     model : AbstractVariationalModel
-        What was fitted: runs may differ in the prior.
+        Fitted model: runs may differ in the prior.
     ascent : EngineResult
     score : float
         What runs are ranked by: the bound, or a tighter one of the same posterior.
@@ -115,7 +115,7 @@ class Restart:
 
 @dataclass(frozen=True)
 class RestartSearch:
-    """All runs, and the ascent that the fit keeps.
+    """All runs, and the run that the fit keeps.
 
     Attributes
     ----------
@@ -160,7 +160,7 @@ class RestartSearch:
         return task.on_more_rows(run).ascent
 
     def advanced(self, number: int, ascent: EngineResult[SufficientStats]) -> RestartSearch:
-        """The search after the ascent of this run on all rows went on to this one."""
+        """The search after this run continued on all rows, with its result."""
         run = self.runs[number]
         known = self.final if number == self.best else run.ascent
         if ascent.n_iter == known.n_iter:
@@ -176,7 +176,7 @@ class RestartSearch:
     def settled(
         self, numbers: Iterable[int], budget: Budget, progress: ProgressCallback | None = None
     ) -> RestartSearch:
-        """The search after these runs went on until they meet this budget.
+        """The search after these runs continued until they meet this budget.
 
         Runs over a sample do not: they are finished on all rows.
         """
@@ -218,14 +218,14 @@ def search(
 ) -> RestartSearch:
     """Best of several runs of an engine.
 
-    Starts take turns: k-means++ on response and covariates, slices of least-squares residuals,
-    rows at random, each eighth time for some models all rows in one component; and so do priors, if
-    the model has alternatives. A model that brings its own starts is run from these, once each. The
-    largest score wins: the bound, plus the model's ``bound_gap``; of equal scores the larger bound.
-    Where the engine climbs the bound, several runs stop early, at ``ROUGH`` times the tolerance or
-    ``ROUGH_PER_ROW``, and the winner goes on until it meets the tolerance itself.
-    Ctrl-C ends the search; what was reached so far is kept. It goes through before the first run
-    has a bound, when there is nothing to keep.
+    Starts take turns: k-means++ on response and covariates, slices of least-squares residuals, rows
+    at random, each eighth time for some models all rows in one component; and so do priors, if the
+    model has alternatives. A model with its own starts is run from these, once each. The largest
+    score wins: the ELBO, plus the model's ``bound_gap``; of equal scores the larger ELBO. If the
+    engine maximises the ELBO, several runs stop early, at ``ROUGH`` times the tolerance or
+    ``ROUGH_PER_ROW``, and the winner continues until it meets the tolerance itself. Ctrl-C ends the
+    search and keeps the results so far. Before the first run has an ELBO it is raised, as there is
+    nothing to keep.
 
     Parameters
     ----------
@@ -343,7 +343,7 @@ def _on_all_rows(
 
 @dataclass(frozen=True)
 class _Initialisation:
-    """Where one run sets out."""
+    """Initialisation of one run."""
 
     start: str
     model: AnyModel
@@ -407,9 +407,9 @@ def _runs(
 ) -> tuple[list[Restart], bool]:
     """The runs in their order, and whether Ctrl-C came: then those that have a bound.
 
-    It goes through where none has. Runs that cannot come near the best of earlier stages end early.
-    There is no last stage after a known start that remains the best. Both are the same whatever
-    runs at the same time. Divisions of the rows are learned of a sample of ``origin``.
+    Without any of these it is raised. Runs that cannot come near the best of earlier stages end
+    early. There is no last stage after a known start that remains the best. Both are independent of
+    which runs are simultaneous. Partitions of the rows are estimated from a sample of ``origin``.
     """
 
     def run(number: int, floor: float, told: ProgressCallback | None) -> Restart:
@@ -471,7 +471,7 @@ def _ended(run: Restart) -> bool:
 
 @dataclass(frozen=True)
 class _Task:
-    """An engine, the rows that it is to go over, and what it may use up."""
+    """An engine, its rows, and its budget."""
 
     engine: AbstractEngine
     source: AbstractSource
@@ -486,7 +486,7 @@ class _Task:
         return replace(self, budget=budget, streams=streams)
 
     def places(self, model: AnyModel, passes: int) -> int:
-        """Processes for runs of so many passes in all: several where these are short, and many."""
+        """Processes for runs with this total of iterations: several for many short runs."""
         if self.budget.log is not None or not self.engine.maximises_bound:
             return 1
         return processes(model, self.source, passes)
@@ -573,7 +573,7 @@ def enlarged(model: AnyModel, source: AbstractSource, stats: SufficientStats) ->
 
 
 RECENT = 100
-"""Steps whose gain tells what a run that was cut short may still gain."""
+"""Steps whose gain predicts the remaining gain of a run that was stopped."""
 
 
 def warn_if_unfinished(

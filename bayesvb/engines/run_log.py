@@ -1,4 +1,4 @@
-"""What is written down of ascents, so that one that was killed goes on where it was."""
+"""Log of runs, from which a killed run continues."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 class AbstractRunLog(abc.ABC):
     """A log of the runs of one fit, by the place at which an engine runs.
 
-    Runs are deterministic: what is not written down is made again, with the same bits.
+    Runs are deterministic: states that were not stored are recomputed, bitwise identical.
     """
 
     @abc.abstractmethod
@@ -23,7 +23,7 @@ class AbstractRunLog(abc.ABC):
 
 
 class AbstractRunPage(abc.ABC):
-    """What is written down of one run."""
+    """Log of one run."""
 
     @property
     @abc.abstractmethod
@@ -36,4 +36,4 @@ class AbstractRunPage(abc.ABC):
 
     @abc.abstractmethod
     def write(self) -> None:
-        """Write down what was kept last."""
+        """Write the latest state."""

@@ -25,7 +25,7 @@ def state_read() -> Iterator[None]:
     Raises
     ------
     StateError
-        With what is absent, of another shape, or not a number.
+        With the name of an absent entry, one of another shape, or one that is not a number.
     """
     try:
         yield

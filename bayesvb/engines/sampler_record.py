@@ -16,7 +16,7 @@ class SamplerRecord:
     ----------
     method : {"importance sampling", "parallel tempering", "HMC"}
     n_drawn : int
-        Draws that were made; those of the fit are a part of them.
+        Number of draws generated; the fit's draws are a part of them.
     effective : float
         Effective draws: ``1 / sum w^2`` of importance weights, or the smallest bulk effective
         sample size of chains over log density and effects.

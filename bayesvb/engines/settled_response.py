@@ -1,4 +1,4 @@
-"""Linear response of a fit that goes on climbing where it turns out to be at no maximum."""
+"""Linear response of a fit that continues if it turns out not to be at a maximum."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ATTEMPTS = 6
 """Times that linear response is tried."""
 
 STRICTER = 0.1
-"""Share of the tolerance that is left each time that an ascent goes on."""
+"""Factor of the tolerance each time that a run continues."""
 
 HARDLY = 0.1
 """Standard deviations that a sweep may move parameters by after an engine that ends up to noise."""
@@ -38,15 +38,15 @@ DOUBLINGS = 12
 
 @dataclass(frozen=True)
 class SettledResponse:
-    """Linear response, and where it is that of.
+    """Linear response, and its statistics.
 
     Attributes
     ----------
     response : LinearResponse
     further : EngineResult, optional
-        What the fit climbed in addition, over all rows; None if it stayed where it was.
+        Further run of the fit, over all rows; None if there was none.
     uphill : bool
-        Whether there is no response because the bound still rises.
+        Whether there is no response because the ELBO still increases.
     """
 
     response: LinearResponse
@@ -66,16 +66,16 @@ def settled_response(
 ) -> SettledResponse:
     """Linear response at a maximum of the bound, if need be one that lies further up.
 
-    Where the bound bends upwards the fit steps along the direction in which it does so most, goes
-    on from there to a stricter tolerance, and linear response is tried again, ``attempts`` times
-    in all. There is none where the engine does not end at a maximum of the bound; one that ends
-    near it, up to noise, has the response at its end if a sweep hardly moves it.
+    Where the ELBO is not concave the fit steps along the direction of largest curvature, continues
+    from there to a stricter tolerance, and linear response is tried again, ``attempts`` times in
+    all. There is none if the engine does not end at a maximum of the ELBO; an engine that ends near
+    it, up to noise, has the response at its end if an iteration hardly moves it.
 
-    Where there are many rows a sample stands for them by its weights. The fit settles on it
-    first, by the same rule, as the curvature of the bound and the posterior must belong to the
-    same rows. The covariance is in units of the posterior, so that what the sample leaves out is
-    of the order of the inverse root of its size. Where groups have effects, all rows are gone
-    over: a sample would have few rows of each group, and count each of them several times.
+    Many rows are represented by a weighted sample. The fit converges on it first, by the same rule,
+    as the curvature of the ELBO and the posterior must belong to the same rows. The covariance is
+    in units of the posterior, so that the error of the sample is of the order of the inverse root
+    of its size. Where groups have effects, all rows are used: a sample would have few rows of each
+    group, and count each of them several times.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def settled_response(
         What climbs.
     streams : EngineStreams
     budget : Budget, optional
-        Of each further ascent.
+        Budget of each further run.
     attempts : int
         One for a fit that has used up its passes: it is not to climb any further.
     """
@@ -117,7 +117,7 @@ def settled_response(
 
 @dataclass(frozen=True)
 class _Climb:
-    """What climbs, and what it may use up each time."""
+    """Engine and budget of a further run."""
 
     model: AnyModel
     engine: AbstractEngine
@@ -128,12 +128,12 @@ class _Climb:
     def on(
         self, source: AbstractSource, stats: SufficientStats, *, stricter: int
     ) -> EngineResult[SufficientStats]:
-        """The ascent from here, at a tolerance made stricter so many times."""
+        """The run from here, at a tolerance made stricter this number of times."""
         budget = replace(self.budget, tol=self.budget.tol * STRICTER**stricter)
         return self.engine.run(self.model, source, stats, budget, self.streams).whole()
 
     def settled(self, source: AbstractSource, stats: SufficientStats) -> SettledResponse:
-        """Linear response of the rows, after as many further ascents as it needs."""
+        """Linear response of the rows, after as many further runs as it needs."""
         further: EngineResult[SufficientStats] | None = None
         passes = 0
         for attempt in range(1, self.attempts + 1):
@@ -151,12 +151,12 @@ class _Climb:
 def in_other_units(
     response: LinearResponse, model: AnyModel, before: SufficientStats, stats: SufficientStats
 ) -> LinearResponse:
-    """Covariance of standard coordinates of a posterior, as that of the coordinates of another.
+    """Covariance of standard coordinates of a posterior, in the coordinates of another.
 
-    Tilts of the one are sums of tilts of the other. What the rows hardly tell, as a shift of all
-    logits of a gate, may scatter hundreds of times as much as the posterior says: it is to be the
-    same direction in both, or all that it is made of seems to scatter so. What is carried over is
-    by how much scatter is more or less than the posterior says.
+    Perturbations of the one are sums of perturbations of the other. Directions that are weakly
+    identified, as a shift of all logits of a gate, may vary hundreds of times as much as under the
+    posterior: each is to be the same direction in both, or all its components seem to vary so. The
+    ratio of the covariance to the posterior's is carried over.
     """
     own, other = (model.coordinates(model.update(one)) for one in (before, stats))
     if response.failure is not None or own is None or other is None:
@@ -186,7 +186,7 @@ def moves_of_a_sweep(model: AnyModel, source: AbstractSource, stats: SufficientS
 
 
 def joined(before: EngineResult[StatsT], after: EngineResult[StatsT]) -> EngineResult[StatsT]:
-    """Two ascents, the second from where the first ended or from higher up, as one."""
+    """Two runs, the second from the end of the first or from higher up, as one."""
     known = after.trace[0] <= before.trace[-1]
     trace = np.concatenate([before.trace, after.trace[1:] if known else after.trace])
     return replace(after, trace=trace, n_iter=before.n_iter + after.n_iter)

@@ -1,9 +1,9 @@
 """Independent tasks side by side, in processes that inherit all data.
 
-For work that is many small steps: threads wait for the interpreter where arrays are short. A
-process that is forked starts within milliseconds and has all data already; only its results
-travel. They have the bits that they would have here, and they are seen in the order of the tasks,
-as is what is told of their progress.
+For work that is many small steps: threads wait for the interpreter if arrays are short. A forked
+process starts within milliseconds and has all data already; only its results are sent. They are
+bitwise identical to sequential results, and arrive in the order of the tasks, as do progress
+reports.
 """
 
 from __future__ import annotations
@@ -54,17 +54,17 @@ def side_by_side(
 ) -> Iterator[ResultT]:
     """Results of the tasks, in their order.
 
-    One after the other where there is one worker, or where processes cannot be made safely: off
-    Linux, beside other threads at work, or with a library loaded that does not bear it. After
-    Ctrl-C come the results that there are up to the first gap, then KeyboardInterrupt.
+    Sequential with one worker, or where processes cannot be created safely: off Linux, while other
+    threads run, or with a library loaded that does not allow it. After Ctrl-C the results up to the
+    first gap are returned, then KeyboardInterrupt is raised.
 
     Parameters
     ----------
     tasks : sequence of callables
-        Each is called with what it is to tell its progress.
+        Each is called with a function that reports its progress.
     workers : int
     progress : callable, optional
-        Called with what the tasks tell, in their order.
+        Called with the progress reports of the tasks, in their order.
     last : callable, optional
         Whether a result says that nothing is to be begun after it: Ctrl-C ended its task.
 
@@ -104,14 +104,14 @@ def _in_turn(
 
 
 def processes(model: AnyModel, source: AbstractSource, passes: int) -> int:
-    """Processes that are worth while for so many passes over these rows, which are in memory."""
+    """Number of useful processes for these iterations over rows in memory."""
     work = source.n_rows * model.n_components * passes
     return source.workers if source.in_memory and work >= LITTLE_WORK else 1
 
 
 @dataclass
 class _Collected:
-    """What has arrived: results by task, and what tasks told, handed on in their order."""
+    """Received results by task, and progress reports, passed on in order of the tasks."""
 
     n_tasks: int
     progress: ProgressCallback | None
@@ -138,7 +138,7 @@ class _Collected:
 
 
 def _collect(tasks: Sequence[Task[object]], places: int, collected: _Collected) -> None:
-    """Run the tasks in so many processes until all have ended."""
+    """Run the tasks in this number of processes until all have ended."""
     numbers, given = os.pipe()
     os.write(given, b"".join(NUMBER.pack(number) for number in range(len(tasks))))
     os.close(given)
@@ -181,7 +181,7 @@ def _interrupt(children: dict[int, ForkedProcess]) -> None:
 
 
 def _listen(children: dict[int, ForkedProcess], collected: _Collected) -> None:
-    """Take what the processes say until they have closed their pipes."""
+    """Receive messages of the processes until they have closed their pipes."""
     with selectors.DefaultSelector() as waiting:
         buffers = {results: bytearray() for results in children}
         for results in children:
@@ -206,7 +206,7 @@ def _ended(children: dict[int, ForkedProcess], results: int) -> None:
 
 
 def _messages(buffer: bytearray) -> Iterator[tuple[int, str, object]]:
-    """Whole messages at the beginning of what has arrived, which are taken out of it."""
+    """Complete messages at the beginning of the received bytes, which are removed."""
     while len(buffer) >= LENGTH.size:
         (length,) = LENGTH.unpack_from(buffer)
         if len(buffer) < LENGTH.size + length:
@@ -217,7 +217,7 @@ def _messages(buffer: bytearray) -> Iterator[tuple[int, str, object]]:
 
 
 def _serve(tasks: Sequence[Task[object]], numbers: int, _: int, out: int) -> None:
-    """Do what is left, in a process of its own; after Ctrl-C nothing new is begun."""
+    """Run the remaining tasks in a separate process; after Ctrl-C no new one begins."""
     enter_fork()
     os.setpgid(0, 0)  # Ctrl-C comes from the parent
     stopped: list[bool] = []

@@ -1,4 +1,4 @@
-"""When an ascent may stop: what it would still gain, told from the sweeps that it made last."""
+"""Stopping rule: the expected remaining gain of a run, estimated from its last iterations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ SMALL_ENTRY = 1e-3
 """Entries of the statistics much smaller than this count alike in norms."""
 
 WINDOW = 20
-"""Cycles whose slowest one says how much further a gain would go on."""
+"""Cycles whose slowest one predicts how long a gain continues."""
 
 CYCLES = 3
-"""Cycles whose gains are compared with those of as many before."""
+"""Cycles whose gains are compared with the gains of as many before."""
 
 LAGS = (2, 3, 4)
 """Cycles over which gains of plain sweeps are compared; the slowest decrease counts."""
@@ -34,11 +34,12 @@ def sweeps_to_go(
     once: Float[np.ndarray, " entries"],
     twice: Float[np.ndarray, " entries"],
 ) -> float:
-    r"""Norm of a sweep's change over that of the change's own change, ``|r| / |w|``.
+    r"""Norm of an iteration's change over the norm of the change's own change, ``|r| / |w|``.
 
-    Where every sweep shortens the way by a factor ``\lambda`` it is ``1 / (1 - \lambda)``: that
-    many sweeps as long as this one would be the whole way. Norms weigh the squared changes of an
-    entry by its inverse size, as statistics of many rows change more than those of few.
+    If every iteration shortens the distance by a factor ``\lambda`` it is ``1 / (1 - \lambda)``:
+    the number of iterations of this length that cover the whole distance. Norms weight the squared
+    changes of an entry by its inverse size, as statistics of many rows change more than statistics
+    of few.
 
     Examples
     --------
@@ -57,11 +58,11 @@ def sweeps_to_go(
 class RemainingGain:
     r"""Nats that the bound would still rise, the larger of two extrapolations.
 
-    Near the optimum a sweep shortens the way along an axis by a factor ``\lambda``, and what the
-    bound lacks by ``\lambda^2``. A plain sweep that gains ``g`` leaves at most ``g \lambda^2 /
-    (1 - \lambda^2)``, ``\lambda`` the slowest factor: that of the slowest of the last ``WINDOW``
+    Near the optimum an iteration shortens the distance along an axis by a factor ``\lambda``, and
+    the deficit of the ELBO by ``\lambda^2``. A plain iteration that gains ``g`` leaves at most ``g
+    \lambda^2 / (1 - \lambda^2)``, with ``\lambda`` the slowest factor among the last ``WINDOW``
     cycles, as most cycles do not move along the slowest axis. Gains of whole cycles are
-    extrapolated as a geometric series in addition (Aitken), sums of ``CYCLES`` at a time, for
+    extrapolated as a geometric series in addition (Aitken), sums of ``CYCLES`` at a time, because
     extrapolations make single ones irregular. Neither depends on the number of rows.
 
     Natural-gradient steps of experts that are not conjugate overshoot along some axes, whose norms
@@ -75,8 +76,8 @@ class RemainingGain:
 
     References
     ----------
-    Boehning, Dietz, Schaub, Schlattmann, Lindsay (1994), doi:10.1007/BF01720593, stop an ascent
-    near the limit that Aitken's extrapolation of its likelihood foresees.
+    Boehning, Dietz, Schaub, Schlattmann, Lindsay (1994), doi:10.1007/BF01720593, stop a run near
+    the limit that Aitken's extrapolation of its likelihood predicts.
 
     Examples
     --------
@@ -102,7 +103,7 @@ class RemainingGain:
         self._to_go.append(to_go)
 
     def arrays(self) -> dict[str, Float[np.ndarray, " _"]]:
-        """What is remembered of the last cycles."""
+        """Stored values of the last cycles."""
         kept = {"sweeps": self._sweeps, "cycles": self._cycles, "to_go": self._to_go}
         return {name: np.array(values, dtype=float) for name, values in kept.items()}
 
@@ -127,7 +128,7 @@ class RemainingGain:
         return found
 
     def nats(self, bound: float) -> float:
-        """Remaining gain; infinite as long as there are too few cycles to tell.
+        """Remaining gain; infinite while there are too few cycles for an estimate.
 
         Gains that rounding of a bound of this size may have made count as none.
         """

@@ -56,7 +56,7 @@ class _Steps(Generic[StatsT]):
     turn, place : int
         Passes before this one, and minibatches of it so far.
     of_rows : float
-        What the rows of this pass so far have told of the bound.
+        Contribution of the rows of the current pass to the ELBO so far.
     """
 
     stats: StatsT
@@ -90,8 +90,8 @@ class _Steps(Generic[StatsT]):
 class Svi(AbstractEngine):
     r"""Stochastic natural gradients of the lower bound, and the average of the last iterates.
 
-    With ``N / |B|`` times the statistics of a minibatch ``B`` in place of those of all rows, step
-    ``t`` is
+    With ``N / |B|`` times the statistics of a minibatch ``B`` instead of the statistics of all
+    rows, step ``t`` is
 
     .. math:: s_t = (1 - \rho_t)\, s_{t-1} + \rho_t\, \tfrac{N}{|B_t|} s(B_t), \qquad
               \rho_t = (t + \text{delay})^{-\text{forgetting}},
@@ -144,7 +144,7 @@ class Svi(AbstractEngine):
             raise DataError(f"delay={shown(self.delay)} must be a number that is not negative")
 
     def description(self, factors: str) -> str:
-        """How the posterior was found, and what it leaves out."""
+        """Description of the approximation, and of the dependence that it neglects."""
         return (
             f"Stochastic variational inference: independent factors for {factors}, by steps along "
             f"the natural gradient of the lower bound on minibatches of about {self.batch} rows. "
@@ -161,8 +161,8 @@ class Svi(AbstractEngine):
     ) -> EngineResult[StatsT]:
         """Average of the last iterates, and its bound, for which there is one pass more.
 
-        It has converged if it made the passes that were asked for; as many as it can, within the
-        budget, if none were. Ctrl-C before the first step goes through.
+        It has converged if it completed the requested passes; without a request, as many as the
+        budget allows. Ctrl-C before the first step is raised.
         """
         page = None if budget.log is None else budget.log.run(streams.path)
         done = None if page is None else result_of(start, page.known)
@@ -205,8 +205,8 @@ class Svi(AbstractEngine):
     ) -> tuple[_Steps[StatsT], bool]:
         """Last step with the mean of the iterates of the last passes; whether Ctrl-C ended it.
 
-        Each pass is told, with an estimate of the bound. A run that was killed goes through the
-        minibatches again that it had seen of its pass, and makes the steps behind them.
+        Each pass is reported, with an estimate of the ELBO. A killed run repeats the minibatches of
+        its pass that it had used, and continues after them.
         """
         n_steps = passes * max(source.n_rows // self.batch, 1)
         before = n_steps - int(AVERAGED * n_steps) - 1
@@ -241,7 +241,7 @@ class Svi(AbstractEngine):
         rows: AbstractSource,
         before: int,
     ) -> _Steps[StatsT]:
-        """After one step more; the mean is over those after so many."""
+        """State after a further step; the mean is over the steps after this number."""
         number, stats = at.number + 1, at.stats
         posterior = model.update(stats)
         sweep = rows.map_reduce(partial(model.e_step, posterior))

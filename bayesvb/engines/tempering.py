@@ -52,7 +52,7 @@ class ChainDraws:
 
 @dataclass(frozen=True)
 class Ladders:
-    """Chains of a reduced space, those of a ladder side by side.
+    """Chains of a reduced space, with all temperatures of a ladder in one array.
 
     Attributes
     ----------

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFrame:
     """One row per restart; ``score`` is there if it is not the bound, ``prior`` if they differ.
 
-    A run without a maximum has the score minus infinity; if all are like that there is no score.
+    A run without a maximum has the score minus infinity; if all have none there is no score.
 
     Parameters
     ----------
     found : RestartSearch
     units : float
-        What the bound loses on the way to the data's units, per unit of case weight.
+        Loss of the ELBO by conversion to the units of the data, per unit of case weight.
     best : int
         Number of the run that is kept, or counts most; from 0.
     """

@@ -1,4 +1,4 @@
-"""Studies: many fits to simulated or held-out rows, which tell what fits of a model are worth.
+"""Studies: many fits to simulated or held-out rows, which measure how well fits of a model perform.
 
 May import: errors, argument_checks, drawing, numerics, data, variational, formula,
 evaluation, sensitivity, engines, models, results, estimators.

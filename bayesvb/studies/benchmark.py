@@ -57,11 +57,11 @@ def benchmark(
         the argument ``method`` is the name unless it is among them.
     folds : int
     seeds : sequence of int
-        Each divides the rows anew; it is also that of the fits.
+        Each gives another division of the rows; it is also the seed of the fits.
     groups : str, optional
-        Column whose rows of equal value are left out together.
+        Column whose rows of equal value are held out together.
     criteria : sequence of {"waic", "loo"}
-        Estimates made of the training rows, to set beside what held-out rows say.
+        Estimates from the training rows, for comparison with held-out rows.
     progress : callable, optional
         Called with the fits that are done and their number.
     **options
@@ -71,15 +71,15 @@ def benchmark(
     -------
     pandas.DataFrame
         One row per fit: model, method, data, seed, fold; ``n`` and ``n_test``, rows; ``lpd``, mean
-        log predictive density of a held-out row; ``accuracy`` and ``ece`` (20 bins) of classes; the
-        criteria, per training row; ``seconds`` and ``passes`` over the rows, of all restarts;
-        ``converged``; ``failure``, why there are no scores, else empty. ``plots.benchmark`` draws
-        it.
+        log predictive density of a held-out row; ``accuracy`` and ``ece`` (20 bins) for classes;
+        the criteria, per training row; ``seconds`` and ``passes`` over the rows, of all restarts;
+        ``converged``; ``failure``, the reason if there are no scores, else empty.
+        ``plots.benchmark`` draws it.
 
     Raises
     ------
     DataError
-        If an argument is none of these. What a fit raises is a row of the table.
+        If an argument is not valid. An error of a fit is a row of the table.
 
     Warns
     -----
@@ -142,7 +142,7 @@ def _trials(
     criteria: Sequence[str],
     options: Mapping[str, object],
 ) -> Iterator[_Named]:
-    """Every fit to one data set, with what tells it from the others."""
+    """Every fit to one data set, with its labels."""
     frame, first = division.frame, next(iter(makers.values()))
     for seed in seeds:
         numbers = division.numbers(seed, first)

@@ -29,7 +29,7 @@ class ComparedRows:
     dropped : int
         Rows that a model cannot use.
     groups : pandas.Series or None
-        Label of each row; rows of one label are left out together.
+        Label of each row; rows with the same label are held out together.
     strata : ndarray, shape (rows,), or None
         Classes, if classes are explained.
     unit : str or None
@@ -78,7 +78,7 @@ def compared_rows(
 
 
 def _own_data(models: Mapping[str, object]) -> tuple[pd.DataFrame, int]:
-    """Rows that all models have, with the columns of all, and how many rows are left out.
+    """Rows that all models have, with the columns of all, and the number of other rows.
 
     Raises
     ------
@@ -168,7 +168,7 @@ def _check_same_response(made: Mapping[str, AbstractEstimator], *, jacobian: boo
 
 
 def _explains(model: AbstractEstimator) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Names of what is explained, and of its classes."""
+    """Names of the responses, and of their classes."""
     design = model.design
     names = design.response_names or tuple(sorted(model.observed()))
     return names, design.class_labels

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABELS = ("model", "repeat", "fold", "row", "group")
-"""Columns of the rows that are no scores."""
+"""Columns of the rows that are not scores."""
 
 ENOUGH = 0.9
-"""Share of the rows scored by another model that one needs to be compared with it: rows that lack
-a score are those that are hard for it, and would be left out for all."""
+"""Smallest proportion of another model's scored rows for a comparison with it: rows without a score
+are difficult ones, and would be excluded for all models."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -45,8 +45,8 @@ class CrossValidation:
         the probabilities ``p[class]``.
     fits : pandas.DataFrame
         One row for each fit: model, repeat, fold, ``n`` and ``n_test``, seconds, converged,
-        ``failure``, why there are no scores, else empty, and ``n_unknown``, held-out rows with
-        levels of a factor that the training rows lack, which are not scored.
+        ``failure``, the reason if there are no scores, else empty, and ``n_unknown``, held-out rows
+        with levels of a factor that the training rows lack, which are not scored.
     dropped : int
         Rows that a model could not use, which were left to none.
     seed : int
@@ -132,8 +132,8 @@ class CrossValidation:
     def scores(self) -> pd.DataFrame:
         """Means: columns model, score, mean, se (see ``differences``) and rows.
 
-        ``ece``, the calibration error of the most probable class in 20 bins, is no mean over rows
-        and has no standard error; it is the mean over repetitions.
+        ``ece``, the calibration error of the most probable class in 20 bins, is not a mean over
+        rows and has no standard error; it is the mean over repetitions.
         """
         found = []
         for model in self.models:
@@ -151,15 +151,15 @@ class CrossValidation:
         Parameters
         ----------
         reference : str, optional
-            The best by log density if left out.
+            By default the best by log density.
 
         Returns
         -------
         pandas.DataFrame
             Columns model, reference, score, difference, ``se`` and ``se_resampled``. ``se`` is over
-            rows, or over groups if there are any: what other rows would change, these fits given.
-            ``se_resampled`` is over folds, corrected for training rows that they share: what other
-            training rows would change too; of few folds it is itself uncertain.
+            rows, or over groups if there are any: the variation with other rows, given these fits.
+            ``se_resampled`` is over folds, corrected for training rows that they share: it includes
+            the variation with other training rows; with few folds it is itself uncertain.
         """
         reference = self.best if reference is None else reference
         check_choice("reference", reference, self.models)
@@ -186,7 +186,7 @@ class CrossValidation:
         ----------
         score : str
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure if left out.
+            Axes of the picture; by default a new figure.
 
         Returns
         -------
@@ -211,8 +211,8 @@ class CrossValidation:
     def table(self) -> pd.DataFrame:
         """Means of the scores, one row for each model, best log density first.
 
-        With the paired difference of the log density from the best and both standard errors; the
-        order is that of the differences, as means are of the rows that each model scored.
+        With the paired difference of the log density from the best and both standard errors. The
+        order follows the differences, as means are over the rows that each model scored.
         """
         wide = self.scores.pivot(index="model", columns="score", values="mean")
         wide = wide[[*self.score_names, *(["ece"] if "ece" in wide else [])]]

@@ -52,7 +52,7 @@ def cross_validate(
     progress: FoldProgress | None = None,
     **options: object,
 ) -> CrossValidation:
-    """Fit models without each fold of the rows, and score what they predict for it.
+    """Fit models without each fold of the rows, and score their predictions for it.
 
     All models are fitted to the same rows, those that every one of them can use, and divided into
     the same folds; where they explain classes each class is spread evenly. All that is learned of
@@ -61,16 +61,16 @@ def cross_validate(
     Parameters
     ----------
     models : model, or mapping of str to model
-        Of the same response: their formulas, options and classes may differ. In place of a model a
-        function from training rows to a model, ``lambda rows: bvb.DensityRegression("y ~ x",
-        rows)``.
+        Models of the same response: their formulas, options and classes may differ. Instead of a
+        model, a function from training rows to a model, ``lambda rows: bvb.DensityRegression("y ~
+        x", rows)``.
     data : table, optional
-        Rows to be divided; those of the models if left out.
+        Rows to be divided; by default the rows of the models.
     folds : int
     groups : str or array of shape (rows,), optional
-        Subjects, sites, blocks, by a column's name or a label per row: rows of one group are left
-        out together, and standard errors are clustered by them. That of the models, if one has
-        ``group``: then the log density of each group is what is scored.
+        Subjects, sites, blocks, by a column's name or a label per row: rows of one group are held
+        out together, and standard errors are clustered by them. The default is the ``group`` of the
+        models, if one has it: then the log density of each group is scored.
     repeats : int
         Divisions into folds. More of them make scores depend less on the division; they bring no
         new rows, and standard errors know that.
@@ -79,13 +79,13 @@ def cross_validate(
     quantiles : sequence of float
         Quantiles whose pinball loss is measured.
     jacobian : bool
-        Score predictions of the response as it is in the data, so that models of ``log(y)`` and of
-        ``y`` can be compared: ``p(log y) / y``, and quantiles of ``y``. There is no CRPS then.
+        Score predictions of the response in the units of the data, so that models of ``log(y)`` and
+        of ``y`` can be compared: ``p(log y) / y``, and quantiles of ``y``. There is no CRPS then.
     seed : int, optional
-        Of folds and fits; a fresh one is drawn, and kept, if left out.
+        Seed of folds and fits; by default a new one is drawn, and kept.
     n_jobs : int, optional
-        Processes, as many as processors if left out; one where a model cannot be sent to others.
-        The numbers are the same for any.
+        Processes, by default as many as processors; one if a model cannot be sent to others. The
+        numbers are the same for any.
     progress : callable, optional
         Called with the fits that are done and their number.
     **options

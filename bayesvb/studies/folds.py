@@ -1,4 +1,4 @@
-"""Which fold each row is left out with: the same for every model and method."""
+"""Fold of each row: the same for every model and method."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def fold_numbers(
     strata : ndarray, optional
         Classes, each of which is spread evenly over the folds.
     groups : pandas.Series, optional
-        Rows that stay together; sizes of folds are then those of groups.
+        Rows that stay together; sizes of folds are then sizes of groups.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def fold_numbers(
 def splits(
     numbers: Int[np.ndarray, " rows"], folds: int
 ) -> Iterator[tuple[Int[np.ndarray, " training"], Int[np.ndarray, " test"]]]:
-    """Positions of the rows that are kept and of those left out, fold by fold."""
+    """Positions of the training rows and of the held-out rows, fold by fold."""
     for fold in range(folds):
         yield np.flatnonzero(numbers != fold), np.flatnonzero(numbers == fold)
 

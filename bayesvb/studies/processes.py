@@ -1,8 +1,8 @@
 """Work on several processes: results as they come, and none is lost when a process ends.
 
-Processes are those of ``multiprocessing``: copies of this one where that is safe, which start at
-once, or fresh interpreters, which take a second or more. ``concurrent.futures`` would not do: if
-one process is killed, its pool fails every pending task and does not name the one under way.
+Processes are from ``multiprocessing``: copies of this one where that is safe, which start at once,
+or fresh interpreters, which take a second or more. ``concurrent.futures`` is not suitable: if one
+process is killed, its pool fails every pending task and does not name the current one.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def results(
     Raises
     ------
     DataError
-        If the function cannot be sent to another process, and several were asked for.
+        If the function cannot be sent to another process, and several were requested.
     """
     workers = min(n_jobs or processors(), n)
     if workers > 1:

@@ -24,8 +24,8 @@ LOG_LIKELIHOOD = ("log likelihood", "all rows")
 def representative_rows(source: AbstractSource) -> Int[np.ndarray, " chosen"]:
     """Positions of the row nearest the mean, then of rows as far as can be from those before.
 
-    At most ``LIMITS.example_rows``, fewer where there are not so many that differ. Distances are
-    those of the standardised columns of all parts.
+    At most ``LIMITS.example_rows``, fewer if there are not as many different ones. Distances are
+    between the standardised columns of all parts.
 
     References
     ----------
@@ -79,7 +79,7 @@ class Quantities:
 
     @classmethod
     def of(cls, model: AbstractPublicModel) -> Quantities:
-        """Those of a public model at representative rows of its data."""
+        """Quantities of a public model at representative rows of its data."""
         observed = model.observed()
         at = representative_rows(model.source)
         units = units_of(model)
@@ -105,7 +105,7 @@ class Quantities:
     def __call__(
         self, drawn: HasDraws, source: AbstractSource
     ) -> Float[np.ndarray, "draws quantities"]:
-        """Their values for every draw; the log likelihood is that of these rows."""
+        """Their values for every draw; the log likelihood is the one of these rows."""
         blocks = log_lik_blocks(drawn.core, source, drawn.draws, 0.0)
         whole = sum(values.sum(axis=1) for values in blocks)
         found = self._at_rows(drawn).reshape(count(drawn.draws), -1)

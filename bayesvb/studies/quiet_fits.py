@@ -30,6 +30,6 @@ def quiet_fit(model: AbstractEstimator, options: Mapping[str, Any]) -> Fit:
 
 
 def in_one_line(error: Exception) -> str:
-    """Kind of the error, the first line of what it says, and its hint."""
+    """Kind of the error, the first line of its message, and its hint."""
     first, *rest = f"{type(error).__name__}: {error}".strip().splitlines()
     return "; ".join([first, *(line for line in rest if line.startswith("hint: "))])

@@ -29,13 +29,13 @@ class Replication:
         Counted from 0.
     seconds : float
     ranks : tuple of int or None
-        Draws that are smaller than the truth, by quantity; None if there is no fit.
+        Number of draws that are smaller than the true value, by quantity; None if there is no fit.
     n_draws : int
     converged : bool
     covariance : str
-        What the draws were made with.
+        Source of the draws.
     problem : str
-        Why there are no ranks; empty if there are.
+        Reason why there are no ranks; empty if there are.
     """
 
     number: int
@@ -69,7 +69,7 @@ class Replicator:
     seed: int
 
     def __call__(self, number: int) -> Replication:
-        """The replication of this number: the same bits wherever and whenever it is made.
+        """The replication of this number, bitwise identical in every process.
 
         What goes wrong becomes part of the result; only Ctrl-C goes through.
         """

@@ -27,7 +27,7 @@ MANY = "log_density"
 
 @dataclass(frozen=True)
 class Asked:
-    """What is scored besides densities.
+    """Scores besides densities.
 
     Attributes
     ----------
@@ -67,12 +67,11 @@ def scores_where_known(
 def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Scores of rows, or of groups of rows, one column for each score; index as the units have.
 
-    Of numbers: ``log_density``, ``crps``, ``pit``, pinball losses and whether central intervals
-    hold the response; of several responses each has its own, named behind a colon. Of classes:
+    For numbers: ``log_density``, ``crps``, ``pit``, pinball losses and whether central intervals
+    contain the response; with several responses each has its own, named after a colon. For classes:
     ``log_density``, ``accuracy`` (one or zero), ``brier``, ``class`` (the observed one) and the
-    probability of every class, ``p[class]``. Of what has no response, and of groups:
-    ``log_density``. With ``asked.jacobian`` there is no ``crps``: that of the exponential of a
-    Student t is infinite.
+    probability of every class, ``p[class]``. Without a response, and for groups: ``log_density``.
+    With ``asked.jacobian`` there is no ``crps``: for the exponential of a Student t it is infinite.
 
     Parameters
     ----------

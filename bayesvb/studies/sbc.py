@@ -21,7 +21,7 @@ from bayesvb.studies.replication import Replication, Replicator
 from bayesvb.studies.simulated_rows import Simulation
 
 DRAWS = 399
-"""One less than a number that 50, 80 and 90 % are whole parts of: intervals then hold that much."""
+"""One less than a multiple of 10: intervals of 50%, 80% and 90% then have exact probabilities."""
 
 ReplicationProgress = Callable[[int, int], None]
 """Called with the number of replications that are done and of all."""
@@ -43,31 +43,32 @@ def sbc(
     """Audit by simulation: fits of data whose truth is known, for this formula, design and prior.
 
     Each replication draws parameters, draws responses at the rows of the model from them, and fits
-    the model to these as to data, on the scales of the data that it was given, where its prior is
-    set. Were the posterior exact, the rank of a true quantity among its draws would be uniform
-    over the replications. Compared are quantities that no labelling of components moves: mean,
+    the model to these as to data, on the scales of the original data, on which its prior is
+    defined. If the posterior were exact, the rank of a true quantity among its draws would be
+    uniform over the replications. Quantities do not depend on the labels of components: mean,
     standard deviation and the probability of less than the observed median at five rows of the
-    design (the one nearest the mean, and extremes), class probabilities where there are classes,
-    log densities of rows where whole rows are explained; and the log likelihood of the simulated
-    rows, which tells of a posterior that heeds the data too little.
+    design (the one nearest the mean, and extremes), class probabilities for classes, log densities
+    of rows where whole rows are modelled; and the log likelihood of the simulated rows, which
+    detects a posterior that uses the data too little.
 
-    Given a model, parameters are drawn from its prior. A weak prior makes data such as nobody has
-    seen: their fits may be hard where those of real data are not. Given a fit, parameters are drawn
-    from its posterior, and the data are those observed and as many simulated rows with the same
-    covariates: it tells how the engine does near the data at hand (posterior SBC).
+    With a model, parameters are drawn from its prior. A weak prior generates unrealistic data,
+    which may be harder to fit than real ones. With a fit, parameters are drawn from its posterior,
+    and the data are the observed rows and as many simulated rows with the same covariates: it
+    measures the performance of the engine near the present data (posterior SBC).
 
     Parameters
     ----------
     model : DensityRegression or any other public model, or Fit
     replications : int
     method : str, optional
-        Key of ``bayesvb.engines.ENGINES``: that of the fit, or ``"cavi"``, if left out.
+        Key of ``bayesvb.engines.ENGINES``: by default the method of the fit, or ``"cavi"``.
     seed : int, optional
-        Same seed, same ranks, for any ``n_jobs``; a fresh one is drawn, and kept, if left out.
+        The same seed gives the same ranks, for any ``n_jobs``; by default a new one is drawn, and
+        kept.
     restarts, draws : int
-        Of each fit. 399 draws make intervals of 50, 80 and 90 % exact.
+        Options of each fit. 399 draws make intervals of 50%, 80% and 90% exact.
     n_jobs : int, optional
-        Processes, as many as processors if left out; one where the model cannot be sent to others.
+        Processes, by default as many as processors; one if the model cannot be sent to others.
     progress : callable, optional
         Called with the replications that are done and their number.
     **options
@@ -76,7 +77,8 @@ def sbc(
     Returns
     -------
     SimulationCalibration
-        Replications that raised or did not converge are in it, and counted in what it prints.
+        Replications that raised an error or did not converge are included, and counted in the
+        printed result.
 
     Raises
     ------
@@ -121,7 +123,7 @@ def sbc(
 def _settled(
     model: object, method: str | None, options: Mapping[str, object]
 ) -> tuple[str, dict[str, object]]:
-    """Engine and options: those of a fit unless told otherwise."""
+    """Engine and options: by default the fit's."""
     if not isinstance(model, AbstractFit):
         return method or DEFAULT_METHOD, dict(options)
     own: dict[str, object] = {}

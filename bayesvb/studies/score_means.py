@@ -1,4 +1,4 @@
-"""Means of scores over rows that were left out, and their standard errors."""
+"""Means of scores over held-out rows, and their standard errors."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def mean_and_error(scores: Scored, clusters: Int[np.ndarray, " rows"]) -> tuple[
 
     .. math:: \mathrm{se}^2 = \frac{G}{G - 1} \sum_g u_g^2 / n^2,
 
-    which is the usual one where every row is its own cluster. It is that of new rows from the same
-    population predicted by these fits: it knows nothing of other training rows.
+    which is the usual one if every row is its own cluster. It describes new rows from the same
+    population predicted by these fits: it excludes the variation with other training rows.
 
     References
     ----------

@@ -36,8 +36,8 @@ class Simulation:
     source : AbstractSource
         Rows whose responses are replaced.
     posterior : Mapping of str to ndarray, or None
-        Draws among which the parameters are chosen; those of the prior if there are none. Rows are
-        then added to those of the source, in place of taking theirs.
+        Draws among which the parameters are chosen; by default draws from the prior. With draws,
+        rows are added to the rows of the source, otherwise they replace them.
     """
 
     core: Any
@@ -72,7 +72,7 @@ def one_draw(draws: Mapping[str, Float[np.ndarray, "_ ..."]], at: int) -> Draws:
 
 
 def explaining(block: Block, values: Float[np.ndarray, "_ rows"]) -> Block:
-    """The rows with other values of what the model explains; gaps stay where they are."""
+    """The rows with other values of the modelled variables; missing values stay missing."""
     if block.members is not None:
         return regrouped(block, np.ascontiguousarray(values))
     if len(block.response):
