@@ -1,4 +1,4 @@
-"""Experts: what a component says of a row, one likelihood per file.
+"""Experts: the likelihood of a row in a component, one family per file.
 
 May import: errors, linear, numerics, data, factors, variational, distributions.
 """

@@ -1,4 +1,4 @@
-"""The verbs of experts: expected log likelihood of rows, and what a pass leaves behind."""
+"""Methods of experts: expected log likelihood of rows, and the statistics of an iteration."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 
 NO_VARIANCE = 1e-8
-"""Variance beside that of all rows, at a point estimate, of an expert that sits on a few of them:
+"""Residual variance relative to all rows, at a point estimate, of an expert with a few rows only:
 scatter of a ten-thousandth of what there is in all."""
 
 
@@ -71,10 +71,10 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """Sums over these rows for given (weighted) responsibilities, before any posterior."""
 
     def global_step(self, posterior: PosteriorT | None, stats: Any) -> StatsT:
-        """Statistics of the next posterior, from those of a pass under this one.
+        """Statistics of the next posterior, from those of an iteration under this one.
 
-        Those themselves where one update of all parameters is exact. The posterior is None
-        for those of a partition, from which a fit sets out.
+        The same statistics if one update of all parameters is exact. The posterior is None for
+        statistics of a partition, from which a fit starts.
         """
         return cast(StatsT, stats)
 
@@ -95,9 +95,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     def row_scalars(self, block: Block, n_experts: int) -> RowScalars | None:
         """Features in which the expected log likelihood is linear, one scalar per expert.
 
-        They are what the statistics are sums of, weighted by responsibility, and their
-        coefficients ``expectations``. None where the expected log likelihood is not linear in
-        expectations; leaving rows out then takes differences of whole passes.
+        The statistics are their sums, weighted by responsibility, and their coefficients are
+        ``expectations``. None if the expected log likelihood is not linear in expectations;
+        leave-one-out then uses differences of complete iterations.
         """
         return None
 
@@ -195,7 +195,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Sequence[AbstractComponentMixture] | None:
         """``predictive`` of each response, so much of each row taken out of each expert.
 
-        None where rows are left out by derivatives of passes.
+        None if rows are held out by derivatives of iterations.
         """
         return None
 
@@ -209,9 +209,9 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "experts groups"]:
         """Log predictive density of all rows of each group under each expert.
 
-        Here the product of those of the rows, which leaves out that the rows of a group tell of
-        one another through the parameters: little where an expert has many groups. Experts that
-        know the joint density say so; see ``posterior_by_group`` too.
+        Here the product over the rows, which neglects that rows of a group inform one another
+        through the parameters: a small error if an expert has many groups. Experts that know the
+        joint density override it; see ``posterior_by_group`` too.
         """
         block = members.rows
         every = np.full((n_experts, block.n_rows), 1.0 / n_experts)
@@ -228,12 +228,12 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         Raises
         ------
         NotImplementedError
-            If point estimates are not to be had; the message says why.
+            If point estimates are not available; the message gives the reason.
         """
         raise NotImplementedError(f"{type(self).__name__} have no point estimates")
 
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " experts"]:
-        """Experts with next to no variance beside that of these rows."""
+        """Experts with negligible residual variance relative to these rows."""
         raise NotImplementedError(f"{type(self).__name__} have no point estimates")
 
     @abc.abstractmethod
@@ -258,7 +258,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         return ()
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Draws of the parameters of so many experts, alike and independent, from the prior."""
+        """Draws of the parameters of ``n_components`` experts, independent, from the prior."""
         drawn = self.draws(self.prior, n * n_components, rng)
         return {
             name: values.reshape(n, n_components, *values.shape[1:])
@@ -266,14 +266,14 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         }
 
     def effective_dof(self, posterior: PosteriorT) -> Float[np.ndarray, "experts _"] | None:
-        """Effective degrees of freedom of each coefficient; None where they are not told."""
+        """Effective degrees of freedom of each coefficient; None if they are not available."""
         return None
 
     def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
-        """Supports of the parameters of so many experts by name, those of one draw.
+        """Supports of the parameters of ``n_components`` experts by name, for one draw.
 
-        None where they are not told. Experts that tell them can be fitted by engines that need
-        derivatives: ``log_lik`` and ``log_density`` are then for arrays of JAX as well.
+        None if they are not available. Experts that define them can be fitted by engines that need
+        derivatives: ``log_lik`` and ``log_density`` then accept arrays of JAX as well.
         """
         return None
 

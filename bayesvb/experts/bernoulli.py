@@ -51,8 +51,8 @@ class BernoulliExperts(BinomialExperts):
     ) -> BernoulliMixture:
         """Mixture with the posterior mean of each component's probability.
 
-        Below 1e-9 a probability is that of the expected log density, which is smaller by Jensen's
-        inequality and has its digits: a far row never has probability zero.
+        Below 1e-9 a probability is computed from the expected log density, which is smaller by
+        Jensen's inequality and keeps its digits: a far row never has probability zero.
         """
         mean, variance = self.predictor(posterior, block)
         value, share = softplus_moments(mean, variance, 1)

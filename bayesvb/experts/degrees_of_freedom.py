@@ -1,4 +1,4 @@
-"""Degrees of freedom of Student-t noise: their prior, and the value that sums over rows tell."""
+"""Degrees of freedom of Student-t noise: their prior, and their estimate from sums over rows."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PRIOR_SHAPE, PRIOR_RATE = 2.0, 0.1
 """Gamma prior of learned degrees of freedom, mean 20: Juarez, Steel (2010), section 2."""
 
 FIRST_DOF = 4.0
-"""Learned degrees of freedom set out from here: from large ones they come down slowly."""
+"""Initial value of learned degrees of freedom: from large ones they decrease slowly."""
 
 DOF_RANGE = (0.05, 1e4)
 """Learned degrees of freedom stay inside; the prior alone keeps them from both ends. Below the

@@ -196,7 +196,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         return {**super().supports(n_components), self.dispersion_name: positive}
 
     def with_prior_power(self: DispersedT, power: float) -> DispersedT:
-        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         experts: Any = super().with_prior_power(power)
         if power == 0.0:
             return cast(DispersedT, experts)

@@ -37,7 +37,7 @@ Rows = Float[np.ndarray, "_ rows"]
 
 @dataclass(frozen=True)
 class FurtherStats(SufficientStats):
-    """Sums of the experts, and those of the coefficients of the further predictor."""
+    """Sums of the experts, and sums of the coefficients of the further predictor."""
 
     experts: Any
     further: LogitStats
@@ -105,9 +105,9 @@ class AbstractFurtherExperts(
 ):
     """Experts of any family with a further linear predictor ``v = z' g``, ``g ~ N(0, P_0^{-1})``.
 
-    The posterior is ``q(theta) q(g)``: that of the experts, and a Gaussian by natural-gradient
-    steps, see ``AbstractPredictorExperts``. A subclass has the density of a row, with the weights
-    of rows in both sums, and its words.
+    The posterior is ``q(theta) q(g)``: the experts' posterior, and a Gaussian by natural-gradient
+    steps, see ``AbstractPredictorExperts``. A subclass defines the density of a row, the weights of
+    rows in both sums, and its labels.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class AbstractFurtherExperts(
 
     @property
     def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Parts of the formula that the experts read, with that of the further predictor."""
+        """Parts of the formula that the experts read, with the part of the further predictor."""
         return self.experts.parts
 
     @property
@@ -153,7 +153,7 @@ class AbstractFurtherExperts(
         return design_of(self.of_further.operator, block, self.part)
 
     def global_step(self, posterior: FurtherPosterior | None, stats: FurtherStats) -> FurtherStats:
-        """Statistics of the step of the experts; those of ``g`` are its full natural gradient."""
+        """Statistics of the step of the experts; for ``g``, its full natural gradient."""
         known = None if posterior is None else posterior.experts
         return FurtherStats(self.experts.global_step(known, stats.experts), stats.further)
 
@@ -203,7 +203,7 @@ class AbstractFurtherExperts(
     def with_coefficient_precision(
         self: FurtherT, precision: Float[np.ndarray, "*many terms"]
     ) -> FurtherT:
-        """The same experts with these precisions of their terms, then of those of ``g``."""
+        """The same experts with these precisions of their terms, then of the terms of ``g``."""
         of_experts, further = self.split(precision)
         return type(self)(self.experts.with_coefficient_precision(of_experts), further)
 

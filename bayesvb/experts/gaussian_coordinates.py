@@ -18,7 +18,7 @@ from bayesvb.variational.local import Draws
 
 @dataclass(frozen=True)
 class DiagonalCoordinates(AbstractCoordinates):
-    """Those of regressions on a term that is always one: means, then log precisions.
+    """Coordinates of regressions on a constant term: means, then log precisions.
 
     Attributes
     ----------
@@ -40,7 +40,7 @@ class DiagonalCoordinates(AbstractCoordinates):
         return self.expected
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Those of the regressions, whose sums of squares of the term are the weights."""
+        """Perturbations of the regressions, whose sums of squares of the term are the weights."""
         n_experts = len(self.posterior.shape)
         return np.pad(self.linear.perturbations()[:, 2 * n_experts :], [(0, 0), (n_experts, 0)])
 
@@ -63,7 +63,7 @@ class DiagonalCoordinates(AbstractCoordinates):
 class FullCoordinates(AbstractCoordinates):
     r"""``sqrt(beta) R' (mu - m)`` with ``R R' = E[Lambda]``, then ``log R^-1 Lambda R^-T``.
 
-    The logarithm of the matrix has variances ``2 / nu`` on the diagonal and ``1 / nu`` beside it.
+    The logarithm of the matrix has variances ``2 / nu`` on the diagonal and ``1 / nu`` off it.
     Stand-ins are ``sqrt(beta) R^-1 Lambda (mu - m)`` and the entries of ``R^-1 Lambda R^-T``.
 
     Attributes

@@ -22,8 +22,8 @@ from bayesvb.variational.supports import AbstractSupport, Positive, Real
 class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     r"""``x_i ~ N(mu_ki, 1 / tau_ki)``, independent variables with normal-gamma priors.
 
-    The factor is that of a regression of all variables on one term that is always one: the scaled
-    precision of its coefficients is the weight of the component, ``beta_k = beta_0 + N_k``.
+    The factor is a regression of all variables on a constant term: the scaled precision of its
+    coefficients is the weight of the component, ``beta_k = beta_0 + N_k``.
 
     References
     ----------

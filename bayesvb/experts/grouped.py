@@ -26,7 +26,7 @@ from bayesvb.variational.supports import AbstractSupport
 
 @dataclass(frozen=True)
 class GroupedLocalPosterior(AbstractLocalPosterior):
-    """Expected log likelihood of all rows of each group, and that of the rows."""
+    """Expected log likelihood of all rows of each group, and of the rows."""
 
     expected_log_density: Float[np.ndarray, "experts groups"]
     rows: AbstractLocalPosterior
@@ -43,8 +43,8 @@ class GroupedLocalPosterior(AbstractLocalPosterior):
 class GroupedExperts(AbstractExperts[object, SufficientStats]):
     r"""``p(y_g | x_g, k) = prod_{n in g} p(y_n | x_n, k)``: the density of a group's rows.
 
-    Blocks of this are blocks of groups (``Block.members``); of a block without, each row is a
-    group. Responsibilities of a mixture are then those of groups,
+    Blocks are blocks of groups (``Block.members``); in a block without them each row is a group.
+    Responsibilities of a mixture then belong to groups,
 
     .. math:: r_{gk} \propto \exp\Bigl(\ell_{gk} + \sum_{n \in g} E_{nk}\Bigr),
 
@@ -53,16 +53,16 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     Attributes
     ----------
     experts : AbstractExperts
-        What a component says of a row.
+        Likelihood of a row in a component.
     log_unit : float
-        Log of the unit of a row's response. Groups differ in size, so that their densities are
-        those of the response in its own unit.
+        Log of the unit of a row's response. Groups differ in size, so that their densities are in
+        the unit of the response.
 
     References
     ----------
     Muthen, Shedden (1999), Finite mixture modeling with mixture outcomes using the EM algorithm,
     Biometrics 55(2). Gruen, Leisch (2008), FlexMix version 2, Journal of Statistical Software
-    28(4), section 2.1, for mixtures whose components are those of groups.
+    28(4), section 2.1, for mixtures whose components belong to groups.
     """
 
     experts: AbstractExperts[Any, Any]
@@ -91,7 +91,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
 
     @property
     def learns_scales(self) -> bool:  # type: ignore[override]
-        """Whether those of the experts can be learned."""
+        """Whether scales of the experts can be learned."""
         return self.experts.learns_scales
 
     def line_laws(self, posterior: object | None) -> Sequence[Normal]:
@@ -105,7 +105,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         block: Block,
         left_out: Float[np.ndarray, "experts groups"],
     ) -> None:
-        """None: groups are left out by derivatives of passes."""
+        """None: groups are held out by derivatives of iterations."""
         return
 
     def forms(
@@ -128,19 +128,19 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
 
     @property
     def common_prior(self) -> CommonEffectPrior:
-        """That of the experts."""
+        """Common prior of the experts."""
         return self._regressions.common_prior
 
     def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
-        """Those of the experts."""
+        """Squares of the experts."""
         return self._regressions.coefficient_squares(posterior)
 
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts _"] | None:
-        """Those of the experts."""
+        """Degrees of freedom of the experts."""
         return self.experts.effective_dof(posterior)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """Those of the experts."""
+        """Squares of the experts' draws."""
         return self._regressions.drawn_squares(draws)
 
     def local(self, posterior: object, block: Block) -> GroupedLocalPosterior:
@@ -155,7 +155,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts.partition_stats(_by_member(responsibilities, block), _rows(block))
 
     def global_step(self, posterior: object, stats: SufficientStats) -> SufficientStats:
-        """That of the experts."""
+        """Step of the experts."""
         following: SufficientStats = self.experts.global_step(posterior, stats)
         return following
 
@@ -164,7 +164,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts.update(stats)
 
     def coordinates(self, posterior: object) -> AbstractCoordinates | None:
-        """Those of the experts."""
+        """Coordinates of the experts."""
         return self.experts.coordinates(posterior)
 
     def row_scalars(self, block: Block, n_experts: int) -> RowScalars | None:
@@ -188,7 +188,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     def factor_covariance(
         self, posterior: object, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"] | None:
-        """That of the experts."""
+        """Covariance of the experts."""
         return self.experts.factor_covariance(posterior, some)
 
     def expectations_along(
@@ -197,11 +197,11 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         change: SufficientStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[SufficientStats, Float[np.ndarray, "many entries"]] | None:
-        """That of the experts."""
+        """Expectations of the experts."""
         return self.experts.expectations_along(posterior, change, precision)
 
     def expectations(self, posterior: object) -> Float[np.ndarray, " entries"]:
-        """Those of the experts."""
+        """Expectations of the experts."""
         return self.experts.expectations(posterior)
 
     def log_predictive(
@@ -234,7 +234,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts.cdfs(laws, block)
 
     def kl(self, posterior: object) -> float:
-        """That of the experts."""
+        """Divergence of the experts."""
         return self.experts.kl(posterior)
 
     def with_prior_power(self, power: float) -> GroupedExperts:
@@ -242,7 +242,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return replace(self, experts=self.experts.with_prior_power(power))
 
     def collapsed(self, posterior: object, block: Block) -> Bool[np.ndarray, " experts"]:
-        """Experts with next to no variance beside that of the rows."""
+        """Experts with negligible residual variance relative to the rows."""
         return self.experts.collapsed(posterior, _rows(block))
 
     def predictive(
@@ -257,15 +257,15 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts.predictive(posterior, members, _rows(block), response)
 
     def draws(self, posterior: object, n: int, rng: np.random.Generator) -> Draws:
-        """Those of the experts."""
+        """Draws of the experts."""
         return self.experts.draws(posterior, n, rng)
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Those of the experts."""
+        """Prior draws of the experts."""
         return self.experts.prior_draws(n, n_components, rng)
 
     def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
-        """Those of the experts."""
+        """Supports of the experts."""
         return self.experts.supports(n_components)
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts groups"]:
@@ -285,7 +285,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts.responses(draws, chosen, _rows(block), rng)
 
     def log_density(self, posterior: object, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """That of the experts."""
+        """Log density of the experts."""
         return self.experts.log_density(posterior, draws)
 
     def permuted(self, order: list[int], stats: SufficientStats) -> SufficientStats:

@@ -36,7 +36,7 @@ class HiddenRows:
 
     @classmethod
     def of_block(cls, block: Block) -> HiddenRows:
-        """Rows of a block with an interval that is no point; none where responses are unknown."""
+        """Rows of a block with a proper interval; none if responses are unknown."""
         ends = block.designs.get(INTERVAL)
         if ends is None:
             return cls(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))

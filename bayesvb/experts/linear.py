@@ -103,7 +103,7 @@ class LinearLocalPosterior(AbstractLocalPosterior):
     design : AbstractDesign
     response : ndarray, shape (responses, rows)
     ratio : ndarray, shape (experts, rows), or None
-        Expected precision of the noise of each row, relative to that of the expert. None: one.
+        Expected precision of the noise of each row, relative to the expert's. None: one.
     """
 
     expected_log_density: Float[np.ndarray, "experts rows"]
@@ -174,7 +174,7 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
     ) -> StudentMixture:
         """Predictive distribution of one response at every row.
 
-        ``noise``: known variances of the noise of rows, relative to that of the expert.
+        ``noise``: known variances of the noise of rows, relative to the expert's.
         """
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
@@ -411,9 +411,9 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     ) -> list[StudentMixture] | None:
         """Student t distributions after a downdate by each row: exact given the memberships.
 
-        Only of one component, or where effects of groups have no columns. Other rows are left out
-        by derivatives of passes, in which memberships follow. ``ratio`` and ``noise`` are expected
-        precisions and known variances of rows, relative to those of the expert.
+        Only for one component, or if group effects have no columns. Otherwise rows are held out by
+        derivatives of iterations, in which memberships change. ``ratio`` and ``noise`` are expected
+        precisions and known variances of rows, relative to the expert's.
 
         References
         ----------
@@ -495,6 +495,6 @@ def add_squares(
 def without_noise(
     variance: Float[np.ndarray, "experts responses"], block: Block
 ) -> Bool[np.ndarray, " experts"]:
-    """Experts whose noise in some response is next to nothing beside the scatter of these rows."""
+    """Experts whose noise in some response is negligible relative to the scatter of these rows."""
     scatter = block.response.var(axis=1)
     return np.asarray((variance < NO_VARIANCE * scatter).any(axis=1))

@@ -21,8 +21,8 @@ class LinearCoordinates(AbstractCoordinates):
     r"""``sqrt(tau) P' (b - m)`` with ``P P' = V``, then standardised ``log tau``.
 
     The stand-ins are ``tau P' (b - m) / sqrt(E tau)`` and ``sqrt(a) (tau / E tau - 1)``. Components
-    with common coefficients have one ``P`` for all of them, and their stand-ins are correlated with
-    those of the noise a little.
+    with common coefficients have one ``P`` for all of them, and their stand-ins are slightly
+    correlated with the stand-ins of the noise.
 
     Attributes
     ----------

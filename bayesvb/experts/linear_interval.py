@@ -57,8 +57,8 @@ class IntervalLinearExperts(  # type: ignore[misc]
 
     .. math:: E_{nk} = \tfrac12 (E\log\tau_k - \log w_k) - \tfrac12 x'V_k^{-1}x + \log Z_{nk}.
 
-    The update of coefficients and noise reads the mean and the mean square of the response and is
-    otherwise that of ``LinearExperts``: exact, so that the bound never falls.
+    The update of coefficients and noise uses the mean and the mean square of the response and
+    otherwise equals ``LinearExperts``: it is exact, so that the ELBO never decreases.
 
     References
     ----------

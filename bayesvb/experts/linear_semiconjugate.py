@@ -72,9 +72,9 @@ class SemiConjugateStats(SufficientStats):
 class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateStats]):
     r"""``y_i ~ N(x' B_ki, 1 / tau_ki)``, ``B_ki ~ N(m_0, B_0)``, ``tau_ki ~ Ga(a_0, b_0)``.
 
-    The prior of the coefficients does not grow with the noise, as it does for ``LinearExperts``:
-    the choice where it says how large effects are, and that of the logit stick-breaking literature.
-    Coefficients and noise are updated in turn, coefficients first, until they agree.
+    The prior of the coefficients does not scale with the noise, as it does for ``LinearExperts``:
+    the choice for a prior on the size of effects, and in the logit stick-breaking literature.
+    Coefficients and noise are updated in turn, coefficients first, until they converge.
 
     References
     ----------
@@ -123,7 +123,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def global_step(
         self, posterior: NormalAndGamma | None, stats: LinearStats
     ) -> SemiConjugateStats:
-        """Noise precisions after turns of both updates from those of the posterior.
+        """Noise precisions after alternating both updates from the posterior's values.
 
         Each turn is an exact coordinate maximisation, so any number of them raises the bound.
         """
@@ -194,7 +194,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         return squares
 
     def with_prior_power(self, power: float) -> SemiConjugateExperts:
-        """None: one of the statistics is no sum over rows."""
+        """None: one of the statistics is not a sum over rows."""
         raise NotImplementedError(
             "there are none with priors.coefficient_units='response'; there are with 'noise', "
             "which without a prior is the same model"

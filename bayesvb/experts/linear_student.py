@@ -71,7 +71,7 @@ REACH = 4.0
 
 @dataclass(frozen=True)
 class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
-    r"""``y_i ~ t_nu_i(x' B_ki, 1 / sqrt(tau_ki))``: lines that gross errors do not pull.
+    r"""``y_i ~ t_nu_i(x' B_ki, 1 / sqrt(tau_ki))``: regressions that are robust against outliers.
 
     A scale mixture: every row and response has a precision ``u ~ Ga(nu / 2, nu / 2)`` of its own,
     ``y ~ N(x' B, 1 / (tau u))``. With ``u`` dependent on the component and at its optimum,
@@ -208,11 +208,12 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> StudentStats:
-        """Sums of rows that count alike, but for gross errors; tails are those of ``FIRST_DOF``.
+        """Sums of equally weighted rows, except outliers; tails start at ``FIRST_DOF``.
 
-        A row ``d > REACH`` scales from the middle counts ``REACH / d``, as of Huber's estimate:
-        gross errors would otherwise make the first noise so large that no row is far out, and a
-        fit stays there. If the response is not standardised, nothing tells them from the others.
+        A row ``d > REACH`` scales from the median has weight ``REACH / d``, as in Huber's estimate:
+        otherwise outliers make the initial noise so large that no row is an outlier, and a fit
+        stays there. If the response is not standardised, nothing distinguishes them from the
+        others.
         """
         tail = digamma(0.5 * FIRST_DOF) - np.log(0.5 * FIRST_DOF) - 1.0
         distance = np.maximum(np.abs(block.response), REACH)
@@ -279,7 +280,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         return self._linear.operator.by_term(squares_in_noise(draws))
 
     def with_prior_power(self, power: float) -> StudentExperts:
-        """Experts whose prior density is to a power, that of the degrees of freedom as it is."""
+        """Experts whose prior density is raised to a power, except for the degrees of freedom."""
         if power == 0.0:
             return self
         prior = replace(self.prior, linear=self._linear.to_the_power(power))
@@ -314,9 +315,9 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     ) -> StudentMixture:
         """Mixture of Student t close to the predictive distribution.
 
-        Row and noise precisions enter as a product, whose law has the log mean and log variance
-        of a gamma distribution here; the coefficients widen it as in ``SemiConjugateExperts``.
-        ``noise``: known variances of rows, relative to that of the expert.
+        Row and noise precisions enter as a product, whose distribution has the log mean and log
+        variance of a gamma distribution here; the coefficients widen it as in
+        ``SemiConjugateExperts``. ``noise``: known variances of rows, relative to the expert's.
         """
         linear, design = posterior.linear, self.design(block)
         own = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
@@ -339,8 +340,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     ) -> list[StudentMixture] | None:
         """Distributions after a downdate by each row: given memberships and rows' precisions.
 
-        Only where effects of groups have no columns. Other rows are left out by derivatives of
-        passes, in which memberships and precisions follow. ``ratio`` and ``noise`` as of
+        Only if group effects have no columns. Otherwise rows are held out by derivatives of
+        iterations, in which memberships and precisions change. ``ratio`` and ``noise`` as in
         ``LinearExperts``.
         """
         if self.draws_complete:

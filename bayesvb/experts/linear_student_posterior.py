@@ -31,7 +31,7 @@ class StudentStats(SufficientStats):
     xy : ndarray, shape (experts, responses, terms)
     yy : ndarray, shape (experts, responses)
     tail : ndarray, shape (experts, responses)
-        Sum of ``E[log u_i] - E[u_i]``: what the degrees of freedom are learned from.
+        Sum of ``E[log u_i] - E[u_i]``: sufficient for the degrees of freedom.
     """
 
     weight: Float[np.ndarray, "*many experts"]
@@ -69,7 +69,7 @@ class StudentStats(SufficientStats):
         scale: Float[np.ndarray, "experts responses rows"],
         tail: Float[np.ndarray, "experts responses rows"],
     ) -> StudentStats:
-        """Return what each row adds, rows on the first axis."""
+        """Return the contribution of each row, rows on the first axis."""
         weighted = responsibilities[:, None] * scale
         return cls(
             weight=responsibilities.T,
@@ -91,8 +91,8 @@ class StudentPosterior:
     dof : ndarray, shape (responses,)
         Fixed, or where the bound plus their log prior is largest.
     log_dof_sd : ndarray, shape (responses,) or (0,)
-        Standard deviations of the logarithms of learned ones, which are then normal; empty where
-        they are fixed. The bound is that of the point.
+        Standard deviations of the logarithms of learned ones, which are then normal; empty if they
+        are fixed. The ELBO is evaluated at the point.
     """
 
     linear: Regressions
@@ -132,8 +132,8 @@ class StudentLocalPosterior(AbstractLocalPosterior):
     ----------
     expected_log_density : ndarray, shape (experts, rows)
     scale, tail : ndarray, shape (experts, responses, rows)
-        ``E[u]`` and ``E[log u] - E[u]`` given the expert; the first times the expected precision of
-        the noise of each row relative to that of the expert, where these differ.
+        ``E[u]`` and ``E[log u] - E[u]`` given the expert; the first is multiplied by the expected
+        precision of each row's noise relative to the expert's, if these differ.
     design : AbstractDesign
     response : ndarray, shape (responses, rows)
     """
@@ -155,7 +155,7 @@ class StudentLocalPosterior(AbstractLocalPosterior):
         return StudentStats.of_rows(responsibilities, *rows)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
-        """What each row adds to the sums."""
+        """Contribution of each row to the sums."""
         rows = self.design, self.response, self.scale, self.tail
         return StudentStats.by_row(responsibilities, *rows)
 
@@ -177,7 +177,7 @@ class StudentCoordinates(AbstractCoordinates):
 
     @property
     def linear(self) -> LinearCoordinates:
-        """Those of every expert and response by itself."""
+        """Coordinates of every expert and response separately."""
         return LinearCoordinates(self.posterior.linear, self.coupled)
 
     @property
@@ -196,7 +196,7 @@ class StudentCoordinates(AbstractCoordinates):
         return len(self.posterior.log_dof_sd)
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those of ``LinearCoordinates``; ``A(nu)`` joins the weights, ``nu / 2`` is of tails."""
+        """Expectations of ``LinearCoordinates``; ``A(nu)`` with the weights, ``nu / 2`` for tails."""
         dof, each = self.posterior.dof, self.linear.expectations()
         n_each = len(self.posterior.linear.mean)
         weight = each[:n_each].reshape(self.n_experts, len(dof)) + log_partition(dof)
@@ -204,7 +204,7 @@ class StudentCoordinates(AbstractCoordinates):
         return np.concatenate([weight.sum(axis=1), each[n_each:], tail])
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Those of ``LinearCoordinates``, and tilts of the tails, the same for every expert."""
+        """Perturbations of ``LinearCoordinates``, and of the tails, equal for all experts."""
         n_each = len(self.posterior.linear.mean)
         each = self.linear.perturbations()[:, n_each:]
         of_linear = np.pad(each, [(0, 0), (self.n_experts, n_each)])
@@ -232,13 +232,13 @@ class StudentCoordinates(AbstractCoordinates):
         return by_expert(self.linear.parameters(standard[:, :n_linear]), dof)
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """That of ``LinearCoordinates``, and ``sum log nu`` over those that are learned."""
+        """Log volume as in ``LinearCoordinates``, and ``sum log nu`` over learned ones."""
         volume = self.linear.log_volume(by_regression(draws))
         return np.asarray(volume + np.log(draws["dof"][:, 0, : self.n_learned]).sum(axis=1))
 
 
 def by_regression(draws: Draws) -> Draws:
-    """Draws of every expert and response as those of so many experts with one response."""
+    """Draws of every expert and response as draws of separate experts with one response."""
     n_draws = len(draws["precision"])
     n_terms = draws["coefficients"].shape[-1]
     return {

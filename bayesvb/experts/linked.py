@@ -126,5 +126,5 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
 
 
 def with_offset(mean: Rows, variance: Rows, block: Block) -> tuple[Rows, Rows]:
-    """Moments of the predictor from those of its part that is linear in the coefficients."""
+    """Moments of the predictor from the moments of its part that is linear in the coefficients."""
     return (mean if block.offset is None else mean + block.offset), variance

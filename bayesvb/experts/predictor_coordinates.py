@@ -55,7 +55,7 @@ class PredictorCoordinates(AbstractCoordinates):
     def centre_along(
         self, change: Float[np.ndarray, "changes experts terms"]
     ) -> Float[np.ndarray, "changes coordinates"]:
-        """Changes of the posterior means with those of each vector."""
+        """Changes of the posterior means with the changes of each vector."""
         return self.vectors.centre_along(change)
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:

@@ -48,7 +48,7 @@ class RegressionPrior:
     dispersion : float or None
         Dispersion of counts; None if it is to be learned.
     standardised : bool
-        Whether the response has the scale of ``response_scaling``, or that of the data.
+        Whether the response has the scale of ``response_scaling``, or of the data.
     further_terms : mapping of str to int
         Number of terms of the parts that experts read besides the mean.
     n_effects, n_groups : int
@@ -142,8 +142,8 @@ class RegressionUnits:
 class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     """Distribution of the response under each component, given the terms of the mean part.
 
-    Adding one touches its own file and the table ``EXPERTS``: everything that is said of a fit
-    asks the experts for it.
+    Adding a family touches its own file and the table ``EXPERTS``: all output of a fit queries the
+    experts.
     """
 
     words: ClassVar[str]
@@ -178,7 +178,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     """Whether an offset is added to the linear predictor, and not subtracted from the response."""
 
     scale_units: ClassVar[str] = ""
-    """Units of learned scales where these are those of neither the noise nor the response."""
+    """Units of learned scales if they are not units of the noise or the response."""
 
     has_common_effects: ClassVar[bool] = False
     """Whether coefficients can scatter around ones that all components share."""
@@ -200,8 +200,8 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     ) -> AbstractRegressionExperts[PosteriorT, StatsT]:
         """The same experts whose coefficients scatter around ones that all components share.
 
-        Precisions are those of the differences by term, then those of the common coefficients.
-        There where ``has_common_effects``, as is ``common_prior``.
+        Precisions of the differences by term come first, then precisions of the common
+        coefficients. Available with ``has_common_effects``, as is ``common_prior``.
         """
         raise NotImplementedError(f"{type(self).__name__} have no common coefficients")
 
@@ -213,7 +213,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     def coefficient_squares(self, posterior: PosteriorT) -> Float[np.ndarray, " terms"]:
         """Expected squares of coefficients, in the units of those precisions.
 
-        Summed over experts and responses: what the precisions are learned from.
+        Summed over experts and responses: the statistic from which precisions are learned.
         """
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
 

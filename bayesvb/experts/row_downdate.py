@@ -23,7 +23,7 @@ class RowDowndate:
     weight : ndarray, shape (experts, rows)
         Weight of each row in the sums of ``x x'`` that is taken out.
     kept : ndarray, shape (experts, rows)
-        ``1 - w x' V^-1 x``: what is left of the variance of a residual.
+        ``1 - w x' V^-1 x``: remaining proportion of the variance of a residual.
     spread : ndarray, shape (experts, rows)
         ``x' V^-1 x`` without the row.
     shape : ndarray, shape (experts, rows)

@@ -46,7 +46,7 @@ DISTANCES = "distances"
 
 @dataclass(frozen=True)
 class SequentialRows(AbstractLocalPosterior):
-    """Expected log probabilities of rows, with those of the steps that each row takes.
+    """Expected log probabilities of rows, and of the steps of each row.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class SequentialExperts(AbstractOrderedExperts):
         return design_of(law.operator, block, MEAN)
 
     def steps(self, block: Block) -> tuple[Block, Int[np.ndarray, " steps"]]:
-        """Binary steps of all rows, 1 where a row goes on, and the row of each step."""
+        """Binary steps of all rows, 1 if a row continues, and the row of each step."""
         place = self.places(block)
         stage, row = np.nonzero(place >= np.arange(self.n_distances + 1)[:, None])
         threshold = stage == np.arange(1, self.n_distances + 1)[:, None]

@@ -1,4 +1,4 @@
-"""Linear experts whose noise depends on covariates: those of the part ``sigma``."""
+"""Linear experts whose noise depends on covariates, the terms of the part ``sigma``."""
 
 from __future__ import annotations
 
@@ -78,19 +78,20 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     r"""``y ~ N(x' b_k, exp(2 z' g_k) / tau_k)``, or a Student t with this squared scale.
 
     The columns ``z`` of the part ``sigma`` are centred and have no intercept: the level of the
-    noise is ``tau_k``, whose prior and posterior are those of the lines, as are the coefficients'.
-    ``g_k ~ N(0, P_0^{-1})``; the posterior is ``q(b, tau) q(g)`` with ``q(g) = N(m, S)``. With
+    noise is ``tau_k``, whose prior and posterior are as in the linear experts, as are the
+    coefficients'. ``g_k ~ N(0, P_0^{-1})``; the posterior is ``q(b, tau) q(g)`` with ``q(g) = N(m,
+    S)``. With
 
     .. math:: W = E e^{-2 z' g} = e^{-2 z' m + 2 z' S z}, \qquad d = E \tau (y - x' b)^2,
 
     the expected log density of a row is ``(E log tau - log 2 pi) / 2 - z' m - W d / 2``. Sums of
-    the lines, all but the number of rows, weight a row by ``r W`` instead of ``r``. Those of ``g``
-    are the natural-gradient step of a likelihood of one linear predictor, slope ``W d - 1`` and
-    curvature ``2 W d``; see ``AbstractPredictorExperts``. For Student t experts the expected
-    precision of the row joins ``W``.
+    the linear experts, except the number of rows, weight a row by ``r W`` instead of ``r``. Sums of
+    ``g`` are the natural-gradient step of a likelihood of one linear predictor, slope ``W d - 1``
+    and curvature ``2 W d``; see ``AbstractPredictorExperts``. For Student t experts the expected
+    precision of the row multiplies ``W``.
 
-    Responsibilities are of the same posterior as ``W``, so that ``r W d`` is at most 2 / e: experts
-    without rows, whose ``S`` is that of the prior, cannot overflow the sums.
+    Responsibilities use the same posterior as ``W``, so that ``r W d`` is at most 2 / e: experts
+    without rows, whose ``S`` is the prior's, cannot overflow the sums.
 
     References
     ----------
@@ -98,7 +99,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     (2012), Variational approximation for heteroscedastic linear models, Statistics and Computing
     22(2), section 2, for the variational posterior and its lower bound.
 
-    The experts are those of the same family whose noise does not depend on covariates.
+    Experts of the same family whose noise does not depend on covariates.
     """
 
     part = SIGMA

@@ -49,7 +49,7 @@ class IntervalStudentLocalPosterior(AbstractLocalPosterior):
         )
 
     def row_stats(self, responsibilities: Rows) -> StudentStats:
-        """What each row adds to the sums."""
+        """Contribution of each row to the sums."""
         design, each = self.design, responsibilities[:, None]
         return StudentStats(
             weight=responsibilities.T,

@@ -66,7 +66,7 @@ class ZeroLocalPosterior(AbstractFurtherLocalPosterior):
         return curvature, expected - total * self.share + curvature * self.logit
 
     def expert_weights(self, responsibilities: Rows) -> Rows:
-        """Weights of rows that are no structural zeros."""
+        """Weights of rows that are not structural zeros."""
         return responsibilities * (1.0 - self.structural)
 
 
@@ -75,24 +75,24 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
     r"""``P(y) = pi 1[y = 0] + (1 - pi) p_k(y)``, ``pi = 1 / (1 + exp(-v))``, ``v = z' g``.
 
     Experts have one ``g``: with constant weights only the sum over experts of their structural
-    zeros is identified. ``g ~ N(0, P_0^{-1})``; the posterior is that of the experts of counts
-    times ``q(g) = N(m, S)``. Whether a zero is structural is a latent variable of its row. With
-    ``t`` and ``s`` mean and variance of ``v``, and ``e_k`` the expected log probability of the row
-    under the experts of counts, its optimal distribution leaves
+    zeros is identified. ``g ~ N(0, P_0^{-1})``; the posterior is the posterior of the experts of
+    counts times ``q(g) = N(m, S)``. Whether a zero is structural is a latent variable of its row.
+    With ``t`` and ``s`` mean and variance of ``v``, and ``e_k`` the expected log probability of the
+    row under the experts of counts, its optimal distribution leaves
 
     .. math:: E_k = -E \log(1 + e^v) + \log(1[y = 0] e^t + e^{e_k}), \qquad
               \tau_k = 1[y = 0] \frac{e^t}{e^t + e^{e_k}}.
 
-    Sums of the experts of counts weight a row by ``r_k (1 - tau_k)``; those of ``g`` are the
+    Sums of the experts of counts weight a row by ``r_k (1 - tau_k)``; sums of ``g`` are the
     natural-gradient step of a logistic regression of ``sum_k r_k tau_k``, see
-    ``AbstractPredictorExperts``. All expectations are exact, so that the ELBO never falls.
+    ``AbstractPredictorExperts``. All expectations are exact, so that the ELBO never decreases.
 
     References
     ----------
     Lambert (1992), Zero-inflated Poisson regression, with an application to defects in
     manufacturing, Technometrics 34(1), section 3, for the latent variable.
 
-    The experts are those of the counts that are no structural zeros.
+    Experts of the counts that are not structural zeros.
     """
 
     part = ZERO
@@ -181,7 +181,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return {**self.experts.supports(n_components), ZERO: Real((1, self.n_further))}
 
     def with_prior_power(self, power: float) -> ZeroInflatedExperts:
-        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         counts = self.experts.with_prior_power(power)
         further = self.of_further if power == 0.0 else self.of_further.to_the_power(power)
         return ZeroInflatedExperts(counts, further)
@@ -267,7 +267,7 @@ OF_LOG_ODDS = ParameterText(
 def with_zeros(
     counts: AbstractLinkedExperts, prior: RegressionPrior
 ) -> AbstractLinkedExperts | ZeroInflatedExperts:
-    """Experts with structural zeros; those of the counts themselves if zero has no terms."""
+    """Experts with structural zeros; the experts of the counts themselves if zero has no terms."""
     n_terms = prior.further_terms.get(ZERO, 0)
     if not n_terms:
         return counts
@@ -286,8 +286,8 @@ def _derivatives(
 ) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
     """``slopes`` and ``bends`` of ``PartDerivatives``, those in ``-E v^2 / 2`` and ``E v`` last.
 
-    With ``d_k`` the gradient of ``e_k - t``, second derivatives of ``log(e^t + e^{e_k})`` are
-    those of ``e_k`` by ``1 - tau_k``, and ``tau_k (1 - tau_k) d_k d_k'``.
+    With ``d_k`` the gradient of ``e_k - t``, second derivatives of ``log(e^t + e^{e_k})`` are the
+    second derivatives of ``e_k`` times ``1 - tau_k``, and ``tau_k (1 - tau_k) d_k d_k'``.
     """
     shape, n_own = responsibilities.shape, own.slopes.shape[1]
     counted, t = 1.0 - local.structural, local.logit

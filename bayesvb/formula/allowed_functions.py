@@ -1,4 +1,4 @@
-"""Stage 1, parse: what a formula may call, transforms and functions of each row's own values."""
+"""Stage 1, parse: functions that a formula may call, transforms and functions of a row's values."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class BoundTerm:
     Attributes
     ----------
     term : SmoothTerm or GroupTerm
-        What was written.
+        Term as written in the formula.
     numbers : tuple of str
         Expressions of numbers that it reads, columns under their aliases.
     columns : tuple of ColumnRole
@@ -103,7 +103,7 @@ class BoundTerm:
 
     @property
     def in_place_of(self) -> tuple[ColumnRole, ...]:
-        """Columns that need no term beside it: what a smooth is a curve of, and groupings."""
+        """Columns that need no separate term: the covariate of a smooth, and groupings."""
         return self.columns if isinstance(self.term, GroupTerm) else self._in_numbers
 
     @property
@@ -145,9 +145,9 @@ class BoundFormula:
     Attributes
     ----------
     formula : Formula
-        What was bound.
+        Formula as written.
     parts : mapping of str to BoundPart
-        The response, each part but none whose text repeats that of an earlier one, and the offset.
+        The response, each part except parts that repeat an earlier one, and the offset.
     same_as : mapping of str to str
         Part -> the first part with its text, mostly the part itself.
     context : mapping of str to object
@@ -208,7 +208,7 @@ class BoundFormula:
         return UsableRows(frame.index, usable, _kept(columns, usable))
 
     def missing(self, frame: pd.DataFrame) -> MissingValues:
-        """What rows of new data lack of all that the formula reads but the response."""
+        """Missing values of new rows in columns that the formula reads, except the response."""
         columns = self._columns(frame, response=False)
         absent = {name: missing_rows(column) for name, column in columns.items()}
         usable = usable_rows(absent, len(frame), keep=self.keeps_missing)
@@ -239,7 +239,7 @@ def bind(
     frame : pandas.DataFrame
         With text column names, and rows.
     response : {"numeric", "categorical", "any", "none"} or Ordered
-        What the model can explain.
+        Kind of response that the model accepts.
     context : mapping
         Functions and constants that the formula may use besides the allow-list.
     missing : {"drop", "raise", "keep"}
@@ -320,7 +320,7 @@ def find_columns(
 
 @dataclass(frozen=True)
 class _Names:
-    """What the names of a formula stand for."""
+    """Meaning of the names of a formula."""
 
     formula: Formula
     columns: frozenset[str]
@@ -348,7 +348,7 @@ class _Names:
         return code.renamed([self.during_evaluation(use) for use in code.uses])
 
     def during_evaluation(self, use: NameUse) -> str:
-        """A column's alias; the name itself of a function, or of what was handed in."""
+        """A column's alias; the name itself of a function, or of a variable of the caller."""
         if use.role == "call":
             if not known_call(use.name) and not callable(self.context.get(use.name)):
                 raise FormulaError(

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["check_columns", "check_text", "check_tree", "too_costly"]
 
 LARGEST_BASES = {"hashed": 1000}
-"""Those of transforms that may make more."""
+"""Limits of transforms that may create more columns."""
 
 BASES = {"bs", "cc", "cr", "cs", "poly", "hashed", "s"}
 """Transforms that make several columns."""
@@ -122,7 +122,7 @@ def _size(argument: ast.AST) -> float:
 
 
 def _degree(call: ast.Call) -> float:
-    """Degree that is asked of a spline."""
+    """Requested degree of a spline."""
     named = [keyword.value for keyword in call.keywords if keyword.arg == "degree"]
     return max([0.0, *map(_size, (*call.args[3:4], *named))])
 
@@ -158,7 +158,7 @@ def check_tree(tree: object, section: Section, *, available: int) -> None:
     Parameters
     ----------
     tree : ASTNode, Token or None
-        What the formula package reads in a section, before anything is multiplied out.
+        Syntax tree of a section, before it is multiplied out.
     section : Section
         For the message.
     available : int

@@ -1,4 +1,4 @@
-"""Stage 3, encode: what is looked at in matrices, finite values, constant and collinear columns."""
+"""Stage 3, encode: checks of matrices: finite values, constant and collinear columns."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def check_matrices(
     warn: bool,
     plain: Mapping[str, Sequence[int]],
 ) -> None:
-    """Each matrix of the first rows is finite; warn of what is probably not meant.
+    """Check that each matrix of the first rows is finite; warn of probable errors.
 
     Parameters
     ----------
@@ -74,7 +74,7 @@ def check_matrices(
     names : mapping of str to sequence of str
     warn : bool
     plain : mapping of str to sequence of int
-        Columns of each part that the data must tell apart; a prior does it for the others.
+        Columns of each part that the data must identify; a prior identifies the others.
 
     Raises
     ------

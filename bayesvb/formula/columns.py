@@ -56,5 +56,5 @@ def roles_in(code: str) -> list[ColumnRole]:
 
 
 def with_own_names(code: str) -> str:
-    """A text with the columns' own names in place of their aliases."""
+    """A text with the names of columns instead of their aliases."""
     return ALIAS.sub(lambda found: str(roles_in(found[0])[0]), code)

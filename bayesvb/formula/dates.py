@@ -47,7 +47,7 @@ class Dates:
         return cls(found)
 
     def in_days(self, columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
-        """The columns, those of dates as days; numbers in their place are such days already.
+        """The columns, with dates as days; numbers in such a column are days already.
 
         Text of ISO 8601 stands for dates. A column stays as it is where its origin is not known.
         """
@@ -71,7 +71,7 @@ class Dates:
         Raises
         ------
         DataError
-            If a text is no date of ISO 8601.
+            If a text is not a date of ISO 8601.
         """
         if self.origins.get(name) is None or not values.map(lambda one: isinstance(one, str)).all():
             return values
@@ -84,7 +84,7 @@ class Dates:
             ) from None
 
     def restored(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """A frame whose days are dates, or durations, again; what is no number stays."""
+        """A frame whose days are dates, or durations, again; missing values stay."""
         if not self.origins:
             return frame
         back = {
@@ -126,7 +126,7 @@ def _kind(column: pd.Series) -> str | None:
 
 
 def _instants(column: pd.Series) -> pd.Series:
-    """Dates as instants without a time zone, those of zones in UTC."""
+    """Dates as instants without a time zone, converted to UTC."""
     if isinstance(column.dtype, pd.PeriodDtype):
         column = column.dt.to_timestamp()
     if pd.api.types.infer_dtype(column, skipna=True) == "period":

@@ -54,7 +54,7 @@ class Rows:
     matrices : mapping of str to array
         Part -> array with one row per complete row.
     response : array or None
-        Responses of the complete rows, if they were asked for.
+        Responses of the complete rows, if they were requested.
     offset : array, shape (rows,), or None
         Known summand of the response of the complete rows.
     """
@@ -75,17 +75,17 @@ class AllRows:
     n_rows : int
         Complete rows.
     n_missing : int
-        Rows left out because a value was missing.
+        Number of rows excluded because a value was missing.
     words : str
-        What they are read from.
+        Source of the rows, in words.
     count : ReadCount
-        How often they were gone over.
+        Number of passes over them.
     total_weight : float
         Sum of the case weights of complete rows.
     shown : pandas.DataFrame
         Rows that are not of the sample, and show levels and ends that it lacks; as they were given.
     missing : mapping of str to int
-        Rows left out without a value, by column, where that is known.
+        Number of rows with a missing value, by column, if it is known.
     """
 
     n_rows: int
@@ -120,8 +120,8 @@ class Design:
         matrices too, by the names of ``RESPONSE_COLUMNS``.
     terms : mapping of str to tuple of str
         Part -> names of the columns of its matrix. Effects of very many groups have a matrix
-        ``GROUP_ROWS``, those on the weights ``GATE_GROUPS``, with the number of each row's group
-        before what they are multiplied by.
+        ``GROUP_ROWS``, on the weights ``GATE_GROUPS``, with the number of each row's group before
+        its multipliers.
     term_blocks : mapping of str to tuple of TermBlock
         Part -> columns of its matrix whose coefficients share one prior scale, by term.
     complete : array of bool, shape (given,)
@@ -129,17 +129,17 @@ class Design:
     offset : array, shape (rows,), or None
         Known summand of the response, None for a formula without.
     unseen : Unseen
-        What is made of new rows with groups, or levels, that were not there.
+        Treatment of new rows with groups, or levels, that were not in the data.
     all_rows : AllRows or None
         The rows of which those here are a sample; None where they are all.
     units : mapping of str to str
         Units of columns, as ``attrs["units"]`` of the data had them.
     labels : mapping of str to str
-        What a reader calls columns, where it is not their name.
+        Labels of columns for output, where they differ from names.
     weights : array, shape (rows,), or None
         Case weights of the rows used, for means, quantiles and frequencies of their columns.
     missing : mapping of str to int
-        Rows left out without a value, by column, of a table in memory.
+        Number of rows with a missing value, by column, of a table in memory.
     """
 
     formula: Formula
@@ -179,7 +179,7 @@ class Design:
 
     @property
     def n_fitted(self) -> int:
-        """Number of rows that a fit is to: those used, or those of which these are a sample."""
+        """Number of rows of a fit: the rows used, or the rows that these are a sample of."""
         return self.n_rows if self.all_rows is None else self.all_rows.n_rows
 
     @property
@@ -361,7 +361,7 @@ class Design:
 
     @property
     def groups(self) -> GroupPlaces | None:
-        """The term of groups, so many that their effects stay apart from the columns.
+        """The term of groups with so many effects that they have no columns.
 
         Without effects where only the weights have such a term.
         """
@@ -413,19 +413,19 @@ class Design:
 
     @property
     def n_missing(self) -> int:
-        """Rows left out because a value was missing."""
+        """Number of rows excluded because a value was missing."""
         if self.all_rows is not None:
             return self.all_rows.n_missing
         return int((~self.complete).sum())
 
     @property
     def left_out(self) -> MissingValues:
-        """Rows left out because a value was missing, and the columns that lack it."""
+        """Number of rows excluded because a value was missing, and the columns that lack it."""
         counts = self.missing if self.all_rows is None else self.all_rows.missing
         return MissingValues(self.n_missing, self.n_fitted + self.n_missing, counts)
 
     def missing_in(self, data: object) -> MissingValues:
-        """What rows of other data lack of all that the formula reads but the response."""
+        """Missing values of other rows in columns that the formula reads, except the response."""
         return self._encoder.bound.missing(as_frame(data))
 
     def new(self, data: object, *, response: bool = False) -> Rows:
@@ -473,7 +473,8 @@ def build_design(
     data : pandas, polars or pyarrow table, or mapping of columns
         It is not changed, and not copied where no value is missing.
     response : {"numeric", "categorical", "any", "none"} or Ordered
-        What the model can explain; "any" takes text, levels and truth values for classes.
+        Kind of response that the model accepts; "any" treats text, levels and truth values as
+        classes.
     context : mapping, optional
         Functions and constants that the formula may use besides the allow-list.
     missing : {"drop", "raise", "keep"}
@@ -490,7 +491,7 @@ def build_design(
     DataError
         If the data cannot be used; the message names the column.
     FormulaError
-        If the formula names what is not there.
+        If the formula names a column or function that does not exist.
 
     Warns
     -----

@@ -1,4 +1,4 @@
-"""Stage 2, bind: what the dot of a formula stands for, and which columns it leaves out."""
+"""Stage 2, bind: columns for which the dot of a formula stands, and which it excludes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _EVERY: ContextVar[bool] = ContextVar("every_column", default=False)
 
 @contextmanager
 def every_column() -> Iterator[None]:
-    """Within it the dot leaves nothing out: the columns are those of a model made before."""
+    """Context in which the dot excludes nothing: the columns are known from an earlier model."""
     token = _EVERY.set(True)
     try:
         yield
@@ -37,14 +37,14 @@ def every_column() -> Iterator[None]:
 
 
 def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -> list[str]:
-    """Columns that the dot stands for: those of dates, ids and free text are left out, and told.
+    """Columns for which the dot stands; dates, ids and free text are excluded with a warning.
 
     Columns that the formula names are kept.
 
     Warns
     -----
     DesignWarning
-        Naming what is left out, why, and how to have it.
+        With the names of excluded columns, the reason, and how to include them.
     """
     if _EVERY.get() or not any(DOT.search(text) for text in formula.parts.values()):
         return list(columns)
@@ -61,7 +61,7 @@ def without_ids(frame: pd.DataFrame, columns: Sequence[str], formula: Formula) -
 
 
 def _reason(column: pd.Series | pd.DataFrame, name: str) -> str:
-    """Why a column is left out; empty if it is not."""
+    """Reason why a column is excluded; empty if it is not."""
     if not name:
         return "a column without a name"
     if isinstance(column, pd.DataFrame):
@@ -79,12 +79,12 @@ def _reason(column: pd.Series | pd.DataFrame, name: str) -> str:
 
 
 def hardly_repeat(n_labels: int, n_rows: int) -> bool:
-    """Return whether so many different labels in so many rows are ids rather than levels."""
+    """Return whether this many different labels in these rows are ids rather than levels."""
     return n_rows >= LIMITS.repeating_rows and n_labels > LIMITS.majority * n_rows
 
 
 def _named_id(name: str) -> bool:
-    """Whether a name is that of an id: `id`, `patient_id`, `patientID`, `Unnamed: 0`.
+    """Whether a name is an id's: `id`, `patient_id`, `patientID`, `Unnamed: 0`.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def _named_id(name: str) -> bool:
 
 
 def _of_labels(column: pd.Series) -> str:
-    """Why text is left out."""
+    """Reason why text is excluded."""
     n_rows, different = len(column), int(column.nunique())
     if not hardly_repeat(different, n_rows):
         return ""

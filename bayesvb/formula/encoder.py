@@ -1,4 +1,4 @@
-"""Stage 3, encode: what is learnt from the first rows, so that new rows get the same columns."""
+"""Stage 3, encode: state learned from the first rows, so that new rows get the same columns."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ class Encoder:
         )
 
     def place_matrices(self, placed: Mapping[str, Float[np.ndarray, "rows _"] | None]) -> Matrices:
-        """Groups of rows by the name of their matrix, from those of the terms of each part."""
+        """Groups of rows by the name of their matrix, from the group terms of each part."""
         found: Matrices = {}
         known = self.places
         for part in (GATING, MEAN):  # the lines may have the groups of the weights only
@@ -179,7 +179,7 @@ class Encoder:
     def encode(
         self, rows: UsableRows, *, response: bool, sampled: bool = False, checked: bool = True
     ) -> Matrices:
-        """Matrices of new rows, with that of a numeric response or without.
+        """Matrices of new rows, with or without the matrix of a numeric response.
 
         Parameters
         ----------
@@ -290,7 +290,7 @@ def response_matrices(bound: BoundFormula, made: Matrices) -> Matrices:
 
 
 def _check_same_groups(places: Mapping[str, GroupPlaces]) -> None:
-    """Refuse very many groups of the weights that are others than those of the lines.
+    """Raise if very many groups of the weights differ from the groups of the mean.
 
     Raises
     ------
@@ -349,7 +349,7 @@ def role_table(
 ) -> pd.DataFrame:
     """Each column as its role wants it; no copy of one that is float64 already.
 
-    Columns with levels are those of ``levelled``, which holds the levels where they are known.
+    Columns with levels are named in ``levelled``, which holds the levels if they are known.
     """
     values: dict[str, object] = {}
     for role in roles:

@@ -1,4 +1,4 @@
-"""Stage 1, parse: what a formula may compute, checked on the syntax tree of each expression.
+"""Stage 1, parse: allowed computations, checked on the syntax tree of each expression.
 
 A formula may come from a file or a web form, and the formula package evaluates its function calls
 as Python. Here every expression is taken apart first. It may call what `allowed_functions` lists
@@ -49,7 +49,7 @@ MARK = "ᛟ"  # begins the names that stand for backquoted ones
 
 @dataclass(frozen=True)
 class NameUse:
-    """One name in a code: what it is used for, and the span of its characters."""
+    """One name in a code: its use, and the span of its characters."""
 
     name: str
     role: Role
@@ -65,7 +65,7 @@ class Code:
     uses: tuple[NameUse, ...]
 
     def renamed(self, names: Sequence[str]) -> str:
-        """The text with other names in place of those that it uses, one for each use."""
+        """The text with these names instead of the used ones, one for each use."""
         pieces, at = [], 0
         for use, name in zip(self.uses, names, strict=True):
             pieces += [self.text[at : use.start], name]
@@ -79,7 +79,7 @@ def read_expression(code: str, *, text: str, start: int) -> Code:
     Parameters
     ----------
     code : str
-        Python code; names that are no identifiers stand in backquotes.
+        Python code; names that are not identifiers stand in backquotes.
     text : str
         The whole formula, for the message.
     start : int
@@ -127,7 +127,7 @@ def masked(code: str) -> str:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Walk over one syntax tree that yields the names and refuses what is not allowed."""
+    """Walk over one syntax tree that yields the names and rejects what is not allowed."""
 
     code: str
     text: str
@@ -266,7 +266,7 @@ def span_of(code: str, node: ast.expr | ast.keyword) -> tuple[int, int]:
 
 
 def _is_literal(node: ast.AST) -> bool:
-    """Whether no name occurs in it but those of functions: `I(9)` is a number."""
+    """Whether it contains no name except functions: `I(9)` is a number."""
     called = {id(part.func) for part in ast.walk(node) if isinstance(part, ast.Call)}
     names = (part for part in ast.walk(node) if isinstance(part, ast.Name))
     return all(id(name) in called for name in names)

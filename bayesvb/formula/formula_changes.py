@@ -11,7 +11,7 @@ __all__ = ["change_formula"]
 
 
 def change_formula(formula: Formula, change: str, names: tuple[str, ...]) -> str:
-    """Return the formula in which the dot of a change stands for what was there.
+    """Return the formula in which the dot of a change stands for the present terms.
 
     Parameters
     ----------

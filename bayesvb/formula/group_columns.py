@@ -1,8 +1,8 @@
 """Stage 3, encode: effects of groups, one column per group and one for groups not seen before.
 
-No group is a reference: a prior scale that the groups share tells their effects from the intercept.
-The last column is zero in the first rows, so that its coefficient keeps the prior with the scale
-that the groups taught: what is known of a group that was not there.
+No group is a reference: a prior scale that the groups share separates their effects from the
+intercept. The last column is zero in the first rows, so that its coefficient keeps the prior with
+the scale learned from the groups: the distribution of a new group.
 
 References
 ----------
@@ -188,7 +188,7 @@ def _combinations(data: TermData) -> Int[np.ndarray, " rows"]:
 
 
 def _labels(groups: Int[np.ndarray, " groups"], levels: Sequence[pd.Index | None]) -> list[str]:
-    """Names of combinations: those of their levels."""
+    """Names of combinations, joined from the names of their levels."""
     rest, found = groups, [""] * len(groups)
     for known in reversed(levels):
         names = [] if known is None else list(known)

@@ -76,7 +76,7 @@ class GroupPlaces(AbstractTermColumns):
         return own.grouping == groups.grouping and own.labels == groups.labels
 
     def blocks_from(self, first: int) -> tuple[TermBlock, ...]:
-        """A scale for each effect, which stand behind so many columns, one place for each."""
+        """A scale for each effect, after the columns, one position for each."""
         size = len(self.labels)
         return tuple(
             replace(block, columns=(first + j,), size=size)

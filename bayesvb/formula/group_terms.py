@@ -1,4 +1,4 @@
-"""Stage 1, parse: ``(x | g)``, an effect of every group, as what it says."""
+"""Stage 1, parse: ``(x | g)``, an effect of every group, as its meaning."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def read_group(place: SpecialTerm) -> tuple[GroupTerm, ...]:
     """The effects that a term writes: one for each level of nesting.
 
     ``(x | a/b)`` is ``(x | a) + (x | a:b)``. Several effects of ``(x | a)`` are correlated within
-    each group, and those of ``(x || a)`` independent.
+    each group, effects of ``(x || a)`` independent.
 
     Raises
     ------

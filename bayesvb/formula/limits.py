@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class FormulaLimits:
-    """Limits of what a formula may cost."""
+    """Limits of the cost of a formula."""
 
     characters: int = 10_000
     """Characters of a formula: a thousand columns by name."""
@@ -22,7 +22,7 @@ class FormulaLimits:
     """Products of two sums of powers beyond which these count as one variable."""
 
     order: int = 9
-    """Variables in one interaction: each combination of its contrasts is looked at."""
+    """Variables in one interaction: each combination of its contrasts is examined."""
 
     basis: int = 200
     """Columns that one transform may make."""
@@ -64,10 +64,10 @@ class FormulaLimits:
     """Parts of a formula that go without a name: later ones could be any of several."""
 
     majority: float = 0.5
-    """Share of the rows, or of the levels, from which a property is that of the column."""
+    """Proportion of the rows, or of the levels, from which a property is ascribed to the column."""
 
     repeating_rows: int = 20
-    """Rows from which on labels that hardly repeat are no levels."""
+    """Number of rows from which labels that rarely repeat are not levels."""
 
     words: float = 3.0
     """Words per value from which on text is free text."""

@@ -41,7 +41,7 @@ def evaluate(
     Parameters
     ----------
     terms : Formula or ModelSpecs of the formula package
-        Terms of each part, or what it keeps of those that it has seen.
+        Terms of each part, or the state of terms that were evaluated before.
     table : pandas.DataFrame
         Columns under the aliases of their roles.
     formula : Formula
@@ -83,7 +83,7 @@ def evaluate(
 
 
 def _explained(error: Exception, table: pd.DataFrame, formula: Formula) -> BayesVBError:
-    """What a transform said, or that it was given text."""
+    """Error of a transform, or that its argument was text."""
     message = str(error)
     found = re.search(r"factor `(.+?)`\. \[\w+: (.*)\]", message, re.S)
     code, why = (found[1], found[2]) if found else ("", message)

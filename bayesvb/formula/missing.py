@@ -17,12 +17,12 @@ MOST_NAMED = 5
 """Columns with missing values that a line names."""
 
 OF_NEW_ROWS = ("warn", "keep", "raise")
-"""What may be done where rows that are to be predicted lack a value: NaN for them, told or not."""
+"""Treatment of rows with a missing value in predictions: NaN, with a warning or without."""
 
 
 @dataclass(frozen=True)
 class MissingValues:
-    """How many rows of a table cannot be used, and what they lack.
+    """Number of rows of a table that cannot be used, and the columns that they lack.
 
     Attributes
     ----------
@@ -101,7 +101,7 @@ def check_rows(
 
 
 def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: str) -> None:
-    """Refuse so many rows, if none is left that can be used, or as the policy says; warn of most.
+    """Raise if no usable row is left, or if the policy requires it; warn if most are missing.
 
     Parameters
     ----------

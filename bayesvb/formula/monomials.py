@@ -29,13 +29,13 @@ LINEAR = ("C", "I", "center", "scale", "standardize")
 
 
 def monomials(factors: Iterable[str]) -> Monomials:
-    """Products of powers in a term, of which coefficients are left out.
+    """Products of powers in a term, without their coefficients.
 
     Parameters
     ----------
     factors : iterable of str
-        Its expressions, columns under their aliases. A column with levels, or what a function
-        makes of columns, is one variable, with the power one.
+        Its expressions, columns under their aliases. A column with levels, or a function of
+        columns, is one variable, with the power one.
 
     Examples
     --------

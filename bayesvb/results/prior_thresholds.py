@@ -1,8 +1,8 @@
 """Values of the numbers of a prior at which an effect changes its sign, or is no longer clear.
 
 The direct effect of another prior on an iteration is computed in full at each value; the indirect
-effect is a first-order approximation by the sensitivity operator. Intervals widen or narrow with the
-standard deviations of the factorised posterior.
+effect is a first-order approximation by the sensitivity operator. Intervals widen or narrow with
+the standard deviations of the factorised posterior.
 """
 
 from __future__ import annotations
