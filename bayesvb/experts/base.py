@@ -28,7 +28,7 @@ StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 NO_VARIANCE = 1e-8
 """Residual variance relative to all rows, at a point estimate, of an expert with a few rows only:
-scatter of a ten-thousandth of what there is in all."""
+a standard deviation of 1e-4 of the total one."""
 
 
 class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):

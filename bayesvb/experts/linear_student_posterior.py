@@ -196,7 +196,7 @@ class StudentCoordinates(AbstractCoordinates):
         return len(self.posterior.log_dof_sd)
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Expectations of ``LinearCoordinates``; ``A(nu)`` with the weights, ``nu / 2`` for tails."""
+        """Expectations of ``LinearCoordinates``; ``A(nu)`` in the weights, ``nu / 2`` of tails."""
         dof, each = self.posterior.dof, self.linear.expectations()
         n_each = len(self.posterior.linear.mean)
         weight = each[:n_each].reshape(self.n_experts, len(dof)) + log_partition(dof)

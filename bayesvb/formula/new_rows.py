@@ -34,12 +34,12 @@ class Unseen:
     Attributes
     ----------
     groups : {"marginal", "typical", "error"}, optional
-        The effect of a new group of ``(x | g)`` has the distribution of groups, over which
-        predictions integrate, or is zero; or a new group is refused. ``"marginal"`` if left out,
-        with a warning where every group is new.
+        ``"marginal"``: the effect of a new group of ``(x | g)`` has the distribution of groups,
+        over which predictions integrate. ``"typical"``: it is zero. ``"error"``: a new group is an
+        error. The default is ``"marginal"``, with a warning if every group is new.
     levels : {"error", "missing", "population"}
-        A level of another column is refused; its row counts as one that lacks a value; or the row
-        is what rows of the levels that were there are on average.
+        A level of another column: an error, a row with a missing value, or a row that is the
+        average over the known levels.
     """
 
     groups: str | None = None
@@ -57,7 +57,7 @@ def encode_new(
     Parameters
     ----------
     encoder : Encoder
-        What was learnt from the first rows.
+        State learned from the first rows.
     seen : pandas.DataFrame
         These.
     rows : UsableRows
@@ -75,7 +75,7 @@ def encode_new(
     Warns
     -----
     DesignWarning
-        If no group was in the first rows, and nothing was said of new groups.
+        If no group was in the first rows, and ``groups`` is not given.
     """
     sampled = unseen.groups != "typical"
     if unseen.groups is None:

@@ -30,7 +30,7 @@ Levels = Mapping[ColumnRole, pd.Index]
 
 @dataclass(frozen=True, eq=False)
 class OwnColumns:
-    """Terms of one part, with what they learnt from the first rows.
+    """Terms of one part, with their state from the first rows.
 
     Attributes
     ----------
@@ -142,7 +142,7 @@ class OwnColumns:
         *,
         sampled: bool = False,
     ) -> Float[np.ndarray, "rows _"] | None:
-        """Its groups, and what their effects are multiplied by; None if there is no such term."""
+        """Its groups, and the multipliers of their effects; None if there is no such term."""
         for term, one in zip(self.part.own, self.each, strict=True):
             if isinstance(one, GroupPlaces):
                 data = _data(self.part, term, numbers, table, levels)
@@ -186,7 +186,7 @@ def fit_own_columns(
     Parameters
     ----------
     part : BoundPart
-        What they read.
+        Terms of the part.
     numbers : ndarray, shape (rows, expressions), or None
         Values of ``part.numbers``.
     table : pandas.DataFrame
@@ -222,7 +222,7 @@ def fit_own_columns(
 
 
 def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | None) -> None:
-    """Refuse more groups than columns can hold, beside a term that has no columns.
+    """Raise for more groups than columns can hold, together with a term that has no columns.
 
     Raises
     ------
@@ -245,7 +245,7 @@ def _data(
     table: pd.DataFrame,
     levels: Levels,
 ) -> TermData:
-    """What one of the terms reads."""
+    """Data of one of the terms."""
     at = {code: place for place, code in enumerate(part.numbers)}
     values = [] if numbers is None else [numbers[:, at[code]] for code in term.numbers]
     columns: list[np.ndarray] = []

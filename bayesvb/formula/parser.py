@@ -41,8 +41,8 @@ class Formula:
     read : mapping of str to Part
         The parts by name, after the response if there is one.
     gating_given : bool
-        False if no gating was written: it has the terms of the mean, or is constant
-        beside sigma or zero.
+        False if no gating was written: it has the terms of the mean, or is constant with sigma or
+        zero.
     """
 
     text: str
@@ -72,7 +72,7 @@ class Formula:
         Parameters
         ----------
         gate : bool
-            Whether to tell what the weights depend on; one component has none.
+            Whether to include the gating; one component has none.
         changed : mapping of str to str, optional
             Other terms of parts, or of the response, by name.
 

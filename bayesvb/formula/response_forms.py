@@ -25,7 +25,7 @@ class ResponseForm:
         Name of the call.
     arguments : tuple of str
     n_required : int
-        Arguments that cannot be left out.
+        Required arguments.
     further : str
         Name of the matrix of further columns, a key of ``RESPONSE_COLUMNS``.
     example : str
@@ -75,7 +75,7 @@ def read_call(section: Section, *, allowed: bool) -> ResponseCall | None:
     Raises
     ------
     FormulaError
-        With the place of what is no call of this kind.
+        With the position of an expression that is not such a call.
     """
     bars = [at for at, token in enumerate(section.tokens) if token.text == "|"]
     last = section.tokens[bars[0] + 1 :] if bars else section.tokens

@@ -1,4 +1,4 @@
-"""Stage 2, bind: what a response holds, numbers or the classes of one column."""
+"""Stage 2, bind: the response, numbers or the classes of one column."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def class_column(
     columns : mapping of str to pandas.Series
         Columns of the data.
     kind : {"numeric", "categorical", "any"} or Ordered
-        What the model can explain.
+        Kind of response that the model accepts.
 
     Raises
     ------

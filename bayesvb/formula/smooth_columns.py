@@ -36,7 +36,7 @@ class SmoothCurve:
     name : str
         As its block of wiggles is called.
     variable : str
-        What it is a curve of.
+        Covariate of the curve.
     places : tuple of int
         Columns with its coefficients: a constant if there is one, the line, the wiggles.
     spline : NaturalSpline or PeriodicCurve
@@ -56,7 +56,7 @@ class SmoothCurve:
         return self.spline.ends
 
     def functions(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points _"]:
-        """What the coefficients are multiplied by at values of the variable."""
+        """Multipliers of the coefficients at values of the variable."""
         parts = [self.spline.unpenalised(x), self.spline.wiggles(x)]
         return np.hstack([np.ones((len(x), 1)), *parts] if self.constant else parts)
 
@@ -68,7 +68,7 @@ class SmoothColumns(AbstractTermColumns):
     Attributes
     ----------
     variable : str
-        What it is a curve of, as the formula writes it.
+        Covariate of the curve, as written in the formula.
     spline : NaturalSpline or PeriodicCurve
         The curve.
     by : str or None

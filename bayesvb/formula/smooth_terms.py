@@ -1,4 +1,4 @@
-"""Stage 1, parse: ``s(x, k=10, by=g)``, a smooth curve, as what it says."""
+"""Stage 1, parse: ``s(x, k=10, by=g)``, a smooth curve, as its meaning."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class SmoothTerm:
     place : SpecialTerm
         Where it stands.
     variables : tuple of Code
-        What it is a curve of, or a surface over.
+        Covariates of the curve, or surface.
     by : str or None
         A column: of each of its levels there is a curve, or its numbers multiply the curve.
     by_role : {"lookup", "levels"}
@@ -57,7 +57,7 @@ class SmoothTerm:
 
 
 ARGUMENTS = {"s": ("k", "by", "bs", "period"), "te": ("k", "bs", "period")}
-"""What the functions take beside covariates."""
+"""Arguments of the functions besides covariates."""
 
 
 def read_smooth(place: SpecialTerm) -> SmoothTerm:

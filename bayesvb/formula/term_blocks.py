@@ -20,7 +20,7 @@ CONSTANT = "1"
 class TermBlock:
     """Columns of one part's design matrix whose coefficients share one prior scale.
 
-    The intercept is in no block: its scale is that of the response, not that of an effect.
+    The intercept is in no block: its scale is the response's, not an effect's.
 
     Attributes
     ----------
@@ -35,8 +35,8 @@ class TermBlock:
         Coefficients of each column: one, but of effects that stay apart from the columns, whose
         place is behind all of these, one for each group.
     joint : str
-        Term of effects of groups with a full covariance, the same of all its blocks; empty of
-        blocks whose coefficients are independent of those of other blocks.
+        Term of group effects with a full covariance, the same for all its blocks; empty for blocks
+        whose coefficients are independent of other blocks.
     """
 
     name: str

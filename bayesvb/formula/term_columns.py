@@ -1,4 +1,4 @@
-"""Stage 3, encode: columns that a term makes by itself, and what they have in common."""
+"""Stage 3, encode: columns of a single term, and their common methods."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AbstractTermColumns", "TermData"]
 
 @dataclass(frozen=True)
 class TermData:
-    """What a term reads.
+    """Data of a term.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class TermData:
 
 
 class AbstractTermColumns(abc.ABC):
-    """Columns of one term: what was learnt from the first rows, so that new rows get the same.
+    """Columns of one term: state learned from the first rows, so that new rows get the same.
 
     Subclasses are frozen dataclasses.
     """
@@ -59,7 +59,7 @@ class AbstractTermColumns(abc.ABC):
     @property
     @abc.abstractmethod
     def together(self) -> tuple[tuple[int, ...], ...]:
-        """Sets of columns that are measured in one unit: what they mean lies in their ratios."""
+        """Sets of columns that are measured in one unit: their meaning lies in their ratios."""
 
     @abc.abstractmethod
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:

@@ -83,7 +83,7 @@ def read_part(section: Section, *, intercept: bool = True) -> Part:
     Raises
     ------
     FormulaError
-        With the place of what a part cannot hold.
+        With the position of a term that a part cannot hold.
     """
     rest, special = taken_out(section, (SMOOTH, GROUP))
     own = _own_terms(special)
@@ -135,7 +135,7 @@ def read_offset(terms: Sequence[SpecialTerm]) -> Part:
     Raises
     ------
     FormulaError
-        With the place of what is no expression of columns.
+        With the position of a term that is not an expression of columns.
     """
     codes = []
     for term in terms:

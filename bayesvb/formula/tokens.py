@@ -15,7 +15,7 @@ ESCAPES = re.compile(r"[⧛⧚]|\x1b\[[0-9;]*m")
 QUOTED = re.compile(r"`[^`]*`")
 
 DOT = re.compile(r"(?<![\w.])\.(?![\w.])")
-"""The dot alone, and not that of a number or a name."""
+"""The dot alone, and not the dot of a number or a name."""
 
 # The formula package marks the place it means, in its copy of the text, with these signs.
 MARKED = re.compile(r"⧛(?:\x1b\[[0-9;]*m)?(.*?)(?:\x1b\[0m)?⧚")
@@ -85,7 +85,7 @@ class Section:
 def read_section(formula: str, start: int, stop: int) -> Section:
     """The characters between two positions, and their tokens.
 
-    Operators are single characters; white space is left out.
+    Operators are single characters; white space is omitted.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def _single(text: str, kind: str, start: int, stop: int) -> Iterator[Token]:
 
 
 def first_line(error: Exception) -> str:
-    """What the formula package says, without its copy of the formula."""
+    """First line of the formula package's message, without its copy of the formula."""
     said = ESCAPES.sub("", str(error)).splitlines()[0]
     if "Expected: " in said:
         return f"a bracket or quote is not closed, `{said.rpartition('Expected: ')[2]}` is missing"

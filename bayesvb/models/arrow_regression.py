@@ -52,7 +52,7 @@ class CorrelatedEffects:
 
     @property
     def log_det_change(self) -> Float[np.ndarray, " many"]:
-        """Log-determinant of the precision of one group less that of its diagonal."""
+        """Log-determinant of the precision of one group less the one of its diagonal."""
         diagonal = np.diagonal(self.precision, axis1=-2, axis2=-1)
         change = np.linalg.slogdet(self.precision)[1] - np.log(diagonal).sum(axis=-1)
         return np.asarray(change)
@@ -65,7 +65,7 @@ class RegressionSums:
     Attributes
     ----------
     gram : ArrowPrecision
-        Sums of ``x x'``, which may be singular. There may be no groups.
+        Sums of ``x x'``, which may be singular. Groups are optional.
     xy : ndarray, shape (coefficients,)
         Sums of ``y x`` in the order of the gram matrix: shared coefficients, then effects.
     weight, yy : float
@@ -129,7 +129,7 @@ class RegressionSums:
             Diagonal: of each column, equal within a block; or of shared coefficients, then of
             effects.
         correlated : sequence of CorrelatedEffects
-            Effects with prior precisions beside the diagonal.
+            Effects with prior precisions off the diagonal.
         """
         entries, first = precision[:, self._terms], self.gram.n_shared
         border, cross, blocks = self.gram.plus_terms(entries).parts

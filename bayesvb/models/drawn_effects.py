@@ -91,7 +91,7 @@ class DrawnVectors:
     ) -> tuple[Float[np.ndarray, "draws vectors effects"], Float[np.ndarray, " draws"]]:
         """Return effects of all groups, vector by vector, and their log density.
 
-        The density is that of effects given the coefficients and the noise that the draws hold.
+        The density is conditional on the coefficients and the noise in the draws.
         """
         operator = self.law.operator
         assert isinstance(operator, ArrowPrecision)

@@ -15,13 +15,13 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.variational.local import Draws
 
 MEMBER = "member"
-"""Name of the draws that tell which member each draw is from, counted from 0."""
+"""Name of the draws that contain the member of each draw, counted from 0."""
 
 NO_COMMON_MEANING = (
     "log odds of sticks, which the restarts break in different orders, so that there is no table "
     "of them"
 )
-"""What the coefficients of gates are whose sticks have different orders."""
+"""Meaning of the coefficients of gates whose sticks have different orders."""
 
 Evaluate = Callable[[Any, Draws], Float[np.ndarray, "draws ..."]]
 
@@ -58,13 +58,13 @@ class Ensemble:
         return dict(self.members[0].starting_models(n))
 
     def coefficient_meaning(self) -> str:
-        """What the coefficients of the gate are, or that those of the members differ in it."""
+        """Meaning of the gate's coefficients, or that the members differ in it."""
         meanings = self._coefficient_meanings
         return meanings[0] if len(meanings) == 1 else NO_COMMON_MEANING
 
     @property
     def _coefficient_meanings(self) -> list[str]:
-        """What the coefficients of each gate are, each meaning once."""
+        """Meanings of the coefficients of each gate, each meaning once."""
         return list(dict.fromkeys(str(core.coefficient_meaning()) for core in self.members))
 
     def update(self, stats: Sequence[Any]) -> tuple[Any, ...]:
@@ -200,7 +200,7 @@ class Ensemble:
 def joined(
     draws: Sequence[Mapping[str, np.ndarray]], counts: Sequence[int], rng: np.random.Generator
 ) -> tuple[Draws, Int[np.ndarray, " draws"]]:
-    """So many draws of every member, in random order, with the positions they came from."""
+    """Draws of every member by count, in random order, with their original positions."""
     member = np.repeat(np.arange(len(counts)), counts)
     order = rng.permutation(len(member))
     names = draws[0].keys()
@@ -212,7 +212,7 @@ def joined(
 
 
 def thinned(draws: Mapping[str, np.ndarray], n: int) -> Draws:
-    """So many of the draws, of which every member has the share that it has of all; in order."""
+    """Thinned draws, with each member's proportion unchanged; in order."""
     total = len(next(iter(draws.values())))
     by_member = np.argsort(draws.get(MEMBER, np.zeros(total)), kind="stable")
     chosen = np.sort(by_member[np.arange(n) * total // n])
@@ -222,7 +222,7 @@ def thinned(draws: Mapping[str, np.ndarray], n: int) -> Draws:
 def matching(
     reference: Float[np.ndarray, "rows experts"], other: Float[np.ndarray, "rows experts"]
 ) -> tuple[int, ...]:
-    """Order in which the other's components share the most rows with those of the reference."""
+    """Order in which the other's components share the most rows with the reference's."""
     return best_order(reference.T @ other)
 
 

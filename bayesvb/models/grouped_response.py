@@ -1,10 +1,11 @@
 """Linear response of mixtures with effects of very many groups: the groups are eliminated.
 
-The second derivative of the bound is an arrow: effects of a group know of those of another through
-what all rows share only. With ``V`` the covariance of the statistics that all rows share, ``R_g``
-that of a group's given these, and ``H`` the second derivatives of the bound, the answer of the
-shared ones to a change ``V u`` of their expectations is, for any number of groups and at the cost
-of a small system for each, that of ``H_bb + sum_g H_bg (R_g^-1 - H_gg)^-1 H_gb``.
+The second derivative of the ELBO is an arrow: effects of different groups are coupled only through
+statistics that all rows share. With ``V`` the covariance of the shared statistics, ``R_g`` a
+group's conditional covariance given these, and ``H`` the second derivatives of the ELBO, the
+sensitivity of the shared statistics to a change ``V u`` of their expectations is determined, for
+any number of groups and at the cost of a small system for each, by ``H_bb + sum_g H_bg (R_g^-1 -
+H_gg)^-1 H_gb``.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ MOST_SHARED = 600
 """Statistics that all rows share up to which their whole covariance is made."""
 
 MOST_BESIDE = 2000
-"""Statistics that all rows share, those of products of other columns, up to which groups are
+"""Number of shared statistics, products of other columns, up to which groups are
 eliminated; differences of passes take no longer with as many, and grow more slowly."""
 
 STEP = 1e-5
@@ -57,8 +58,8 @@ STEP = 1e-5
 class GroupedResponse(AbstractSharedResponse):
     """Derivatives of expectations and of a pass in the statistics that all rows share.
 
-    These are, in order, those of the experts' coefficients and noise, of the gate, and of learned
-    prior precisions.
+    These are, in order, the statistics of the experts' coefficients and noise, of the gate, and of
+    learned prior precisions.
 
     Attributes
     ----------
@@ -101,7 +102,7 @@ class GroupedResponse(AbstractSharedResponse):
         scales: Gamma,
         parts: tuple[TermScales, ...],
     ) -> GroupedResponse:
-        """That of a model, its posterior and its rows; gate, its statistics, and learned scales."""
+        """Response of a model, its posterior and its rows; gate with statistics, and learned scales."""
         model, posterior, source = mixture
         experts = MixedElimination(posterior.experts)
         first = expert_entries(experts).size, experts.n_statistics
@@ -114,7 +115,7 @@ class GroupedResponse(AbstractSharedResponse):
         return replace(found, shared=tuple(shared), effects=tuple(effects))
 
     def if_few(self) -> GroupedResponse | None:
-        """Itself, unless rows share more statistics than groups are eliminated beside."""
+        """Itself, unless rows share more statistics than the elimination of groups allows."""
         few = self.entries.size + self.n_gate + len(self.scales.rate) <= MOST_BESIDE
         return self if few else None
 
@@ -139,7 +140,7 @@ class GroupedResponse(AbstractSharedResponse):
 
     @property
     def _gate_law(self) -> Any:
-        """Posterior of what rows share of the gate, effects of groups integrated out."""
+        """Posterior of the gate's shared statistics, group effects integrated out."""
         return self.posterior.gate if self.logits is None else self.logits.posterior.shared
 
     def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
@@ -160,7 +161,7 @@ class GroupedResponse(AbstractSharedResponse):
         return np.asarray(0.5 * (found + found.T))
 
     def perturbations(self) -> Rows:
-        """What a unit tilt of each standard coordinate adds to the statistics."""
+        """Change of the statistics by a unit perturbation of each standard coordinate."""
         gate = self.gate.coordinates(self._gate_law).perturbations()
         own = np.diag(ScaleCoordinates(self.scales).tilts())
         return np.asarray(block_diag(self.experts.border.perturbations(), gate, own))
@@ -180,7 +181,7 @@ class GroupedResponse(AbstractSharedResponse):
         return self.curved(metric)
 
     def curved(self, change: Rows) -> Rows:
-        """Changes of the statistics with those of the expectations, effects having settled."""
+        """Changes of the statistics with changes of the expectations, effects at their optimum."""
         found = np.zeros_like(change)
         for one in self.shared:
             found[:, one.scale] -= 2.0 * change[:, one.entry]
@@ -218,8 +219,8 @@ class GroupedResponse(AbstractSharedResponse):
     ) -> Float[np.ndarray, "experts responses groups"] | None:
         """Of a combination of the effects of each group, times ``sqrt(tau)``.
 
-        None where too much is shared for one matrix of it. The part that a group has by itself,
-        and what it follows of what all rows share.
+        None if the shared statistics are too many for one matrix. The sum of a group's own part,
+        and the part that follows the shared statistics.
         """
         shared = self._shared_response
         if shared is None:
@@ -241,7 +242,7 @@ class GroupedResponse(AbstractSharedResponse):
     def law_of_logits(self) -> Normal | None:
         """Linear response of coefficients of all logits and effects on these, as one vector.
 
-        None where there are no such effects, and as of ``effect_variances``.
+        None without such effects, and as in ``effect_variances``.
         """
         shared = self._shared_response
         if shared is None or self.logits is None:
@@ -270,7 +271,7 @@ class GroupedResponse(AbstractSharedResponse):
 
     @cached_property
     def _shared_response(self) -> Rows | None:
-        """Covariance of what all rows share by linear response; None if that is too much."""
+        """Covariance of the shared statistics by linear response; None if it is too large."""
         if len(self.covariance) > MOST_SHARED:
             return None
         answers = self.curved(self.covariance)
@@ -303,7 +304,7 @@ class GroupedResponse(AbstractSharedResponse):
         return lean
 
     def response(self) -> Rows:
-        """Linear-response covariance of the expectations of what all rows share.
+        """Linear-response covariance of the expectations of the shared statistics.
 
         Raises
         ------
@@ -328,7 +329,7 @@ class GroupedResponse(AbstractSharedResponse):
 
     @cached_property
     def _pieces(self) -> list[Piece]:
-        """Groups, about so many rows at a time."""
+        """Groups, in pieces of about this number of rows."""
         return list(pieces_of(self.source.whole(), self.experts.n_groups))
 
     def _row_derivatives(
@@ -352,7 +353,7 @@ class GroupedResponse(AbstractSharedResponse):
         return (experts, *own), mixture_hessian(share, slopes, bends)
 
     def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
-        """A change of what all rows share, as one of all statistics: groups follow."""
+        """A change of the shared statistics, as a change of all statistics: groups follow."""
         change = self.metric(direction[None])
         own = [self._solved(piece).followed(change) for piece in self._pieces]
         return self._whole(direction, np.concatenate(own, axis=-1))

@@ -250,7 +250,7 @@ class HalfTMixture(ScaledMixture):
         return None
 
     def with_complete_draws(self) -> Mixture:
-        """The mixture whose draws hold effects of groups, those of the variational posterior."""
+        """The mixture whose draws hold group effects, drawn from the variational posterior."""
         return replace(cast(HalfTMixture, super().with_complete_draws()), integrated=None)
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
@@ -266,11 +266,11 @@ class HalfTMixture(ScaledMixture):
         return EffectLaws((law,)).completed({k: v for k, v in draws.items() if k != EFFECT_SCALE})
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
-        """The mixture whose draws are those of this posterior."""
+        """The mixture whose draws come from this posterior."""
         return replace(cast(HalfTMixture, super().knowing(posterior)), integrated=None)
 
     def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
-        """The mixture itself where draws are of the exact posterior: there are no weights."""
+        """The mixture itself if draws come from the exact posterior: there are no weights."""
         return self if self.integrated is not None else super().responding(stats, source)
 
 

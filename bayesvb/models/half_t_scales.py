@@ -50,7 +50,7 @@ FORWARD = float(np.finfo(float).eps) ** 0.5
 """Step of forward differences."""
 
 FARTHEST = 12.0
-"""Logarithms of a scale in units of noise that are looked at: 6e-6 to 2e5."""
+"""Range of a scale in units of noise, in logarithms: 6e-6 to 2e5."""
 
 ENTRIES = 4_000_000
 """Sums by group that are held at once: 32 MB for each array of an elimination."""
@@ -259,7 +259,7 @@ class HalfTScales:
     def predictive(self, design: AbstractDesign, noise: float = 1.0) -> StudentMixture:
         """Predictive distribution of the response of each row, a component for each atom.
 
-        That of the line of each row without ``noise``, which is in units of the noise variance.
+        Distribution of each row's mean without ``noise``, which is in units of the noise variance.
         """
         known, shape, rate = self._atoms
         location, spread = known.lines(design)
@@ -325,7 +325,7 @@ class HalfTScales:
         return np.stack([log_density, (np.exp(log_p) * ndtr(z)).sum(axis=(0, 1))])
 
     def _n_values(self, n: int) -> int:
-        """So many values of the scales or fewer, down to 25 where groups are very many.
+        """At most ``n`` values of the scales, down to 25 for very many groups.
 
         Their standard deviations are then known to a few per cent.
         """

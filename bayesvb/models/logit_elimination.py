@@ -1,7 +1,7 @@
 """How effects of groups on logits follow their other coefficients, given which rows they have.
 
-As those of experts without noise: the square of a logit is what the square of a residual is to
-these, the logit itself what rows multiply coefficients by.
+As for experts without noise: the square of a logit replaces the square of a residual, the logit
+itself the multiplier of coefficients.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bayesvb.variational.row_derivatives import consecutive
 
 @dataclass(frozen=True)
 class LogitElimination:
-    """Sufficient statistics of logits as those of all rows, and the rest of each group.
+    """Sufficient statistics of logits as shared ones, and the remainder of each group.
 
     Attributes
     ----------
@@ -63,7 +63,7 @@ class LogitElimination:
 
     @cached_property
     def own(self) -> Int[np.ndarray, "logits own"]:
-        """Places of the statistics of each logit among those of a group."""
+        """Positions of the statistics of each logit among a group's."""
         n_own = self.without_noise.places.shape[1]
         return self.first_own + np.arange(len(self.entries) * n_own).reshape(-1, n_own)
 

@@ -1,9 +1,9 @@
 """How effects of groups follow everything else, given which rows they have.
 
-A posterior of coefficients ``b``, noise ``tau`` and effects ``u_g`` is a law of ``(b, tau)`` and
-laws of each ``u_g`` given these. What the statistics of a group are expected to be given ``(b,
-tau)`` is linear in the statistics of these: those of a row with ``x - F_g' z`` for ``x``. What they
-scatter beyond it has nothing to do with other groups.
+A posterior of coefficients ``b``, noise ``tau`` and effects ``u_g`` is a distribution of ``(b,
+tau)`` and conditional distributions of each ``u_g``. The expected statistics of a group given ``(b,
+tau)`` are linear in the statistics of these: those of a row with ``x - F_g' z`` for ``x``. Their
+remaining variation is independent between groups.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ JITTER = 1e-12
 
 @dataclass(frozen=True)
 class MixedElimination:
-    """Sufficient statistics of a mixed model as those of all rows, and the rest of each group.
+    """Sufficient statistics of a mixed model as shared ones, and the remainder of each group.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class MixedElimination:
     def features(
         self, block: Block
     ) -> tuple[Float[np.ndarray, "experts entries rows"], Float[np.ndarray, "own rows"]]:
-        """What rows add to statistics of all rows, effects following, and to those of their group.
+        """Contributions of rows to shared statistics, effects following, and to their group's.
 
         The latter are ``z z'``, ``z x'`` and ``y_i z``, the same of all experts.
         """
@@ -116,9 +116,9 @@ class MixedElimination:
     def taken_over(
         self, change: Float[np.ndarray, "experts own groups"], groups: slice
     ) -> Float[np.ndarray, "experts entries"]:
-        """What changes of these groups' statistics are in those of coefficients and noise.
+        """Changes of these groups' statistics in terms of coefficients and noise.
 
-        The sums of ``x - F_g' z`` and of what is left of the response, less those of all rows.
+        The sums of ``x - F_g' z`` and of the residual response, less the sums of all rows.
         """
         n_experts, n_responses, n_terms, n_effects = self.shape
         n_pairs, n_groups = n_effects * (n_effects + 1) // 2, change.shape[-1]

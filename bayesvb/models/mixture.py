@@ -77,8 +77,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     experts : AbstractExperts
     gate : AbstractGate
     effect_laws : EffectLaws or None
-        Distributions of the effects of groups of which draws hold keys: those of the posterior
-        that the draws are from. None: those of the prior.
+        Distributions of the group effects of which draws hold keys: from the posterior of the
+        draws. None: the prior.
 
     References
     ----------
@@ -112,7 +112,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return LocalStep(float(bound), stats)
 
     def row_stats(self, posterior: MixturePosterior, block: Block) -> MixtureStats | None:
-        """Those of experts and gate, if both know theirs."""
+        """Row statistics of experts and gate, if both define them."""
         once = replace(block, weight=None)
         experts = self.experts.local(posterior.experts, once)
         gate = self.gate.local(posterior.gate, once)
@@ -154,26 +154,26 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         )
 
     def bound_gap(self, posterior: MixturePosterior, block: Block) -> BoundGap:
-        """That of the gate: its bound enters a row as a constant, responsibilities stay."""
+        """Gap of the gate: its bound enters a row as a constant, responsibilities stay."""
         per_row = self.gate.bound_gap(posterior.gate, block)
         return BoundGap(float(block.weighted(per_row[None]).sum()))
 
     def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
-        """Sums of the experts after their step, those of the gate as derivatives of its bound."""
+        """Sums of the experts after their step; for the gate, derivatives of its bound."""
         experts = self.experts.global_step(posterior.experts, stats.experts)
         return MixtureStats(experts, self.gate.gradient_stats(posterior.gate, stats.gate))
 
     def step_beside(
         self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> MixtureStats:
-        """Steps of both, beside rows of which there are only the statistics they left."""
+        """Steps of both, with known rows of which only statistics are stored."""
         experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
         return MixtureStats(experts, self.gate.step_beside(before.gate, posterior.gate, stats.gate))
 
     def gradient_beside(
         self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> MixtureStats:
-        """Derivatives of both, beside rows of which there are only the statistics they left."""
+        """Derivatives of both, with known rows of which only statistics are stored."""
         experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
         gate = self.gate.gradient_beside(before.gate, posterior.gate, stats.gate)
         return MixtureStats(experts, gate)
@@ -196,7 +196,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return None if experts is None or gate is None else JoinedCoordinates(experts, gate)
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
-        """Those of ``log sum_k exp(E_nk + l_nk)``, if both parts know theirs."""
+        """Derivatives of ``log sum_k exp(E_nk + l_nk)``, if both parts define theirs."""
         responsibilities = self.responsibilities(posterior, block)
         known = posterior.experts, block, responsibilities
         linear = self.experts.row_scalars(block, self.n_components)
@@ -213,7 +213,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def row_forms(
         self, posterior: MixturePosterior, block: Block
     ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
-        """Those of both parts, if both have them; there are no learned precisions."""
+        """Forms of both parts, if both have them; without learned precisions."""
         return self._forms(posterior, block, (), np.empty(0))
 
     def _forms(
@@ -232,13 +232,13 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def factor_covariance(
         self, posterior: MixturePosterior, kind: int, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "factors some entries"] | None:
-        """That of experts, which come first."""
+        """Covariance of the experts, which come first."""
         return None if kind else self.experts.factor_covariance(posterior.experts, some)
 
     def known_response(
         self, posterior: MixturePosterior, source: AbstractSource
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
-        """That of the posterior itself, for one component with a conjugate prior.
+        """Linear response of the posterior itself, for one component with a conjugate prior.
 
         The rows' part of the bound is then linear in the expectations, ``f'' = 0``: no statistic
         depends on the posterior, which is exact.
@@ -251,7 +251,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def expectations_along(
         self, posterior: MixturePosterior, change: MixtureStats
     ) -> MixtureStats | None:
-        """Those of the experts and of the gate, if both are known."""
+        """Expectations of the experts and of the gate, if both are known."""
         experts = self.experts.expectations_along(posterior.experts, change.experts)
         gate = self.gate.expectations_along(posterior.gate, change.gate)
         return None if experts is None or gate is None else MixtureStats(experts[0], gate)
@@ -259,7 +259,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
-        """That of experts with effects of very many groups, if the gate has derivatives."""
+        """Response of experts with very many group effects, if the gate has derivatives."""
         if not self._eliminates_groups(posterior, source):
             return None
         none = Gamma(np.empty(0), np.empty(0))
@@ -278,7 +278,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return self.gate.row_derivatives(posterior.gate, one, share) is not None
 
     def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
-        """Those of the experts, then those of the gate."""
+        """Expectations of the experts, then of the gate."""
         experts = self.experts.expectations(posterior.experts)
         return np.concatenate([experts, self.gate.expectations(posterior.gate)])
 
@@ -317,7 +317,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
     ) -> Float[np.ndarray, "values rows"] | None:
         """Of experts without their part of each row, and of weights that a row can move.
 
-        Those of components stay unless effects of its group are among their coefficients.
+        Components stay unchanged unless effects of the row's group are among their coefficients.
         """
         share = self.responsibilities(posterior, block)
         law = None if self.effect_laws is None else self.effect_laws.logits
@@ -330,7 +330,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     @property
     def draws_complete(self) -> bool:
-        """Whether those of the experts are; the weights have very many groups only if these do."""
+        """Whether the experts' draws are; the weights have very many groups only if these do."""
         return self.experts.draws_complete
 
     def kl(self, posterior: MixturePosterior) -> float:
@@ -338,7 +338,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return self.experts.kl(posterior.experts) + self.gate.kl(posterior.gate)
 
     def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
-        """Effective degrees of freedom of the experts' coefficients, where they are told."""
+        """Effective degrees of freedom of the experts' coefficients, if they are available."""
         return self.experts.effective_dof(posterior.experts)
 
     def with_prior_power(self, power: float) -> Mixture:
@@ -377,7 +377,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         )
 
     def first_stats(self, stats: MixtureStats) -> MixtureStats:
-        """Statistics of the first posterior, from those of ``partition_stats`` over all rows."""
+        """Statistics of the first posterior, from ``partition_stats`` summed over all rows."""
         return MixtureStats(
             self.experts.global_step(None, stats.experts),
             self.gate.global_step(self.gate.start(), stats.gate),
@@ -434,7 +434,7 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         return dict(self.gate.coefficients(draws["gate"]))
 
     def coefficient_meaning(self) -> str:
-        """What the coefficients of the gate are."""
+        """Meaning of the gate's coefficients."""
         return self.gate.coefficient_meaning()
 
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:

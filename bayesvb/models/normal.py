@@ -1,4 +1,4 @@
-"""One Gaussian sample: the textbook case, with its exact answer beside it."""
+"""One Gaussian sample: the textbook case, with its exact posterior."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SampleStats(SufficientStats):
         return float(self.weight[0])
 
     def squares_about(self, centre: float) -> float:
-        """Sum of ``(x - centre)^2``; its rounding is relative to that of ``x^2``."""
+        """Sum of ``(x - centre)^2``; its rounding error is relative to the sum of ``x^2``."""
         linear = 2.0 * float(self.x[0]) - centre * self.n_rows
         return float(self.xx[0]) - centre * linear
 
@@ -82,9 +82,8 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
 
     References
     ----------
-    Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3. Lin (2016),
-    Variational Inference, eqs 11 to 19, with the signs of eq. 11 and the squares of eq. 19 put
-    right.
+    Bishop (2006), Pattern Recognition and Machine Learning, section 10.1.3. Lin (2016), Variational
+    Inference, eqs 11 to 19, with corrected signs in eq. 11 and squares in eq. 19.
     """
 
     without_response: ClassVar[str] = "the exact ones are known and shown beside them"
@@ -150,7 +149,7 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
     def update(self, stats: SampleStats) -> FactorisedNormalGamma:
         r"""Where the alternation ends, ``b = (b_0 + C / 2) / (1 - 1 / (2 a))``.
 
-        ``C`` is the sum of squares about the mean, that of the prior included.
+        ``C`` is the sum of squares about the mean, including the prior's.
         """
         shape, strength = self._shape(stats), self.prior.strength + stats.n_rows
         if not (strength > 0.0 and shape > 0.5):
@@ -235,7 +234,7 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
         return StudentMixture(one, exact.mean * one, np.sqrt(variance) * one, dof)
 
     def starting_models(self, n: int) -> dict[str, UnivariateGaussian]:
-        """One: every ascent ends at the same point, at once."""
+        """One: every run converges to the same point at once."""
         return {"closed form": self}
 
     def partition_stats(

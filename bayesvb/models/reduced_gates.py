@@ -1,4 +1,4 @@
-"""Gates with what the likelihood does not depend on integrated out: contrasts, sticks, weights.
+"""Gates whose directions without likelihood are integrated out: contrasts, sticks, weights.
 
 The likelihood depends on the logits of a softmax gate through contrasts only. Their common part
 ``m``, the mean over components, is Gaussian given the contrasts and is integrated out.
@@ -50,7 +50,7 @@ class AbstractReducedGate(abc.ABC):
         """Draws of the gate's parameters and of its precisions, and the log density of both."""
 
     def log_volume(self, gate: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, " draws"]:
-        """Log volume of the map from logits and what was drawn to the gate's parameters."""
+        """Log volume of the map from logits and drawn values to the gate's parameters."""
         return np.zeros(len(gate))
 
 
@@ -137,7 +137,7 @@ class ReducedSoftmax(AbstractReducedGate):
         return gate, drawn, log_density
 
     def _about_mean(self, logits: Logits) -> Logits:
-        """Deviations of the logits from their mean over all components, the last one left out."""
+        """Deviations of the logits from their mean over all components, without the last one."""
         return np.asarray(logits - logits.sum(axis=1, keepdims=True) / self.n_components)
 
 

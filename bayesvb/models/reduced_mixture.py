@@ -100,7 +100,7 @@ class ReducedMixture(AbstractReducedSpace):
     order : sequence of int
         Component of each expert of the rows: the order of the sticks.
     scale_names : tuple of str
-        Names of draws of the precisions: those of the law, then that of the gate.
+        Names of draws of the precisions: first of the experts, then of the gate.
     """
 
     core: Any
@@ -321,7 +321,7 @@ def _has_predictors(experts: object) -> bool:
 
 
 def _reduce_gate(gate: Any, scales: IntegratedScales | None) -> AbstractReducedGate | None:
-    """Gate with what the likelihood does not depend on integrated out."""
+    """Gate whose directions without likelihood are integrated out."""
     prior = gate.prior
     if isinstance(prior, Dirichlet):
         return ReducedWeights(prior)

@@ -30,7 +30,7 @@ experts, ``sigma`` or ``zero``; of the gate's coefficients."""
 
 @dataclass(frozen=True)
 class ScaledCoordinates(AbstractCoordinates):
-    """Standard coordinates of the mixture, then those of the prior precisions.
+    """Standard coordinates of the mixture, then of the prior precisions.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class ScaledCoordinates(AbstractCoordinates):
         return self.mixture.size + int(self.drawn.sum())
 
     def _tilts(self) -> Float[np.ndarray, "drawn blocks"]:
-        """What a unit tilt of each drawn precision adds to the sums of squares."""
+        """Change of the sums of squares by a unit perturbation of each drawn precision."""
         found = np.zeros((int(self.drawn.sum()), len(self.drawn)))
         found[:, self.drawn] = np.diag(self.scales.tilts())
         return found
@@ -82,14 +82,14 @@ class ScaledCoordinates(AbstractCoordinates):
         return np.asarray(block_diag(of_squares, between, self._tilts() * variance))
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
+        """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
         own = (-0.5 * self.squares, -0.5 * self.precision)
         return np.concatenate([self.mixture.expectations(), *own])
 
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]
     ) -> Float[np.ndarray, "changes coordinates"] | None:
-        """Those of the mixture, and of ``log lambda``, whose shapes are fixed."""
+        """Slopes of the mixture, and of ``log lambda``, whose shapes are fixed."""
         n_blocks = len(self.squares)
         mixture = self.mixture.centre_slopes(change[:, : -2 * n_blocks])
         if mixture is None:
@@ -116,13 +116,13 @@ class ScaledCoordinates(AbstractCoordinates):
         return np.asarray(block_diag(self.mixture.centre_by_variables(parts, scale), own))
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Tilts of the mixture touch its statistics, those of a precision its sum of squares."""
+        """Perturbations of the mixture change its statistics; of a precision, its sum of squares."""
         n_blocks = len(self.squares)
         whole = block_diag(self.mixture.perturbations(), np.empty((0, n_blocks)), self._tilts())
         return np.asarray(whole)
 
     def uncoupled(self) -> ScaledCoordinates:
-        """Those of the mixture for small deviations."""
+        """Coordinates of the mixture for small deviations."""
         return replace(self, mixture=self.mixture.uncoupled())
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
@@ -138,13 +138,13 @@ class ScaledCoordinates(AbstractCoordinates):
         return {**mixture, **parted(scales, self.sizes)}
 
     def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """That of the mixture, and ``sum log lambda``."""
+        """Log volume of the mixture, and ``sum log lambda``."""
         own = np.log(np.asarray(joined(draws))).sum(axis=1)
         return np.asarray(self.mixture.log_volume(draws) + own)
 
 
 def joined(draws: Draws) -> Float[np.ndarray, "draws blocks"]:
-    """Drawn precisions of all terms, those of the experts first."""
+    """Drawn precisions of all terms, the experts' first."""
     found = [draws[name] for name in SCALE_DRAWS if name in draws]
     whole: Float[np.ndarray, "draws blocks"] = namespace(found[0]).concatenate(found, axis=1)
     return whole

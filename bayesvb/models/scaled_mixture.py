@@ -40,7 +40,7 @@ from bayesvb.variational.supports import Positive
 
 @dataclass(frozen=True)
 class ScaledStats(MixtureStats):
-    """Sums of the experts and of the gate, and those of the precisions of their priors."""
+    """Sums of the experts and of the gate, and statistics of the precisions of their priors."""
 
     scales: ScaleStats
 
@@ -55,7 +55,7 @@ class ScaledPosterior(MixturePosterior):
         Of the precision of every block; of those without a gamma prior the gamma distribution with
         the mean and variance of their posterior.
     spread_divergence : ndarray, shape (...)
-        What the latter add to the divergence; zero if there are none.
+        Contribution of the spreads to the divergence; zero if there are none.
     """
 
     scales: Gamma
@@ -66,9 +66,9 @@ class ScaledPosterior(MixturePosterior):
 class ScaledMixture(Mixture):
     r"""A mixture of experts with hierarchical priors: each term has a scale that is learned.
 
-    The coefficients of the experts of the columns of a term ``g`` are
-    ``b_kj | tau_k, l_g ~ N(0, 1 / (tau_k l_g))``, those of the gate ``N(0, 1 / l_g)``, with one
-    precision ``l_g ~ Ga(c_0, d_0)`` that all components share. Given the others each factor of
+    The coefficients of the experts of the columns of a term ``g`` are ``b_kj | tau_k, l_g ~ N(0, 1
+    / (tau_k l_g))``, the gate's ``N(0, 1 / l_g)``, with one precision ``l_g ~ Ga(c_0, d_0)`` that
+    all components share. Given the others each factor of
 
     .. math:: q(\beta, \tau)\, q(\gamma) \prod_g \mathrm{Ga}(l_g \mid c_g, d_g), \quad
               c_g = c_0 + \tfrac12 n_g, \quad
@@ -78,24 +78,24 @@ class ScaledMixture(Mixture):
     precisions in their priors. No row is touched. The bound counts ``E log l_g`` and the divergence
     of ``l_g``; intercepts belong to no term, and keep the prior that they have.
 
-    With ``common`` columns the coefficients of the experts are ``b_kj = b_j + d_kj``: what is
-    above holds of the differences ``d``; the common ``b_j ~ N(0, 1 / h_j)`` are in units of the
-    response. ``h`` of penalised terms is gamma as above, or ``1 / s^2`` with half-t ``s``; that of
-    all other columns is one number, ``1 / s^2`` with half-normal ``s`` cut off below. Posteriors
+    With ``common`` columns the coefficients of the experts are ``b_kj = b_j + d_kj``: the prior
+    above applies to the differences ``d``; the common ``b_j ~ N(0, 1 / h_j)`` are in units of the
+    response. ``h`` of penalised terms is gamma as above, or ``1 / s^2`` with half-t ``s``; for all
+    other columns it is one number, ``1 / s^2`` with half-normal ``s``, truncated below. Posteriors
     of ``s`` are on grids. See ``CommonEffectPrior``.
 
     Attributes
     ----------
     experts, gate
-        With the prior of intercepts, and the fixed scales of terms with which ascents set out.
+        With the prior of intercepts, and the fixed scales of terms with which runs start.
     of_experts, of_gate : TermScales
         Their terms.
     prior : Gamma
         Of the precision of every block.
     common : CommonColumns or None
         Columns whose coefficients have a part that components share. ``of_experts`` then has
-        entries for all terms, followed by entries for these columns, and its last block is that of
-        the wide ones, if there are any.
+        entries for all terms, followed by entries for these columns, and its last block holds the
+        wide ones, if there are any.
     half_t : tuple of (int, HalfTScale)
         Blocks whose standard deviation has a half-t prior, by position, instead of ``prior``.
     n_spread : int
@@ -132,7 +132,7 @@ class ScaledMixture(Mixture):
 
     @property
     def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Components that are not needed stay empty where the ascent begins without them."""
+        """Superfluous components stay empty if the run begins without them."""
         if self.common is None:
             return ()
         return ("two components", "one component")[self.n_components == 2 :]
@@ -147,7 +147,7 @@ class ScaledMixture(Mixture):
 
     @property
     def fixed(self) -> Mixture:
-        """The mixture whose scales are those with which ascents set out."""
+        """The mixture with fixed scales, the initial ones of a run."""
         return Mixture(self.experts, self.gate)
 
     def given(self, precision: Float[np.ndarray, "*many blocks"]) -> Mixture:
@@ -162,7 +162,7 @@ class ScaledMixture(Mixture):
 
     @property
     def has_draws(self) -> Bool[np.ndarray, " blocks"]:
-        """Blocks whose precisions are drawn; all but that of wide columns."""
+        """Blocks whose precisions are drawn; all but the block of wide columns."""
         found = np.ones(len(self.counts), dtype=bool)
         if self.common is not None and self.common.wide.any():
             found[int((~self._of_spread).sum()) - 1] = False
@@ -264,7 +264,7 @@ class ScaledMixture(Mixture):
     def step_beside(
         self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> ScaledStats:
-        """The same beside statistics that rows left; precisions are of no rows."""
+        """The same with statistics of known rows; precisions depend on no rows."""
         scales = self._scale_step(posterior)
         sums = self.given(scales.precision).step_beside(before, posterior, stats)
         return ScaledStats(sums.experts, sums.gate, scales)
@@ -272,7 +272,7 @@ class ScaledMixture(Mixture):
     def gradient_beside(
         self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> ScaledStats:
-        """The same beside statistics that rows left; precisions are of no rows."""
+        """The same with statistics of known rows; precisions depend on no rows."""
         assert isinstance(posterior, ScaledPosterior)
         expected = posterior.scales.mean
         sums = self.given(expected).gradient_beside(before, posterior, stats)
@@ -292,7 +292,7 @@ class ScaledMixture(Mixture):
         return ScaledStats(sums.experts, sums.gate, ScaleStats(start, squares))
 
     def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
-        """Derivatives in the expectations of the mixture, and those of the prior."""
+        """Derivatives in the expectations of the mixture, and in the prior's."""
         assert isinstance(posterior, ScaledPosterior)
         expected = posterior.scales.mean
         sums = self.given(expected).gradient_stats(posterior, stats)
@@ -300,7 +300,7 @@ class ScaledMixture(Mixture):
         return ScaledStats(sums.experts, sums.gate, own)
 
     def kl(self, posterior: MixturePosterior) -> float:
-        """Divergences given the precisions, averaged over them, and that of the precisions."""
+        """Divergences given the precisions, averaged over them, and the precisions' divergence."""
         assert isinstance(posterior, ScaledPosterior)
         scales, rate = posterior.scales, self.prior.rate
         own = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
@@ -371,7 +371,7 @@ class ScaledMixture(Mixture):
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
-        """That of the mixture given the precisions, and theirs."""
+        """Response of the mixture given the precisions, with the precisions' own."""
         assert isinstance(stats, ScaledStats) and isinstance(posterior, ScaledPosterior)
         if not self._eliminates_groups(posterior, source):
             return None
@@ -381,7 +381,7 @@ class ScaledMixture(Mixture):
         return GroupedResponse.of(whole, (gate, stats.gate), posterior.scales, parts).if_few()
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
-        """Those of the mixture, which rows know of only."""
+        """Derivatives of the mixture, on which rows depend only."""
         found = super().row_derivatives(posterior, block)
         if found is None:
             return None
@@ -396,7 +396,7 @@ class ScaledMixture(Mixture):
     def row_forms(
         self, posterior: MixturePosterior, block: Block
     ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
-        """Those of the mixture, with the sums of squares of all blocks."""
+        """Forms of the mixture, with the sums of squares of all blocks."""
         assert isinstance(posterior, ScaledPosterior)
         law, blocks = posterior.scales, (self.of_experts.membership, self.of_gate.membership)
         return self._forms(posterior, block, blocks, 0.5 * np.sqrt(law.shape) / law.rate)
@@ -414,7 +414,7 @@ class ScaledMixture(Mixture):
         return found
 
     def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
-        """Those of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
+        """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
         assert isinstance(posterior, ScaledPosterior)
         own = (-0.5 * self.squares(posterior), -0.5 * posterior.scales.mean)
         return np.concatenate([super().expectations(posterior), *own])
@@ -422,7 +422,7 @@ class ScaledMixture(Mixture):
     def expectations_along(
         self, posterior: MixturePosterior, change: MixtureStats
     ) -> ScaledStats | None:
-        """Those of the mixture, whose prior changes too, its squares, and the precisions."""
+        """Expectations of the mixture, whose prior changes too, its squares, and the precisions."""
         assert isinstance(posterior, ScaledPosterior) and isinstance(change, ScaledStats)
         precision, first = change.scales.precision, len(self.of_experts.start)
         of_experts = precision[:, :first] @ self.of_experts.membership if first else None
@@ -511,7 +511,7 @@ class ScaledMixture(Mixture):
         return ParameterSpace({**found.supports, **own})
 
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
-        """That of the mixture, with the precisions of the terms integrated out."""
+        """Space of the mixture, with the precisions of the terms integrated out."""
         return reduce_scaled_mixture(self, block, (*SCALE_DRAWS[:2], SCALE_DRAWS[-1]))
 
     def relabelled_draws(

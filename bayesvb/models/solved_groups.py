@@ -1,4 +1,4 @@
-"""What rows and groups answer to changes of what all rows share, each group's own system solved."""
+"""Sensitivity of rows and groups to changes of shared statistics, by each group's own system."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Piece:
     first, stop : int
         Numbers of the groups.
     block : Block
-        Their rows, those of a group side by side.
+        Their rows, with the rows of a group next to one another.
     """
 
     first: int
@@ -47,9 +47,9 @@ class GroupScalars:
     entries : ndarray, shape (members, entries)
         Places among the statistics that all rows share, of each expert or logit.
     features : ndarray, shape (members, entries, rows)
-        What rows multiply these by, effects of groups following them.
+        Multipliers of these in a row, with the group effects that follow them.
     own : ndarray, shape (own, rows)
-        What rows multiply the statistics of their group by.
+        Multipliers of the group's statistics in a row.
     at : ndarray, shape (members, own)
         Places of these among all statistics of a group.
     """
@@ -127,7 +127,7 @@ def pieces_of(block: Block, n_groups: int) -> Iterator[Piece]:
 
 @dataclass(frozen=True)
 class SolvedGroups:
-    """What the rows and groups of a piece answer.
+    """Sensitivities of the rows and groups of a piece.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class SolvedGroups:
     def shared_of(
         self, ways: Float[np.ndarray, "groups all"], n_shared: int
     ) -> Float[np.ndarray, "groups entries"]:
-        """Answers of what all rows share to a change of the expectations of each group alone."""
+        """Sensitivities of shared statistics to a change of the expectations of each group alone."""
         found, n_groups = np.zeros((len(ways), n_shared)), len(ways)
         moved = np.concatenate([
             np.einsum("en,nme->mn", one.own, ways[:, one.at][self.place]) for one in self.scalars
@@ -255,7 +255,7 @@ def _add_bend(
 ) -> None:
     """Add second derivatives of two kinds of scalars, times what both add to their group.
 
-    Those of the second kind in the first are the same.
+    Entries of the second kind in the first are the same.
     """
     one, other = pair
     products = (one.own[:, None] * other.own).reshape(-1, len(place))

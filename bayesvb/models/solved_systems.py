@@ -35,7 +35,7 @@ def sums_by_group(
 def joined_roots(
     parts: list[Float[np.ndarray, "_ groups _own _own"]],
 ) -> Float[np.ndarray, "groups all all"]:
-    """Block-diagonal roots of every group, from those of each expert or logit of all parts."""
+    """Block-diagonal roots of every group, from the roots of each expert or logit of all parts."""
     each = [root for part in parts for root in part]
     size, first = sum(root.shape[-1] for root in each), 0
     found = np.zeros((each[0].shape[0], size, size))

@@ -25,7 +25,7 @@ class TermScales:
     fixed : ndarray, shape (terms,)
         Prior precisions of coefficients in no block; zero for the others.
     start : ndarray, shape (blocks,)
-        Prior precisions with which an ascent sets out.
+        Initial prior precisions of a run.
     n_vectors : int
         Vectors of coefficients that have these precisions in common.
     sizes : ndarray, shape (terms,)
@@ -46,7 +46,7 @@ class TermScales:
         n_vectors: int,
         sizes: Float[np.ndarray, " terms"] | None = None,
     ) -> TermScales:
-        """Scales of blocks of columns; ``precision`` is that of the prior that is not learned."""
+        """Scales of blocks of columns; ``precision`` is the prior precision that is not learned."""
         membership = np.zeros((len(blocks), len(precision)))
         for number, columns in enumerate(blocks):
             membership[number, list(columns)] = 1.0
@@ -78,7 +78,7 @@ class TermScales:
         return np.asarray(self.fixed + precision @ self.membership)
 
     def by_block(self, squares: Float[np.ndarray, "*many terms"]) -> Float[np.ndarray, "*many _"]:
-        """Sums of squares of each block, from those of each term."""
+        """Sums of squares of each block, from the sums of each term."""
         found: Float[np.ndarray, "*many _"] = squares @ self.membership.T
         return found
 
@@ -111,7 +111,7 @@ class ScaleCoordinates:
         return np.asarray(np.sqrt(polygamma(1, self.posterior.shape)))
 
     def tilts(self) -> Float[np.ndarray, " blocks"]:
-        """What a unit tilt of each adds to its sum of squares."""
+        """Change of the sums of squares by a unit perturbation of each."""
         return np.asarray(-2.0 * np.sqrt(self.posterior.shape) / self.posterior.mean)
 
     def standard(

@@ -1,4 +1,4 @@
-"""All rows of a design, in memory or not: what scales are learned from, and what is fitted.
+"""All rows of a design, in memory or not: the source of scales, and of a fit.
 
 A table is one block. Whatever a model, its experts or its gate derive from rows, they derive from
 an ``AbstractDesignRows``, so that no answer depends on where the rows are.
@@ -94,7 +94,7 @@ class AbstractDesignRows(abc.ABC):
 
     @property
     def responses(self) -> AllResponses:
-        """What a family derives its scaling from."""
+        """Summary of the responses from which a family derives its scaling."""
         return AllResponses(self.moments[TARGET], self.read_responses)
 
     def check(self) -> None:

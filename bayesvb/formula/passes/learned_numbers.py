@@ -18,7 +18,7 @@ __all__ = ["learned_numbers", "with_learned_numbers"]
 def learned_numbers(encoder: Encoder) -> Float[np.ndarray, " numbers"]:
     """Knots, centres, scales and coefficients of all transforms and terms, one after the other.
 
-    Levels are not among them: they are those of rows that show them.
+    Levels are not included: they are kept with rows that contain them.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ def learned_numbers(encoder: Encoder) -> Float[np.ndarray, " numbers"]:
 
 
 def with_learned_numbers(encoder: Encoder, numbers: Float[np.ndarray, " numbers"]) -> Encoder:
-    """An encoder of other rows of the same formula with these numbers in place of its own.
+    """An encoder of other rows of the same formula with these numbers instead of its own.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def with_learned_numbers(encoder: Encoder, numbers: Float[np.ndarray, " numbers"
 
 
 def _states(encoder: Encoder) -> Iterator[object]:
-    """What each part has learned, in the order in which it is put back."""
+    """States of the parts, in the order in which they are restored."""
     for spec in encoder.specs.values():
         yield dict(spec.transform_state)
     for one in encoder.own.values():

@@ -30,14 +30,14 @@ SEED = 20_000_003
 
 @dataclass(frozen=True)
 class Choice:
-    """What is kept of rows.
+    """Selection of rows that are kept.
 
     Attributes
     ----------
     names : tuple of str
         Columns that the formula reads.
     together : tuple of tuple of str
-        Columns whose levels make groups; those of one column are shown in any case.
+        Columns whose levels form groups; levels of single columns are contained in any case.
     levels : tuple of str
         Columns of numbers whose values are levels.
     weights : str or None
@@ -62,7 +62,7 @@ class Choice:
         return tuple(dict.fromkeys((*self.names, *more)))
 
     def of_frame(self, number: int, frame: pd.DataFrame) -> Representatives:
-        """What is kept of a frame, by its number."""
+        """Selection from a frame, by its number."""
         table = as_frame(frame).reset_index(drop=True)
         names = list(self.names)
         read = [name for name in names if name not in self.may_lack]
@@ -111,12 +111,12 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Representatives:
-    """A sample of rows, rows that show all there is, and counts; ``+`` adds those of later rows.
+    """A sample of rows, rows with every level and extreme, and counts; ``+`` adds later rows.
 
     Attributes
     ----------
     choice : Choice
-        What is kept.
+        Selection.
     sample : pandas.DataFrame
         Complete rows chosen at random without replacement, in their order; the index says where
         they stand among all rows given.
@@ -141,7 +141,7 @@ class Representatives:
     total_weight: float
 
     def __add__(self, other: Representatives) -> Representatives:
-        """Those of all rows of both."""
+        """Selection from all rows of both."""
         moved = [
             one.set_axis(one.index + self.n_rows[0], axis=0) for one in (other.sample, other.shown)
         ]
@@ -191,7 +191,7 @@ class Representatives:
 
 
 def _smallest(keys: Float[np.ndarray, " rows"], most: int) -> Bool[np.ndarray, " rows"]:
-    """Which are among the smallest, so many of them at most."""
+    """Whether each key is among the ``most`` smallest."""
     if len(keys) <= most:
         return np.ones(len(keys), dtype=bool)
     return np.asarray(keys <= np.partition(keys, most - 1)[most - 1])
@@ -206,7 +206,7 @@ def _ends(column: pd.Series) -> list[int]:
 
 
 def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
-    """Rows of two tables; the types are those of the one that has any."""
+    """Rows of two tables, with the types of the table that is not empty."""
     if not len(after) or not len(before):
         return after if len(after) else before
     return pd.concat([before, after])

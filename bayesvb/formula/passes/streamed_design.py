@@ -1,4 +1,4 @@
-"""All stages, for rows that are read in blocks: what a formula learns from them, their matrices."""
+"""All stages, for rows that are read in blocks: the state of a formula, and matrices."""
 
 from __future__ import annotations
 
@@ -112,12 +112,12 @@ class BlockEncoding:
 
 @dataclass(frozen=True, eq=False)
 class AbstractSampledRows(AbstractDesignRows):
-    """Rows of which a sample, or those of one site, are in memory.
+    """Rows of which a sample, or one site's, are in memory.
 
     Attributes
     ----------
     design : Design
-        Of the sample, encoded by what the formula learned from all rows.
+        Design of the sample, encoded with the formula's state from all rows.
     rows : Representatives
         Counts of the first pass.
     frames : AbstractFrames
@@ -189,14 +189,14 @@ def rows_in_blocks(
     """Rows that are read in blocks, after a formula.
 
     Two passes, for a sample with the levels of all rows and for the moments of all columns; more
-    for knots of splines and for what other transforms learn.
+    for knots of splines and for the state of other transforms.
 
     Parameters
     ----------
     formula : Formula
     frames : AbstractFrames
     response : {"numeric", "any", "none"} or Ordered
-        What the model can explain; see ``build_design``.
+        Kind of response that the model accepts; see ``build_design``.
     context : mapping, optional
         Functions and constants that the formula may use besides the allow-list.
     missing : {"drop", "raise", "keep"}
@@ -211,7 +211,7 @@ def rows_in_blocks(
     DataError
         If the data cannot be used, or a transform cannot be learned in passes.
     FormulaError
-        If the formula names what is not there.
+        If the formula names a column or function that does not exist.
     """
     choice = columns_to_read(formula, frames, response, context or {}, weights)
     choice = replace(choice, keeps_missing=missing == "keep")
@@ -228,7 +228,7 @@ def rows_in_blocks(
 
 
 def _summed(parts: Iterator[Representatives]) -> Representatives:
-    """What was kept of all rows."""
+    """Sum of the selections from all rows."""
     try:
         first = next(parts)
     except StopIteration:
@@ -280,7 +280,7 @@ def _head(frames: AbstractFrames, names: Sequence[str]) -> pd.DataFrame:
 def _after_all_rows(
     encoder: Encoder, frames: AbstractFrames, rows: Representatives, choice: Choice
 ) -> Encoder:
-    """The encoder with the states that all rows leave behind, in place of those of a sample."""
+    """The encoder with states from all rows, instead of states from a sample."""
     reading = BlockEncoding(encoder, choice.weights)
 
     def values(code: str) -> Iterator[Float[np.ndarray, " rows"]]:
@@ -362,7 +362,7 @@ def of_kept_rows(
     design : Design
         Of the rows that were kept: the sample, then those that show levels and ends.
     learned : ndarray, shape (numbers,)
-        What the formula has learned of all rows; see ``learned_numbers``.
+        State of the formula from all rows; see ``learned_numbers``.
     known : AllRows
         The rows of which it is a sample.
     n_sample : int
@@ -377,7 +377,7 @@ def of_kept_rows(
 
 
 def learned_of(design: Design) -> Float[np.ndarray, " numbers"]:
-    """What the formula has learned of all rows; see ``learned_numbers``."""
+    """State of the formula from all rows; see ``learned_numbers``."""
     return learned_numbers(design._encoder)
 
 

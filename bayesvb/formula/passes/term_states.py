@@ -24,7 +24,7 @@ __all__ = ["exact_term"]
 
 
 def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> AbstractTermColumns:
-    """A term with what all rows say, from that of a sample.
+    """A term with its state from all rows, instead of a sample's.
 
     Raises
     ------

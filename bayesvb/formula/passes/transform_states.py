@@ -130,7 +130,7 @@ def _scale(call: _Call, state: State, values: Values, n_rows: int) -> State:
 
 
 def _rescaled(call: _Call) -> object:
-    """What is said of the scale: True, or a number."""
+    """Argument for the scale: True, or a number."""
     return call.options.get("rescale" if call.name == "standardize" else "scale", True)
 
 

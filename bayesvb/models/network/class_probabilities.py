@@ -36,22 +36,22 @@ absolute error is 0.0003 (four latents, as of 64 Sobol points) to 0.0015 (two), 
 rows 0.00006: posterior standard deviations are some hundred times as large."""
 
 LEAST_LOG_WEIGHT = -23.0
-"""Log weight (1e-10) below which a component is left out of the probabilities of a row."""
+"""Log weight (1e-10) below which a component is omitted from the probabilities of a row."""
 
 NEGLIGIBLE_LOG_WEIGHT = -30.0
-"""Log weight (1e-13) below which a component is left out of the likelihood of a row ..."""
+"""Log weight (1e-13) below which a component is omitted from the likelihood of a row ..."""
 
 NEGLIGIBLE_SHARE = 1e-10
-"""... unless those left out could add more than this, relative to the others."""
+"""... unless the omitted ones could add more than this, relative to the others."""
 
 MOST = 0.5
-"""Share of rows and components of some weight from which none is left out."""
+"""Proportion of non-negligible rows and components above which none is omitted."""
 
 CERTAIN = 40.0
 """Logit whose probability differs from one by 4e-18."""
 
 SMALLEST_PROBABILITY = 1e-100
-"""Probability below which a row is gone over again with logarithms."""
+"""Probability below which a row is computed again with logarithms."""
 
 Alike = list[tuple[Int[np.ndarray, " _"], Float[np.ndarray, " _"]]]
 """Rows with the same label, and the signs of their sticks."""
@@ -82,7 +82,7 @@ def class_probabilities(
     Given the latent vector the logits are independent Gaussians under q, so one point has as many
     coordinates as latents and sticks, however many coefficients there are. Averages over
     ``n_points`` points; columns sum to one. Components whose weight in a row is less than
-    ``least_share`` of even weights are left out of it.
+    ``least_share`` of even weights are omitted.
     """
     n_sticks, (n_latents, n_experts, n_rows) = len(posterior.mean), latents.location.shape
     scatter, shift = student_points(n_points, n_latents, n_sticks, latents.dof)
@@ -137,7 +137,7 @@ def _in_points(
 ) -> tuple[Float[np.ndarray, "sticks terms rows"], Float[np.ndarray, "sticks products rows"]]:
     """``E[psi]`` and ``V[psi]`` at ``x1 = location + scale t``, as weights of ``[t, 1]``.
 
-    The second ones are those of the products of ``[t, 1]``.
+    The second ones belong to the products of ``[t, 1]``.
     """
     ones = np.ones((1, location.shape[1]))
     centre, factor = np.vstack([location, ones]), np.vstack([scale, ones])
@@ -155,7 +155,7 @@ def _odds_of_logits(
     variance: Float[np.ndarray, "rows points"],
     normal: Float[np.ndarray, " points"],
 ) -> Float[np.ndarray, "rows points"]:
-    """``exp(-psi)`` for ``psi = mean + sqrt(variance) normal``, in place of the variance."""
+    """``exp(-psi)`` for ``psi = mean + sqrt(variance) normal``, written over the variance."""
     np.maximum(variance, 0.0, out=variance)
     logit = np.sqrt(variance, out=variance)
     logit *= normal
@@ -171,7 +171,7 @@ def _exp_of_minus(logit: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, 
 
 
 def _parts(n_rows: int, n_points: int) -> Iterator[slice]:
-    """Places of rows that are gone over together."""
+    """Positions of rows that are processed together."""
     longest = max(CELLS // n_points, 1)
     for start in range(0, n_rows, longest):
         yield slice(start, start + longest)
@@ -199,8 +199,8 @@ def label_log_lik(
     """Log probability of each row's label for each draw, latent vector and component summed out.
 
     Given the parameters the latent vector is Gaussian; it is averaged over ``LIKELIHOOD_POINTS``
-    fixed points, the same for all draws, so that differences between draws are not noise. Leaving
-    out components of negligible weight changes a result by at most ``NEGLIGIBLE_SHARE``.
+    fixed points, the same for all draws, so that differences between draws are not noise. Omitting
+    components of negligible weight changes a result by at most ``NEGLIGIBLE_SHARE``.
     """
     if namespace(coefficients) is not np:
         terms = label_log_terms(coefficients, latents, labels)
@@ -238,7 +238,7 @@ def label_log_terms(
 ) -> Float[np.ndarray, "draws experts rows"]:
     """Log of each component's weight times the probability of the label under it.
 
-    All in logarithms and nothing left out, for arrays of NumPy or of JAX; ``label_log_lik`` is the
+    All in logarithms and without omissions, for arrays of NumPy or of JAX; ``label_log_lik`` is the
     log sum of these.
     """
     points = normal_points(coefficients.shape[2] - 1, LIKELIHOOD_POINTS)
@@ -259,7 +259,7 @@ def _logits(
 ) -> tuple[Float[np.ndarray, "experts sticks rows"], Float[np.ndarray, "experts sticks points"]]:
     """Parts of the logits: of the rows, and of the points of the latent noise.
 
-    The output layer is that of one draw, or of each expert's draw.
+    The output layer belongs to one draw, or to each expert's draw.
     """
     slope, intercept = stick[..., :-1], stick[..., -1:]
     random_start = (namespace(variance).sqrt(variance)[:, None] * points).swapaxes(-1, -2)
@@ -412,9 +412,9 @@ def _stick_products(
 ) -> Float[np.ndarray, "experts classes rows"]:
     """``mean_s sigma(psi_cs) prod_{l<c} sigma(-psi_ls)`` for ``psi = centre + spread``.
 
-    With ``o = exp(-psi)`` this is the product of ``o_l`` over the sticks before the class by that
-    of ``1 + o_l`` up to its own. The first is a factor of the row times one of the point, and the
-    latter goes into the weights of the average.
+    With ``o = exp(-psi)`` this is the product of ``o_l`` over the sticks before the class, divided
+    by the product of ``1 + o_l`` up to its own. The first is a factor of the row times one of the
+    point, and the latter goes into the weights of the average.
     """
     passing, away = np.exp(-centre), np.exp(-spread)
     rows, points = _one_and(passing).swapaxes(2, 3), _one_and(away)

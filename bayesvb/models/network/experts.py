@@ -1,4 +1,4 @@
-"""Linear experts of a latent vector: what they say of it before the response is seen."""
+"""Linear experts of a latent vector: its distribution before the response is observed."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def latent_sums(
 ) -> LinearStats:
     """Sums weighted by the responsibilities; moments of one expert serve all.
 
-    ``xx`` are the sums of the products of the design, ``moments`` those of latent vector and one.
+    ``xx`` are the sums of the products of the design, ``moments`` the moments of the latent vector
+    and of one.
     """
     n_latents = int(np.sqrt(2 * len(moments))) - 1
     weighted = responsibilities * row_of(moments, n_latents)[:-1]
@@ -78,7 +79,7 @@ class LatentExperts:
         return len(self.prior.mean)
 
     def with_variance(self, scale: float) -> LatentExperts:
-        """Experts whose coefficients have so many times the prior variance."""
+        """Experts whose coefficients have this multiple of the prior variance."""
         prior = self.prior
         return LatentExperts(
             MatrixNormalGamma.prior(

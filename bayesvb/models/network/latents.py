@@ -20,7 +20,7 @@ from bayesvb.numerics.special import LOG_2PI, log_sum_exp
 
 
 def prior_moments(prior: LatentPrior) -> Float[np.ndarray, "pairs experts rows"]:
-    """``E[u u']`` before the response is seen: where the inner iterations set out."""
+    """``E[u u']`` before the response is observed: the start of the inner iterations."""
     n_latents = len(prior.linear)
     moments = np.zeros(((n_latents + 1) * (n_latents + 2) // 2, *prior.linear.shape[1:]))
     moments[diagonal_numbers(n_latents)] = 1.0 / prior.precision

@@ -1,7 +1,7 @@
 r"""Likelihood of a network for classes at a point: latent vectors without noise.
 
-Labels tell neither the scale of a latent vector nor its noise, which acts on class probabilities as
-smaller coefficients do. Maximum likelihood estimates therefore have no latent noise:
+Labels identify neither the scale of a latent vector nor its noise, which has the effect on class
+probabilities of smaller coefficients. Maximum likelihood estimates therefore have no latent noise:
 
 .. math:: p(y \mid x) = \sum_k \pi_k(x)\, p(y \mid u = A_k x).
 """
@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 """The same relative to squared coefficients, of which sums of squares leave that much."""
 
 POINT_WEIGHT = 1e6
-"""Rows of the statistics of a point: beside them the prior of a start moves it by 1e-7."""
+"""Rows of the statistics of a point: relative to them the prior of a start moves it by 1e-7."""
 
 
 def without_noise(experts: LatentExperts) -> LatentExperts:

@@ -36,7 +36,7 @@ from bayesvb.variational.supports import Positive, Real
 
 CELLS = 16_000
 """Rows times experts gone over at once: few enough that the entries of the small matrices stay in
-the cache, enough that calls cost little beside arithmetic."""
+the cache, enough that calls are cheap relative to arithmetic."""
 
 VARIANCES = (1.0, 0.1, 10.0)
 """Multiples of the prior variance of the experts' coefficients among which restarts take turns."""
@@ -299,7 +299,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         return dict(self.gate.coefficients(draws["gate"]))
 
     def coefficient_meaning(self) -> str:
-        """What the coefficients of the gate are."""
+        """Meaning of the gate's coefficients."""
         return self.gate.coefficient_meaning()
 
     def drawn_probabilities(
@@ -352,7 +352,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         return self.output.responses(draws, latents, rng)
 
     def parameter_space(self) -> ParameterSpace:
-        """``coefficients``, ``precision``, ``gate``, and those of the output."""
+        """``coefficients``, ``precision``, ``gate``, and the parameters of the output."""
         shape = (self.n_components, *self.experts.prior.mean.shape)
         return ParameterSpace(
             {

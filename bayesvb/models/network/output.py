@@ -105,7 +105,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def start(self) -> PosteriorT:
-        """A narrow posterior at the prior mean, from which the first pass sets out."""
+        """A narrow posterior at the prior mean, from which the first iteration starts."""
 
     @abc.abstractmethod
     def local(
@@ -139,9 +139,9 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         """``KL(posterior || prior)``."""
 
     def within(self, nats: float) -> AbstractOutput[PosteriorT, StatsT]:
-        """The layer for ascents that may end so many nats per row below the top.
+        """The layer for runs that may end this number of nats per row below the maximum.
 
-        A pass may leave out inner steps that gain much less; itself as a rule.
+        An iteration may skip inner steps that gain much less; by default itself.
         """
         return self
 
@@ -151,7 +151,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         Raises
         ------
         NotImplementedError
-            If point estimates are not to be had; the message says why.
+            If point estimates are not available; the message gives the reason.
         """
         raise NotImplementedError(f"{type(self).__name__} has no point estimates")
 
@@ -190,7 +190,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def supports(self) -> Mapping[str, AbstractSupport]:
-        """Supports of the layer's parameters by name, those of one draw."""
+        """Supports of the layer's parameters by name, for one draw."""
 
     @abc.abstractmethod
     def component_log_lik(

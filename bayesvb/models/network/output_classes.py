@@ -43,13 +43,13 @@ from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
 from bayesvb.variational.supports import AbstractSupport, Real
 
 CONDITIONAL_PASSES = 2
-"""A pass brings the bound about 200 times closer to that of exact inner optima: two leave 1e-7 nats
-per row on the pinwheel."""
+"""Inner iterations: each brings the ELBO about 200 times closer to its value at exact inner optima, and
+two leave 1e-7 nats per row on the pinwheel data."""
 
 COARSE = 5e-5
-"""Nats per row above which an ascent that may leave as much needs one pass only: that bound lacks
-1e-5 of them where experts are many, up to 2e-3 where they and the rows are few, but at its optimum
-it predicts as well."""
+"""Nats per row above which a run with this tolerance needs one inner iteration only: its ELBO
+lacks 1e-5 nats with many experts, up to 2e-3 with few experts and rows, but at its optimum it
+predicts as well."""
 
 POINTS = 256
 """Points of the integrals behind predictive probabilities."""
@@ -104,7 +104,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     points : int
         Points over which predictive probabilities are averaged.
     least_share : float
-        Share of even weights below which a component is left out of them.
+        Proportion of even weights below which a component is omitted.
 
     References
     ----------
@@ -208,7 +208,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return posterior.kl(self.prior)
 
     def within(self, nats: float) -> ClassOutput:
-        """The layer with one inner step and fewer points, if that is little beside these nats."""
+        """The layer with one inner step and fewer points, if the error is below these nats."""
         short = self.conditional and self.passes is None and nats > COARSE
         if not short:
             return self

@@ -200,7 +200,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
 
     def expectations(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " entries"]:
-        """As of linear experts, whose response is that of the network."""
+        """As for linear experts, whose response is the network's."""
         return LinearCoordinates(posterior).expectations()
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
@@ -310,7 +310,7 @@ def _one_response(
     latents: LatentDraws,
     block: Block,
 ) -> Float[np.ndarray, "draws experts rows"]:
-    """The same of one response: numbers in place of matrices, draw by draw within the cache."""
+    """The same with one response: numbers instead of matrices, draw by draw within the cache."""
     found = np.empty(latents.log_weights.shape)
     observed = block.response[0] - coefficients[:, -1:]
     constant = -0.5 * (np.log(variance) + LOG_2PI)[:, :, None]

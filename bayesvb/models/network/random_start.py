@@ -1,4 +1,4 @@
-"""A network with random experts: another way to set out than a partition of the rows."""
+"""A network with random experts: an alternative to a partition of the rows."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def random_start(
 ) -> NetworkPosterior:
     """Posterior with random experts, gate and output layer at their prior means.
 
-    Coefficients of the experts are uniform on ``+-spread / sqrt(terms)``. One pass under it makes
-    the statistics from which a fit sets out, as published code does. Partitions of the rows
-    do better, above all with many columns.
+    Coefficients of the experts are uniform on ``+-spread / sqrt(terms)``. One iteration under it
+    gives the initial statistics of a fit, as in published code. Partitions of the rows perform
+    better, above all with many columns.
     """
     prior = network.experts.prior
     n_latents, n_terms = prior.mean.shape

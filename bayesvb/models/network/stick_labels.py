@@ -85,8 +85,8 @@ class LabelEvidence:
     ) -> tuple[Float[np.ndarray, "sticks experts rows"], Float[np.ndarray, "latents experts rows"]]:
         """``E[psi^2]`` and ``E[x1]`` before the label is seen.
 
-        The uncertainty of the coefficients counts as if the latent vector were zero: this is only
-        where the inner steps set out.
+        The uncertainty of the coefficients is included with a latent vector of zero: this is only
+        the start of the inner steps.
         """
         variance = 1.0 / prior.precision
         location = prior.linear * variance

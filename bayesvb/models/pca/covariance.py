@@ -1,10 +1,10 @@
 """What scores that are not known add to the spread of the parameters of a factor model.
 
-The approximation takes scores and parameters as independent, so that a centre and loadings are as
+The approximation treats scores and parameters as independent, so that a centre and loadings are as
 certain as if the scores were data. Given loadings and noise the scores can be integrated out. A row
-is then ``N(mu, W W' + I / tau)``, and what such rows tell is known: of ``mu`` nothing that is
-related to loadings (mean and covariance of a Gaussian), of the loadings Fisher's information, of
-``tau`` what is left of a row when the directions of the loadings are taken away.
+is then ``N(mu, W W' + I / tau)``, and the information in such rows is known: for ``mu``,
+independent of the loadings (mean and covariance of a Gaussian); for the loadings, Fisher's
+information; for ``tau``, the residual of a row after projection on the loadings.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from bayesvb.variational.coordinates import AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
 
 MOST_LOADINGS = 1000
-"""Loadings whose covariance is computed; those of further components stay as they are."""
+"""Number of loadings whose covariance is computed; loadings of further components stay fixed."""
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ class Information(SufficientStats):
 class LoadingsAndNoise(AbstractStandardCoordinates):
     """Standard coordinates of the centre, of loadings column by column, then of ``log tau``.
 
-    Those of a variable are ``sqrt(tau) L_i^-1 (c_i - m_i)``, ``c_i`` its centre with its loadings
-    on the first components and ``L_i L_i'`` the scaled covariance of these. Loadings on further
-    components and relevances are not moved.
+    Coordinates of a variable are ``sqrt(tau) L_i^-1 (c_i - m_i)``, ``c_i`` its centre with its
+    loadings on the first components and ``L_i L_i'`` their scaled covariance. Loadings on further
+    components and relevances stay fixed.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
 
     @property
     def centre(self) -> Float[np.ndarray, "dims columns"]:
-        """Means of what is moved."""
+        """Means of the moved parameters."""
         return self.posterior.mean[:, self.columns]
 
     @property
@@ -112,10 +112,10 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
     ) -> Float[np.ndarray, "coordinates coordinates"]:
         r"""Covariance of the coordinates with the scores integrated out.
 
-        The centre has precision ``sum_n S_n' C_n^-1 S_n``, ``S_n`` the variables of a row that were
-        observed and ``C_n`` the mean of ``W W' + I / tau`` for them; loadings that of
-        ``LoadingsInformation``. The noise has as many degrees of freedom as values, less
-        ``tr(I - \Sigma_n)`` per row, the scores that it determines.
+        The centre has precision ``sum_n S_n' C_n^-1 S_n``, ``S_n`` the observed variables of a row
+        and ``C_n`` the mean of ``W W' + I / tau`` for them; for the loadings see
+        ``LoadingsInformation``. The noise has as many degrees of freedom as values, less ``tr(I -
+        \Sigma_n)`` per row, the scores that it determines.
 
         Parameters
         ----------

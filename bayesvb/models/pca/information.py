@@ -1,8 +1,8 @@
-r"""What rows tell of the loadings of a factor model once the scores are integrated out.
+r"""Information of rows on the loadings of a factor model once the scores are integrated out.
 
-A row is ``N(mu, C)`` with ``C = W W' + I / tau``. Turning the scores changes nothing of that, so
-that rows are silent about rotations; which rotation it is the convention says, columns at right
-angles, and what is left has Fisher's information for ``W``.
+A row is ``N(mu, C)`` with ``C = W W' + I / tau``. This is invariant under rotations of the scores,
+on which rows have no information; the rotation is fixed by the convention that columns are
+orthogonal, and the remaining directions have Fisher's information for ``W``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROUNDING = 1e-13
 
 GAP = 2.0
 """Standard deviations by which variances along two axes may be closer than they seem; chosen on
-simulated data other than those of the table in docs/benchmarks."""
+simulated data other than in the table of docs/benchmarks."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class LoadingsInformation(SufficientStats):
 
     @classmethod
     def none(cls, n_entries: int) -> LoadingsInformation:
-        """That of no rows."""
+        """Information of no rows."""
         return cls(np.zeros((n_entries, n_entries)), np.zeros(n_entries), np.zeros(1))
 
     @classmethod
@@ -151,10 +151,10 @@ def with_doubtful_angles(
 ) -> Float[np.ndarray, "entries entries"]:
     r"""The covariance, wider where columns turn into one another.
 
-    Rows inform the angle of two columns by ``N (l_a - l_b)^2 / (l_a l_b)``, ``l`` the variances
-    along them, which the data tell too, and tend to tell as further apart than they are. The gap
-    is taken ``GAP`` standard deviations smaller (of squares), its variance ``2 (l_a^2 + l_b^2) /
-    N``; and no angle has more variance than that of an axis that may point anywhere.
+    Rows inform the angle of two columns by ``N (l_a - l_b)^2 / (l_a l_b)``, with ``l`` the
+    variances along them, which are estimated from the same data and tend to be too far apart. The
+    gap is reduced by ``GAP`` standard deviations (of squares), its variance ``2 (l_a^2 + l_b^2) /
+    N``; and no angle has more variance than an axis that may have any direction.
 
     References
     ----------

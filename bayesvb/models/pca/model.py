@@ -129,10 +129,10 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
     n_scores : int
         Number of principal components.
     log_jacobian : ndarray, shape (dims,)
-        Log of the unit of each variable. Densities and bounds are those of the data in their
-        units, as a row loses the units of the variables that were observed only.
+        Log of the unit of each variable. Densities and ELBOs are in the units of the data, as only
+        the units of a row's observed variables are subtracted.
     axes : PrincipalAxes
-        Where ascents set out.
+        Start of the runs.
     rank : int
         Number of axes in use there.
 
@@ -159,7 +159,7 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
 
     @property
     def initial(self) -> Loadings:
-        """Loadings with which the ascent sets out."""
+        """Initial loadings."""
         return self.axes.loadings(self.n_scores, self.rank)
 
     def starting_models(self, n: int) -> dict[str, PrincipalComponents]:
@@ -178,7 +178,7 @@ class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
         return LocalStep(float(bound.sum()), stats)
 
     def units(self, block: Block) -> Float[np.ndarray, " rows"]:
-        """What the log density of each row loses on the way to the data's units."""
+        """Log of the unit, subtracted from the log density of each row."""
         seen = block.designs.get("observed")
         if seen is None:
             return np.full(block.n_rows, self.log_jacobian.sum())

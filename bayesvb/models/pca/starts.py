@@ -1,4 +1,4 @@
-"""Where ascents of a factor model set out: principal axes, the first few of them in use."""
+"""Initialisation of factor models: principal axes, the first few of them in use."""
 
 from __future__ import annotations
 
