@@ -102,7 +102,7 @@ class GroupedResponse(AbstractSharedResponse):
         scales: Gamma,
         parts: tuple[TermScales, ...],
     ) -> GroupedResponse:
-        """Response of a model, its posterior and its rows; gate with statistics, and learned scales."""
+        """Response of a model, its posterior, rows, gate with statistics, and learned scales."""
         model, posterior, source = mixture
         experts = MixedElimination(posterior.experts)
         first = expert_entries(experts).size, experts.n_statistics

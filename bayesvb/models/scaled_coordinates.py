@@ -116,7 +116,7 @@ class ScaledCoordinates(AbstractCoordinates):
         return np.asarray(block_diag(self.mixture.centre_by_variables(parts, scale), own))
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Perturbations of the mixture change its statistics; of a precision, its sum of squares."""
+        """Perturbations of the mixture change its statistics; of a precision, its squares."""
         n_blocks = len(self.squares)
         whole = block_diag(self.mixture.perturbations(), np.empty((0, n_blocks)), self._tilts())
         return np.asarray(whole)

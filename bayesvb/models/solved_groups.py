@@ -226,7 +226,7 @@ class SolvedGroups:
     def shared_of(
         self, ways: Float[np.ndarray, "groups all"], n_shared: int
     ) -> Float[np.ndarray, "groups entries"]:
-        """Sensitivities of shared statistics to a change of the expectations of each group alone."""
+        """Sensitivities of shared statistics to a change of expectations of each group alone."""
         found, n_groups = np.zeros((len(ways), n_shared)), len(ways)
         moved = np.concatenate([
             np.einsum("en,nme->mn", one.own, ways[:, one.at][self.place]) for one in self.scalars

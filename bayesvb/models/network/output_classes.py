@@ -43,7 +43,7 @@ from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
 from bayesvb.variational.supports import AbstractSupport, Real
 
 CONDITIONAL_PASSES = 2
-"""Inner iterations: each brings the ELBO about 200 times closer to its value at exact inner optima, and
+"""Inner iterations. Each brings the ELBO about 200 times closer to its value at exact inner optima;
 two leave 1e-7 nats per row on the pinwheel data."""
 
 COARSE = 5e-5
