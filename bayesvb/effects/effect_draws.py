@@ -127,7 +127,8 @@ def _values(
         weights = np.moveaxis(np.exp(fit.core.log_weights(fit.draws, block)), 1, 0)
         return [np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))]
     if estimands[0].levels and fit.model.response.is_categorical:
-        return [np.moveaxis(fit.core.drawn_probabilities(fit.draws, block), 1, 0)]
+        probabilities = fit.core.drawn_probabilities(fit.draws, block, few_points=True)
+        return [np.moveaxis(probabilities, 1, 0)]
     name = fit.model.design.response_names[response]
     mixture = drawn_distributions_of(fit).drawn_mixture(fit, block, response)
     return [estimand(mixture, name) for estimand in estimands]

@@ -149,11 +149,13 @@ def class_probabilities(
 
 
 def probability_draws(
-    model: AbstractNetwork, fit: AbstractFit, rows: Rows, n: int | None
+    model: AbstractNetwork, fit: AbstractFit, rows: Rows, n: int | None, few_points: bool
 ) -> Float[np.ndarray, "draws complete classes"]:
     """Class probabilities under each draw of the parameters, the latent vector summed out."""
     draws = {name: values[:n] for name, values in fit.draws.items()}
-    pieces = [fit.core.drawn_probabilities(draws, block) for block in blocks(model, rows)]
+    pieces = [
+        fit.core.drawn_probabilities(draws, block, few_points) for block in blocks(model, rows)
+    ]
     return np.moveaxis(np.concatenate(pieces, axis=2), 1, 2)
 
 
@@ -195,7 +197,7 @@ def _quantiles(
     n_levels = len(model.design.class_labels)
     entries = count(draws) * max(model.n_components * model.latent_dim, n_levels)
     pieces = [
-        np.quantile(fit.core.drawn_probabilities(draws, block), ends, axis=0)
+        np.quantile(fit.core.drawn_probabilities(draws, block, few_points=True), ends, axis=0)
         for block in model.block(rows).split(max(LIMITS.entries_in_memory // entries, 1))
     ]
     return np.concatenate(pieces, axis=2)

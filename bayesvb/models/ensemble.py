@@ -164,12 +164,14 @@ class Ensemble:
         return np.asarray(sum(w * core.probabilities(own, block) for w, core, own in each))
 
     def drawn_probabilities(
-        self, draws: Draws, block: Block
+        self, draws: Draws, block: Block, few_points: bool = False
     ) -> Float[np.ndarray, "draws classes rows"]:
         """Probabilities of classes for each draw."""
-        return np.asarray(
-            self._evaluated(draws, lambda core, own: core.drawn_probabilities(own, block))
-        )
+
+        def evaluate(core: Any, own: Draws) -> object:
+            return core.drawn_probabilities(own, block, few_points)
+
+        return np.asarray(self._evaluated(draws, evaluate))
 
     def mean_weights(
         self, posterior: Sequence[object], block: Block

@@ -113,7 +113,7 @@ class Quantities:
 
     def _at_rows(self, drawn: HasDraws) -> Float[np.ndarray, "draws ..."]:
         if self.model.design.levels:
-            found = drawn.core.drawn_probabilities(drawn.draws, self.block)
+            found = drawn.core.drawn_probabilities(drawn.draws, self.block, few_points=True)
             return np.asarray(found[:, -len(shown(self.model.design.levels)) :])
         if not self.medians:
             return np.asarray(drawn.core.log_lik(drawn.draws, self.block))

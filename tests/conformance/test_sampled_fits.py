@@ -70,9 +70,7 @@ def test_densities_are_averages_over_draws(name):
     fit = fitted(name, shift=0.3)
     each = group(fit.idata, "log_likelihood")[fit.model.joint_name].to_numpy()
     averaged = np.log(np.exp(each.reshape(-1, ROWS)).mean(axis=0))
-    # Probabilities of classes are averages over 16 points for each draw, the likelihood is exact.
-    closeness = {"rtol": 0.0, "atol": 5e-3} if name == "classes" else {"rtol": 1e-6, "atol": 1e-7}
-    assert_allclose(fit.log_density(frame()), averaged, **closeness)
+    assert_allclose(fit.log_density(frame()), averaged, rtol=1e-6, atol=1e-7)
 
 
 @pytest.mark.parametrize("name", MODELS)

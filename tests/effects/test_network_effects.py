@@ -49,7 +49,7 @@ def number(data):
 
 def test_predictions_are_the_drawn_probabilities_of_all_levels(classes):
     found = effects.predictions(classes)
-    own = classes.model.probability_draws(classes)
+    own = classes.model.probability_draws(classes, few_points=True)
     assert len(classes.members) > 1
     np.testing.assert_allclose(found.draws.values.reshape(own.shape), own, rtol=1e-12)
     assert found.summary["level"].tolist() == ["high", "low", "mid"] * N

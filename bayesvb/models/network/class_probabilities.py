@@ -31,9 +31,9 @@ LIKELIHOOD_POINTS = 64
 """Points for the latent vector of a row whose parameters are given."""
 
 DRAWN_POINTS = 16
-"""Points for probabilities of drawn parameters, at least ``FEW_DIMS`` for each latent. Their mean
-absolute error is 0.0003 (four latents, as of 64 Sobol points) to 0.0015 (two), of averages over
-rows 0.00006: posterior standard deviations are some hundred times as large."""
+"""Points for quantiles and averages over drawn parameters, at least ``FEW_DIMS`` for each latent.
+Their mean absolute error is 0.0003 (four latents, as of 64 Sobol points) to 0.0015 (two), of
+averages over rows 0.00006: posterior standard deviations are some hundred times as large."""
 
 LEAST_LOG_WEIGHT = -23.0
 """Log weight (1e-10) below which a component is omitted from the probabilities of a row."""
@@ -339,20 +339,26 @@ def _log_terms(
     return terms
 
 
-def drawn_points(n_latents: int) -> Float[np.ndarray, "points latents"]:
+def drawn_points(n_latents: int, few_points: bool) -> Float[np.ndarray, "points latents"]:
     """Points for latent vectors of rows whose parameters are drawn."""
-    return balanced_points(n_latents, max(DRAWN_POINTS, FEW_DIMS * n_latents))
+    if few_points:
+        return balanced_points(n_latents, max(DRAWN_POINTS, FEW_DIMS * n_latents))
+    return normal_points(n_latents, LIKELIHOOD_POINTS)
 
 
 def drawn_probabilities(
-    coefficients: Float[np.ndarray, "draws sticks terms"], latents: LatentDraws
+    coefficients: Float[np.ndarray, "draws sticks terms"],
+    latents: LatentDraws,
+    few_points: bool = False,
 ) -> Float[np.ndarray, "draws classes rows"]:
     """Probability of every class for each draw, latent vector and component summed out.
 
-    Averages over ``DRAWN_POINTS`` fixed points; the classes of a row sum to one.
+    Averages over the points of ``label_log_lik``, so that a draw has one probability of a label.
+    With ``few_points`` over ``DRAWN_POINTS``, where quantiles or averages over draws are computed.
+    The probabilities of a row sum to one.
     """
     n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
-    points = drawn_points(n_latents)
+    points = drawn_points(n_latents, few_points)
     n_experts, n_rows = latents.log_weights.shape[1:]
     result = np.zeros((len(coefficients), n_sticks + 1, n_rows))
     # Several draws of few rows at once, as components of one draw are.

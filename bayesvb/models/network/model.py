@@ -303,10 +303,14 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         return self.gate.coefficient_meaning()
 
     def drawn_probabilities(
-        self, draws: Draws, block: Block
+        self, draws: Draws, block: Block, few_points: bool = False
     ) -> Float[np.ndarray, "draws classes rows"]:
-        """Probabilities of the classes for each draw, if the response has classes."""
-        found = self.output.drawn_probabilities(draws, self.drawn_latents(draws, block))  # type: ignore[attr-defined]
+        """Probabilities of the classes for each draw, if the response has classes.
+
+        With ``few_points`` with an error of about 0.001, for quantiles or averages over draws.
+        """
+        latents = self.drawn_latents(draws, block)
+        found = self.output.drawn_probabilities(draws, latents, few_points)  # type: ignore[attr-defined]
         return np.asarray(found)
 
     def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:

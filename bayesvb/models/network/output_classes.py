@@ -308,7 +308,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return class_probabilities(posterior, latents, n_points or self.points, self.least_share)
 
     def drawn_probabilities(
-        self, draws: OutputDraws, latents: LatentDraws
+        self, draws: OutputDraws, latents: LatentDraws, few_points: bool = False
     ) -> Float[np.ndarray, "draws classes rows"]:
         """Class probabilities for each draw; see ``drawn_probabilities``."""
-        return drawn_probabilities(draws["output"], latents)
+        return drawn_probabilities(draws["output"], latents, few_points)

@@ -210,7 +210,7 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         return self.classes.probabilities(posterior.coefficients, latents, n_points)
 
     def drawn_probabilities(
-        self, draws: OutputDraws, latents: LatentDraws
+        self, draws: OutputDraws, latents: LatentDraws, few_points: bool = False
     ) -> Float[np.ndarray, "draws classes rows"]:
         """As in ``ClassOutput``."""
-        return self.classes.drawn_probabilities(draws, latents)
+        return self.classes.drawn_probabilities(draws, latents, few_points)

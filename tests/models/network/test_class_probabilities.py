@@ -8,7 +8,6 @@ from scipy.special import expit, ndtr, stdtrit
 from bayesvb.models.network import class_probabilities as module
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
-from bayesvb.numerics.special import normal_points
 
 SEEDS = range(4)
 
@@ -20,8 +19,8 @@ def slow_classes(logit):
     return np.concatenate([stop, np.ones((1, *logit.shape[1:]))]) * first
 
 
-def slow_drawn(coefficients, latents, points=None):
-    points = module.drawn_points(coefficients.shape[2] - 1) if points is None else points
+def slow_drawn(coefficients, latents, few_points=False):
+    points = module.drawn_points(coefficients.shape[2] - 1, few_points)
     noise = np.sqrt(latents.variance)[..., None, None] * points.T[:, None]
     vector = latents.location[..., None] + noise
     logit = np.einsum("sla,skanp->lsknp", coefficients[:, :, :-1], vector)
@@ -58,18 +57,23 @@ def all_components(monkeypatch):
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("scale", [1.0, 1000.0])
-def test_drawn_probabilities_are_averages_over_points(make_problem, all_components, seed, scale):
+@pytest.mark.parametrize("few_points", [False, True])
+def test_drawn_probabilities_are_averages_over_points(
+    make_problem, all_components, seed, scale, few_points
+):
     coefficients, latents = drawn(make_problem("classes", seed), scale)
-    found = module.drawn_probabilities(coefficients, latents)
-    assert_allclose(found, slow_drawn(coefficients, latents), rtol=1e-12, atol=1e-15)
+    found = module.drawn_probabilities(coefficients, latents, few_points)
+    assert_allclose(found, slow_drawn(coefficients, latents, few_points), rtol=1e-12, atol=1e-15)
     assert_allclose(found.sum(axis=1), 1.0, rtol=1e-13)
 
 
-def test_few_points_are_enough_for_drawn_parameters(make_problem, all_components, monkeypatch):
+@pytest.mark.parametrize("few_points", [False, True])
+def test_points_are_enough_for_drawn_parameters(
+    make_problem, all_components, monkeypatch, few_points
+):
     coefficients, latents = drawn(make_problem("classes", 0), n=20)
-    found = module.drawn_probabilities(coefficients, latents)
-    many = normal_points(coefficients.shape[2] - 1, 4096)
-    monkeypatch.setattr(module, "drawn_points", lambda _: many)
+    found = module.drawn_probabilities(coefficients, latents, few_points)
+    monkeypatch.setattr(module, "LIKELIHOOD_POINTS", 4096)
     exact = module.drawn_probabilities(coefficients, latents)
     assert np.abs(found - exact).mean() < 0.002
 
@@ -111,12 +115,7 @@ def test_components_of_no_weight_are_left_out(make_problem):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-def test_drawn_probabilities_are_those_of_the_likelihood_at_the_same_points(
-    make_problem, all_components, monkeypatch, seed
-):
-    monkeypatch.setattr(
-        module, "normal_points", lambda n_latents, _: module.drawn_points(n_latents)
-    )
+def test_drawn_probabilities_are_those_of_the_likelihood(make_problem, all_components, seed):
     coefficients, latents = drawn(make_problem("classes", seed))
     found = module.drawn_probabilities(coefficients, latents)
     n_classes, n_rows = found.shape[1:]
@@ -203,8 +202,7 @@ def test_components_left_out_of_the_likelihood_could_not_change_it(make_problem,
     log_weights = np.log([0.7, 0.3, 1e-12, 1e-14])[None, :, None]
     log_weights = np.broadcast_to(log_weights, latents.log_weights.shape)
     latents = LatentDraws(log_weights, size * latents.location, latents.variance)
-    points = normal_points(coefficients.shape[2] - 1, module.LIKELIHOOD_POINTS)
-    expected = slow_drawn(coefficients, latents, points)
+    expected = slow_drawn(coefficients, latents)
     n_classes, n_rows = expected.shape[1:]
     for label in range(n_classes):
         labels = StickLabels.of(np.full(n_rows, float(label)), n_classes)
@@ -219,7 +217,5 @@ def test_a_component_of_hardly_any_weight_counts_where_no_other_explains_the_lab
     labels = StickLabels.of(np.array([1.0]), 2)
     found = module.label_log_lik(np.array([[[1.0, 0.0]]]), latents, labels)
     assert_allclose(found, np.log(1e-14 + np.exp(-40.0)), rtol=1e-3)
-    points = normal_points(1, module.LIKELIHOOD_POINTS)
-    assert_allclose(
-        np.exp(found), slow_drawn(np.array([[[1.0, 0.0]]]), latents, points)[:, 1], rtol=1e-12
-    )
+    expected = slow_drawn(np.array([[[1.0, 0.0]]]), latents)[:, 1]
+    assert_allclose(np.exp(found), expected, rtol=1e-12)
