@@ -24,7 +24,7 @@ PRODUCTS = " products"
 
 @dataclass(frozen=True)
 class Members:
-    """The rows of groups, those of a group side by side.
+    """The rows of groups, with the rows of a group next to one another.
 
     Attributes
     ----------
@@ -58,7 +58,7 @@ class Members:
     def repeated(self, values: Float[np.ndarray, "*axes _"]) -> Float[np.ndarray, "*axes rows"]:
         """Values of the groups, the same for all rows of a group.
 
-        Values on an axis of length one are those of every group.
+        Values on an axis of length one are shared by all groups.
         """
         whole = np.broadcast_to(values, (*values.shape[:-1], len(self.starts)))
         return np.repeat(whole, self.sizes, axis=-1)
@@ -68,8 +68,8 @@ class Members:
 class Block:
     """Rows of the standardised design, rows on the last axis.
 
-    Where rows belong together and are one case, as those of a subject, a "row" is such a group:
-    designs have what is known of the group, there is no response, and ``members`` has its rows.
+    If rows belong together and are one case, such as a subject's, a "row" is such a group: designs
+    hold covariates of the group, there is no response, and ``members`` has its rows.
 
     Attributes
     ----------
@@ -80,7 +80,7 @@ class Block:
     weight : ndarray, shape (rows,), or None
         Case weights; None stands for ones.
     offset : ndarray, shape (rows,), or None
-        What was subtracted from the response before it was standardised, in the data's units.
+        Offset, subtracted from the response before it was standardised, in the units of the data.
     members : Members or None
         Rows of groups; None where every row is a case of its own.
     """
@@ -165,7 +165,7 @@ class Block:
         )
 
     def ungrouped(self) -> Block:
-        """Rows of the groups as cases of their own, with what is known of their group."""
+        """Rows of the groups as separate cases, with the covariates of their group."""
         if self.members is None:
             return self
         own = self.members.rows

@@ -1,4 +1,4 @@
-"""Case weights: a column's name or numbers, checked, and sums that heed them."""
+"""Case weights: a column's name or numbers, checked, and sums that use them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SAME_SUM = 1e-12
 
 
 class CaseWeights(NamedTuple):
-    """Weights of the rows used, and what they are."""
+    """Weights of the rows used, and their meaning."""
 
     values: Float[np.ndarray, " rows"] | None
     meaning: str
@@ -41,8 +41,8 @@ def weights_and_frame(
     Raises
     ------
     DataError
-        If a weight is negative, missing or infinite, if all are zero, or if their number is not
-        that of the rows.
+        If a weight is negative, missing or infinite, if all are zero, or if there is not one per
+        row.
     """
     frame = as_frame(data)
     if weights is None:

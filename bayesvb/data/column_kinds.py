@@ -1,4 +1,4 @@
-"""Kinds of the columns of a table, and why a column is not what it seems to be."""
+"""Kinds of the columns of a table, and reasons why a column has an unexpected kind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ NAMED = 3
 
 
 def column_kinds(data: object) -> pd.DataFrame:
-    """Describe the columns of a table: what a formula takes each for, and what may be an error.
+    """Describe the columns of a table: their kind in a formula, and possible errors.
 
     Parameters
     ----------

@@ -24,7 +24,7 @@ Triangle = Float[np.ndarray, "columns columns"]
 
 @dataclass(frozen=True)
 class ColumnMoments:
-    """Moments of the columns of some rows; ``+`` makes those of more rows.
+    """Moments of the columns of some rows; ``+`` adds further rows.
 
     A row of weight w enters as w rows would; one without weight not at all. Deviations are from
     the means of these rows, and columns are divided by their largest entry first: no digit is lost
@@ -38,8 +38,8 @@ class ColumnMoments:
         Means, standard deviations and root mean squares.
     lowest, highest : ndarray, shape (columns,)
     triangle : ndarray, shape (columns, columns), or None
-        Upper triangle ``R`` with ``R' R`` the summed products of the deviations from the means,
-        where these are asked for. It has twice the digits of the products themselves.
+        Upper triangle ``R`` with ``R' R`` the summed products of the deviations from the means, if
+        requested. It has twice the digits of the products themselves.
 
     References
     ----------
@@ -148,7 +148,7 @@ class ColumnMoments:
 
 
 def _sizes(lowest: Vector, highest: Vector) -> Vector:
-    """Largest absolute values; zeros where there are no rows."""
+    """Largest absolute values; zeros without rows."""
     size = np.maximum(np.abs(lowest), np.abs(highest))
     return np.where(lowest <= highest, size, 0.0)
 

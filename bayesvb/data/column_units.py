@@ -1,4 +1,4 @@
-"""Units of measurement of the columns of a table: where they are told, and how they are written."""
+"""Units of measurement of the columns of a table: their source, and their notation."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from bayesvb.data.frames import nearest
 from bayesvb.errors import DataError
 
 UNITS = "units"
-"""Key of ``frame.attrs`` under which a table tells the units of its columns."""
+"""Key of ``frame.attrs`` for the units of a table's columns."""
 
 LONGEST = 60
 """Characters of a unit."""
@@ -20,7 +20,7 @@ SPACE = "\u202f"
 
 
 def declared_units(frame: pd.DataFrame, columns: Collection[str]) -> dict[str, str]:
-    """Units that a table tells of these columns; what else is in its attributes is no concern.
+    """Units of these columns declared in a table; its other attributes are ignored.
 
     Examples
     --------

@@ -50,11 +50,11 @@ NO_LEVEL = "if None is a level, write it in another way"
 def read_csv(
     content: bytes, name: str, form: CsvFormat | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    r"""Table of a file with a header, compressed or not, and what was recognised, in words.
+    r"""Table of a file with a header, compressed or not, and the recognised format, in words.
 
-    Empty fields, NA, NaN, null and their like are missing values. Where values are separated by
-    semicolons numbers may have decimal commas. Columns of which all values are dates of
-    ISO 8601 are dates. Columns in which leading zeros tell values apart, as 7 and 007, are text.
+    Empty fields, NA, NaN, null and similar texts are missing values. If values are separated by
+    semicolons numbers may have decimal commas. Columns whose values are all dates of ISO 8601 are
+    dates. Columns in which leading zeros distinguish values, as 7 and 007, are text.
 
     Parameters
     ----------
@@ -66,7 +66,7 @@ def read_csv(
     Raises
     ------
     DataError
-        If it is no such file, or its header does not fit its rows.
+        If it is not such a file, or its header does not fit its rows.
 
     Examples
     --------
@@ -208,7 +208,7 @@ def _nones(text: str, separator: str, frame: pd.DataFrame) -> dict[str, int]:
 
 
 def _with_points(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with numbers in place of text such as ``0,5``."""
+    """The table with numbers instead of text such as ``0,5``."""
     import pandas as pd
 
     changed: dict[str, pd.Series] = {}

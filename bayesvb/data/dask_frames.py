@@ -43,7 +43,7 @@ class DaskFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """What they are read from."""
+        """Name of the source."""
         return "a Dask DataFrame"
 
     @property
@@ -57,7 +57,7 @@ class DaskFrames(AbstractFrames):
         return self.client is not None
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of each partition, computed when it is asked for."""
+        """These columns of each partition, computed on demand."""
         columns = self.table[list(names)]
         for number in range(columns.npartitions):
             yield columns.partitions[number].compute()
@@ -65,7 +65,7 @@ class DaskFrames(AbstractFrames):
     def map(
         self, function: Callable[[int, pd.DataFrame], ResultT], names: Sequence[str]
     ) -> Iterator[ResultT]:
-        """What a function makes of each partition, where the partition is; in their order."""
+        """Results of a function of each partition, computed where it is stored; in their order."""
         if self.client is None:
             yield from super().map(function, names)
             return
@@ -86,7 +86,7 @@ class DaskFrames(AbstractFrames):
         standardise: Callable[[EncodedRows], Block],
         counted: tuple[int, float],
     ) -> AbstractSource:
-        """Blocks in the memory of the workers; without a cluster, read anew in every pass."""
+        """Blocks in the memory of the workers; without a cluster, read again in every pass."""
         if self.client is None:
             return super().source(encode, names, standardise, counted)
         self.count.times += 1
@@ -107,7 +107,7 @@ def _asked(
     number: int,
     table: pd.DataFrame,
 ) -> ResultT:
-    """What a function makes of a partition, on a worker."""
+    """Result of a function of a partition, on a worker."""
     return function(number, checked_columns(table, names, words))
 
 

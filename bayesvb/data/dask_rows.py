@@ -39,7 +39,7 @@ Blocks = tuple[Block, ...]
 class DaskRows(AbstractSource):
     """Blocks of the partitions of a table, each in the memory of a worker.
 
-    What is lost with a worker is made again by others, from the table.
+    Blocks lost with a worker are computed again by others, from the table.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class DaskRows(AbstractSource):
         encode: Callable[[int, pd.DataFrame], Blocks],
         weight: float,
     ) -> DaskRows:
-        """Rows of tables that are on the cluster, or will be when they are asked for."""
+        """Rows of tables that are on the cluster, or are sent there on demand."""
         made = tuple(
             client.submit(encode, number, table, pure=False) for number, table in enumerate(tables)
         )
@@ -90,7 +90,7 @@ class DaskRows(AbstractSource):
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
         """Sum of ``function(block)`` over the blocks; only sums travel, and they do as a tree.
 
-        What has travelled is copied, so that its arrays begin where those made here would.
+        Received sums are copied, so that their arrays are aligned as local ones.
         """
         n_blocks = [-(-size // BLOCK_ROWS) for size in self.sizes]
         firsts = list(accumulate(n_blocks, initial=0))
@@ -108,7 +108,7 @@ class DaskRows(AbstractSource):
         return total(whole)
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
-        """Rows at these positions, in the order in which they are asked for; no others travel."""
+        """Rows at these positions, in the requested order; no others are sent."""
         if (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
             return self.take(rows[order]).take(np.argsort(order))
@@ -152,7 +152,7 @@ def _n_rows(blocks: Blocks) -> int:
 def _whole(function: Callable[[Block], ResultT]) -> bytes:
     """The function and its arrays in one piece.
 
-    Those that are sent apart begin anywhere in what is received, where NumPy sums them in another
+    Arrays sent separately are not aligned in the receiver's memory, and NumPy sums them in another
     order.
     """
     from distributed.protocol.pickle import dumps
@@ -170,8 +170,8 @@ def _each(sent: bytes, blocks: Blocks) -> list[object]:
 def _aligned(block: Block) -> Block:
     """The block with its arrays where those made here would be.
 
-    Those that have travelled begin anywhere in what was received, and the order in which an array
-    is summed depends on where it begins.
+    Received arrays are not aligned in memory, and the order in which an array is summed depends on
+    its alignment.
     """
     copies: dict[int, Any] = {}
 

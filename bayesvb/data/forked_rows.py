@@ -73,7 +73,7 @@ class ForkedRows:
     def sums(self, function: Callable[[Block], StatsT]) -> list[PartialSum[StatsT]] | None:
         """Sums of the function over the blocks, as few as there are; None if none can be had.
 
-        Nor can that of a function that cannot be sent.
+        None also if the function cannot be sent.
         """
         if not self.open:
             return None
@@ -95,7 +95,7 @@ class ForkedRows:
     def _asked(
         self, question: bytes, function: Callable[[Block], StatsT]
     ) -> list[PartialSum[StatsT]]:
-        """Sums of the own blocks, then of those of the helpers in their order."""
+        """Sums of the process's own blocks, then of the helpers' blocks in their order."""
         for helper in self._helpers:
             send_bytes(helper.questions, question)
         failure: Exception | None = None
@@ -150,7 +150,7 @@ def _answered(
     first: int,
     error_state: dict[str, Any],
 ) -> tuple[list[PartialSum[StatsT]], Exception | None, list[Warning | str]]:
-    """Sums, or the error that there was, and what was warned of."""
+    """Sums, or the error, and the warnings."""
     with warnings.catch_warnings(record=True) as warned, np.errstate(**error_state):
         warnings.simplefilter("always")  # what is to be heard is decided where it was asked for
         try:

@@ -44,7 +44,7 @@ class FormerColumns(pd.DataFrame):
             return super().__getitem__(key)
 
     def _is_former(self, name: object) -> bool:
-        """Whether a name is that of a column that has another one now."""
+        """Whether a name is a column's former name."""
         if not isinstance(name, str) or name in self.columns:
             return False
         return RENAMED.get(name) in self.columns

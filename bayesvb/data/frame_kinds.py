@@ -1,4 +1,4 @@
-"""Which tables are gone over in blocks, and how their rows are read."""
+"""Kinds of tables that are read in blocks, and their readers."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def frames_of(data: object) -> AbstractFrames | None:
     Parameters
     ----------
     data : path, query, function or iterable of tables
-        Parquet files (one, those of a folder, or those that match a pattern), a DuckDB relation,
-        a polars LazyFrame, a Dask DataFrame, a function that yields tables, or a list of tables.
+        Parquet files (one, a folder's, or a pattern's), a DuckDB relation, a polars LazyFrame, a
+        Dask DataFrame, a function that yields tables, or a list of tables.
 
     Raises
     ------
     DataError
-        If there are no such files, or rows can be gone over once only.
+        If there are no such files, or rows can be read once only.
 
     Examples
     --------

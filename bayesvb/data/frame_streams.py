@@ -25,7 +25,7 @@ FRAME_ROWS = 1 << 17
 
 @dataclass
 class ReadCount:
-    """How often a table was gone over, from its beginning."""
+    """Number of complete passes over a table."""
 
     times: int = 0
 
@@ -37,7 +37,7 @@ class AbstractFrames(abc.ABC):
     Attributes
     ----------
     count : ReadCount
-        How often they were gone over.
+        Number of passes over them.
     """
 
     count: ReadCount = field(default_factory=ReadCount, kw_only=True)
@@ -45,7 +45,7 @@ class AbstractFrames(abc.ABC):
     @property
     @abc.abstractmethod
     def words(self) -> str:
-        """What they are read from, in the middle of a sentence."""
+        """Name of the source, for the middle of a sentence."""
 
     @property
     @abc.abstractmethod
@@ -71,7 +71,7 @@ class AbstractFrames(abc.ABC):
     def map(
         self, function: Callable[[int, pd.DataFrame], ResultT], names: Sequence[str]
     ) -> Iterator[ResultT]:
-        """What a function makes of the number of each frame and the frame, in their order."""
+        """Results of a function of each frame's number and the frame, in their order."""
         for number, frame in enumerate(self.read(names)):
             yield function(number, frame)
 
@@ -87,7 +87,7 @@ class AbstractFrames(abc.ABC):
 
     @property
     def remote(self) -> bool:
-        """Whether rows stay where they are, and only what is made of them travels."""
+        """Whether rows stay remote, and only results are sent."""
         return False
 
 
@@ -123,7 +123,7 @@ class CalledFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """What they are read from."""
+        """Name of the source."""
         return "a function"
 
     @property

@@ -66,7 +66,7 @@ def as_frame(data: object) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If the data are no table, or have no column.
+        If the data are not a table, or have no column.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def _of_columns(columns: Mapping[object, object]) -> pd.DataFrame:
 
 
 def _from_other_library(data: Any) -> pd.DataFrame:
-    """What is in memory by narwhals; what is sent in batches, as relations of DuckDB, by Arrow."""
+    """Data in memory by narwhals; data in batches, such as relations of DuckDB, by Arrow."""
     import narwhals
 
     if hasattr(data, "__arrow_c_stream__") and not narwhals.dependencies.is_into_dataframe(data):
@@ -217,7 +217,7 @@ def numbers(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
     Raises
     ------
     DataError
-        If a value is no number, or too large for a double.
+        If a value is not a number, or too large for a double.
     """
     if kind_of(column, name) != "number":
         raise DataError(
@@ -271,7 +271,7 @@ def levels(column: pd.Series, name: str) -> pd.Categorical:
 
 
 def _plain(column: pd.Series) -> pd.Series:
-    """Numbers in a numpy type: whole numbers and truth values stay what they are."""
+    """Numbers in a numpy type: integers and truth values stay unchanged."""
     if isinstance(column.dtype, np.dtype) and column.dtype.kind != "O":
         return column
     return pd.Series(np.asarray(column.to_list())).infer_objects()

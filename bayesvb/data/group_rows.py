@@ -21,7 +21,7 @@ GROUP_DESIGNS = {MEAN: GROUP_ROWS, GATING: GATE_GROUPS}
 
 
 def rows_at_once(n_groups: int) -> int:
-    """Rows of a block, so many that sums by group are worth their while: a row for each group."""
+    """Rows of a block for which sums by group are efficient: one for each group."""
     rows = BLOCK_ROWS
     while rows < n_groups:
         rows *= 2

@@ -137,7 +137,7 @@ def group_column(group: object, data: pd.DataFrame) -> str | None:
     Raises
     ------
     DataError
-        If it is no column of the data.
+        If it is not a column of the data.
     """
     if group is None:
         return None

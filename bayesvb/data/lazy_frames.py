@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @final
 @dataclass(frozen=True, eq=False)
 class DuckDBFrames(AbstractFrames):
-    """Rows of a DuckDB relation, which is executed whenever they are gone over.
+    """Rows of a DuckDB relation, which is executed in each pass.
 
     Attributes
     ----------
@@ -29,7 +29,7 @@ class DuckDBFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """What they are read from."""
+        """Name of the source."""
         return "a DuckDB relation"
 
     @property
@@ -54,7 +54,7 @@ class DuckDBFrames(AbstractFrames):
 @final
 @dataclass(frozen=True, eq=False)
 class PolarsFrames(AbstractFrames):
-    """Rows of a polars LazyFrame, which is collected in pieces whenever they are gone over.
+    """Rows of a polars LazyFrame, which is collected in pieces in each pass.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class PolarsFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """What they are read from."""
+        """Name of the source."""
         return "a polars LazyFrame"
 
     @property
@@ -87,7 +87,7 @@ class PolarsFrames(AbstractFrames):
 
     @staticmethod
     def _pieces(query: pl.LazyFrame) -> Iterator[pl.DataFrame]:
-        """The rows in pieces; those of a query that polars cannot stream one after the other."""
+        """The rows in pieces, read in sequence if polars cannot stream the query."""
         if hasattr(query, "collect_batches"):
             yield from query.collect_batches(chunk_size=FRAME_ROWS, maintain_order=True)
             return

@@ -48,7 +48,7 @@ def orthogonal_basis(
     terms: Sequence[OrthogonalTerm],
     smallest: Float[np.ndarray, " columns"],
 ) -> Basis:
-    """Combinations of columns, one for each, of which those of the terms are orthogonal.
+    """Combinations of columns, one for each, of which the terms' combinations are orthogonal.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rows of Parquet files: of one, of those of a folder, or of those whose names have a pattern."""
+"""Rows of Parquet files: of one, of a folder, or of file names with a pattern."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 ENDINGS = (".parquet", ".pq", ".parq")
 
 READ_AHEAD = 2
-"""Batches and files that are read before they are asked for."""
+"""Batches and files that are read ahead."""
 
 
 @final
@@ -48,14 +48,14 @@ class ParquetFrames(AbstractFrames):
         Raises
         ------
         DataError
-            If there is no file, or one is no Parquet file.
+            If there is no file, or one is not a Parquet file.
         """
         files = parquet_files(os.fspath(path))
         return cls(os.fspath(path), files, tuple(map(_schema, files)))
 
     @property
     def words(self) -> str:
-        """What they are read from."""
+        """Name of the source."""
         return f"{self.path!r}"
 
     @property
@@ -103,7 +103,7 @@ class ParquetFrames(AbstractFrames):
 
 
 def _kind(schema: pa.Schema, name: str) -> str:
-    """What a column holds: numbers of all sizes are alike, and so are texts."""
+    """Kind of a column's values: numbers of all sizes are one kind, and so are texts."""
     types = _arrow("pyarrow").types
     own = schema.field(name).type
     if types.is_dictionary(own):

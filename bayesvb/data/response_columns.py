@@ -1,7 +1,7 @@
 """Further columns of a response: numbers of a row besides the response itself.
 
-Such columns are a matrix of their own beside the matrices of the parts, by the name of their kind.
-Blocks hold them among the designs; rows whose response is unknown have none.
+Such columns are a matrix of their own, by the name of their kind, next to the matrices of the
+parts. Blocks hold them among the designs; rows whose response is unknown have none.
 """
 
 from __future__ import annotations

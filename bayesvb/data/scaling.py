@@ -62,10 +62,10 @@ class Scaling:
         names : sequence of str
         active : bool
         together : sequence of sequence of int
-            Sets of columns with one unit: what they mean lies in their ratios, which a scale for
+            Sets of columns with one unit: their meaning lies in their ratios, which a scale for
             each would change. They are not centred, and divided by the root of the sum of their
-            mean squares: coefficients with variance one are then a function of the rows with
-            mean variance one, as that of any other column is.
+            mean squares: coefficients with variance one then give a function of the rows with mean
+            variance one, as for any other column.
         orthogonal : sequence of OrthogonalTerm
             Terms whose columns are made orthogonal, each behind its margins.
         """
@@ -122,7 +122,7 @@ class Scaling:
         Raises
         ------
         DataError
-            If a response is so many scales away that its square overflows.
+            If the square of a response in units of its scale overflows.
         """
         if not active:
             return cls.of_response(response, centred=centred, active=False)

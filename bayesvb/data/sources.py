@@ -34,13 +34,13 @@ GATHERED_ROWS = 1 << 15
 """Rows in random order that are gathered from all blocks together: one at a time takes longer."""
 
 MIXED_ROWS = 1 << 17
-"""Consecutive rows among which minibatches are drawn at random where rows are read anew: rows of
-few blocks may be alike, those of one file or one level, and steps would follow them."""
+"""Consecutive rows among which minibatches are drawn at random if rows are read in blocks: rows of
+few blocks may be similar, from one file or one level, and steps would follow them."""
 
 
 @dataclass(frozen=True)
 class AbstractSource(abc.ABC):
-    """All rows in an order that stays the same, however often they are gone over.
+    """All rows in a fixed order, the same in every pass.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class AbstractSource(abc.ABC):
         """Sum of the case weights; the number of rows without weights."""
 
     def with_workers(self: SourceT, workers: int) -> SourceT:
-        """The same rows, gone over by so many processors."""
+        """The same rows, processed by this number of processors."""
         return replace(self, workers=workers)
 
     @property
@@ -118,7 +118,7 @@ class AbstractSource(abc.ABC):
         return self.take(np.sort(rng.choice(self.n_rows, n_rows, replace=False)))
 
     def standing_for_all(self, n_rows: int, rng: np.random.Generator) -> InMemorySource:
-        """A sample of so many rows whose weights have the sum of those of all rows."""
+        """A sample of ``n_rows`` rows whose weights add up to the total weight."""
         sample = self.sample(n_rows, rng)
         weight = np.ones(sample.n_rows) if sample.weight is None else sample.weight
         weight = weight * (self.total_weight / weight.sum())
@@ -135,7 +135,7 @@ class AbstractSource(abc.ABC):
         return self.take(np.arange(self.n_rows))
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
-        """Rows at these positions, in the order in which they are asked for."""
+        """Rows at these positions, in the requested order."""
         if (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
             return self.take(rows[order]).take(np.argsort(order))
@@ -269,7 +269,7 @@ class InMemorySource(AbstractSource):
             yield from self._batches(block, rng.permutation(len(rows)), n_rows)
 
     def with_rows(self, other: InMemorySource) -> InMemorySource:
-        """These rows, then those of another source."""
+        """These rows, then the other source's."""
         return InMemorySource((*self.blocks, *other.blocks), workers=self.workers)
 
     def each(self, function: Callable[[Block], Block]) -> InMemorySource:
@@ -280,7 +280,7 @@ class InMemorySource(AbstractSource):
 @final
 @dataclass(frozen=True)
 class RemainingRows(AbstractSource):
-    """Some of the rows of another source, copied a block at a time whenever they are gone over.
+    """Some of the rows of another source, copied a block at a time in each pass.
 
     Attributes
     ----------
@@ -313,7 +313,7 @@ class RemainingRows(AbstractSource):
 
 
 def _grouped(blocks: Iterator[Block], n_rows: int) -> Iterator[list[Block]]:
-    """Consecutive blocks in groups of at least so many rows, a rest with the last group."""
+    """Consecutive blocks in groups of at least ``n_rows`` rows, a remainder with the last group."""
     ahead: list[Block] = []
     group: list[Block] = []
     for block in blocks:

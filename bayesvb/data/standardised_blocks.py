@@ -12,7 +12,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 
 OBSERVED = "observed"
-"""Design of a block that tells which of its variables have values."""
+"""Design of a block that marks the variables with values."""
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,12 @@ class Scales:
 
     @property
     def combines(self) -> bool:
-        """Whether columns of a part are combined to those of the model."""
+        """Whether columns of a part are combined into the model's columns."""
         return any(one.basis is not None for one in self.parts.values())
 
     @property
     def basis_words(self) -> str:
-        """What is done to columns besides, after a comma; empty if nothing is."""
+        """Further transformation of the columns, after a comma; empty if there is none."""
         if not self.combines:
             return ""
         return (
@@ -95,7 +95,7 @@ class Scales:
 def without_offset(
     response: Float[np.ndarray, "rows responses"], offset: Float[np.ndarray, " rows"] | None
 ) -> Float[np.ndarray, "rows responses"]:
-    """What is left of responses once a known summand has been taken away."""
+    """Responses less a known offset."""
     return response if offset is None else response - offset[:, None]
 
 
@@ -115,7 +115,7 @@ def gapped_block(
     *,
     gapped: bool,
 ) -> Block:
-    """Scaled variables with zeros for missing entries; if ``gapped``, ``observed`` tells where."""
+    """Scaled variables, zeros for missing entries; if ``gapped``, ``observed`` marks the others."""
     standard = scaling.rows_last(matrix)
     if not gapped:
         return Block({"variables": standard}, np.empty((0, len(matrix))), weight)

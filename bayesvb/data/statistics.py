@@ -1,4 +1,4 @@
-"""What one pass over rows leaves behind: a record of arrays that can be added and scaled."""
+"""Result of one pass over rows: a record of arrays that can be added and scaled."""
 
 from __future__ import annotations
 

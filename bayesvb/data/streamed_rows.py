@@ -1,4 +1,4 @@
-"""Rows that are read, encoded and standardised a block at a time whenever they are gone over."""
+"""Rows that are read, encoded and standardised a block at a time in each pass."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class EncodedRows:
 @final
 @dataclass(frozen=True)
 class StreamedRows(AbstractSource):
-    """Blocks that are made anew of what is read, of the size that blocks in memory have.
+    """Blocks that are rebuilt from the rows read, of the size of blocks in memory.
 
     Attributes
     ----------
@@ -130,7 +130,7 @@ def in_memory_source(
 
 
 def recut(pieces: Iterator[EncodedRows], size: int) -> Iterator[EncodedRows]:
-    """The same rows in pieces of so many, fewer in the last one."""
+    """The same rows in pieces of this size, fewer in the last one."""
     rest: EncodedRows | None = None
     for piece in pieces:
         whole = piece if rest is None else rest.before(piece)

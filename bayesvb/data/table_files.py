@@ -19,7 +19,7 @@ PARQUET_ENDING = ".parquet"
 def read_table_file(
     path: Path, name: str, form: CsvFormat | None = None
 ) -> tuple[pd.DataFrame, list[str]]:
-    """Read the table of a file; also return what was recognised of a CSV file, in words.
+    """Read the table of a file; also return the recognised format of a CSV file, in words.
 
     Parameters
     ----------

@@ -157,7 +157,7 @@ class AbstractDiscreteMixture(AbstractUnscaledMixture):
 def combined(
     mixtures: Sequence[Mixture], of: Callable[[Sequence[np.ndarray]], np.ndarray]
 ) -> Mixture:
-    """Mixture whose arrays are made of those of several, also within a mixture that it holds."""
+    """Mixture whose arrays combine the arrays of several, also within a mixture that it holds."""
     first: Any = mixtures[0]
     changed: dict[str, Any] = {}
     for one in fields(first):
@@ -210,7 +210,7 @@ def joint_log_density(
 ) -> Float[np.ndarray, " rows"]:
     """Log density of responses that are independent given the component.
 
-    The weights of the components are those of the first.
+    The weights of the components are the first one's.
     """
     with np.errstate(divide="ignore"):  # a weight may vanish far out
         terms = np.log(marginals[0].weights)
@@ -224,7 +224,7 @@ def shares_by_label(
 ) -> Float[np.ndarray, "nodes experts rows"]:
     """Shares of the nodes of each component: of a mixture that has its components several times.
 
-    Their order is that of ``stacked``. Where each component is there once all shares are one.
+    Their order is as in ``stacked``. If each component occurs once all shares are one.
     """
     weights = mixture.weights.reshape(-1, n_components, mixture.weights.shape[-1])
     if len(weights) == 1:

@@ -67,7 +67,7 @@ class AbstractCountLaw(abc.ABC):
         """One count from each distribution."""
 
     def log_mass(self, y: Numbers) -> Numbers:
-        """Log probabilities; minus infinity where ``y`` is no possible count."""
+        """Log probabilities; minus infinity where ``y`` is not a possible count."""
         possible = (y >= 0.0) & (y <= self.largest) & (y == np.round(y))
         known = np.where(possible, y, 0.0)
         return np.asarray(np.where(possible, self.log_mass_of_counts(known), -np.inf))

@@ -61,7 +61,7 @@ class AbstractCountMixture(AbstractDiscreteMixture):
     ) -> AbstractCountLaw:
         """Distributions given the predictor, and the further parameter in standard units.
 
-        ``at`` are the entries of the arrays that are meant, all of them if left out.
+        ``at`` are the requested entries of the arrays, by default all.
         """
 
     def _laws(self) -> Iterator[tuple[float, AbstractCountLaw]]:

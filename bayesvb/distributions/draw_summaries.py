@@ -43,9 +43,9 @@ def summarised(
     prob : float
         Probability of the interval.
     robust : bool, optional
-        Whether all entries have median and scaled median absolute deviation, or none. Left out,
-        those whose mean lies outside of the interval, or whose standard deviation is wider than it:
-        a few draws then decide both, or the draws have several modes.
+        Whether all entries have median and scaled median absolute deviation, or none. By default,
+        those whose mean lies outside of the interval, or whose standard deviation exceeds its
+        width: both then depend on a few draws, or the draws have several modes.
 
     Examples
     --------

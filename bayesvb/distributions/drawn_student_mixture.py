@@ -17,7 +17,7 @@ class DrawnStudentMixture(AbstractLocationScaleMixture):
 
     .. math:: p(y) = \sum_k w_k\, \mathrm{St}(y \mid \mu_k, \sigma_k, \nu_k)
 
-    What a mixture of robust experts says of a row once its parameters are given.
+    Distribution of a row under a mixture of robust experts, given its parameters.
 
     Attributes
     ----------

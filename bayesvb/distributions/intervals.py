@@ -7,7 +7,7 @@ import numpy as np
 from bayesvb.errors import DataError
 
 PROB = 0.89
-"""Probability of credible intervals unless told otherwise: ArviZ's."""
+"""Default probability of credible intervals: ArviZ's."""
 
 
 def tails(prob: float) -> tuple[float, float]:

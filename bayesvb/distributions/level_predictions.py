@@ -38,7 +38,7 @@ def predict_levels(
     Raises
     ------
     DataError
-        As ``predict``, and if ``at`` names a value that is no level.
+        As ``predict``, and if ``at`` names a value that is not a level.
     """
     names: Sequence[object] | None = None
     if kind == "probability" and options.at is None:

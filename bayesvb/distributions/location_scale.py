@@ -29,7 +29,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
     """Mixtures of ``location + scale * z`` with ``z`` symmetric around zero.
 
     Subclasses are frozen dataclasses whose fields are arrays with components on the first axis and
-    the axes of the mixtures after it; they say what the standard distribution of ``z`` is.
+    the axes of the mixtures after it; they define the standard distribution of ``z``.
     """
 
     location: Float[np.ndarray, "experts ..."]
@@ -68,7 +68,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         """Log moment generating function of the standard distribution, ``log E exp(t z)``."""
 
     def mean(self) -> Float[np.ndarray, "..."]:
-        """Means, the sum of ``w mu``; centres of symmetry count where there is no mean."""
+        """Means, the sum of ``w mu``; centres of symmetry are used if there is no mean."""
         return _weighted_sum(self.weights, self.location)
 
     def sd(self) -> Float[np.ndarray, "..."]:
@@ -130,7 +130,7 @@ def _weighted_sum(
 
 
 def _quantiles(mixture: AbstractLocationScaleMixture, q: float) -> Float[np.ndarray, " points"]:
-    """Quantiles of every point; those of the upper half as lower tails of the mirror image."""
+    """Quantiles of every point; in the upper half as lower tails of the mirror image."""
     weights = mixture.weights
     side = -1.0 if q > 0.5 else 1.0
     tail = 1.0 - q if q > 0.5 else q

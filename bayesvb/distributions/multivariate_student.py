@@ -224,7 +224,7 @@ class IndependentStudents(AbstractJointStudent):
         return StudentMixture(self.weights[:, None], location[:, None], scale[:, None], self.dof)
 
     def conditional(self, variable: int, x: Float[np.ndarray, "dims rows"]) -> StudentMixture:
-        """Distribution of one variable given the others: these tell of the component only."""
+        """Distribution of one variable given the others, which inform the component only."""
         others = self.subset([i for i in range(len(x)) if i != variable])
         terms = others._log_joint(np.delete(x, variable, axis=0))
         one = self.marginal(variable)

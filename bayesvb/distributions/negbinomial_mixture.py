@@ -41,7 +41,7 @@ class NegativeBinomialMixture(AbstractCountMixture):
         further: float | Float[np.ndarray, "..."],
         at: tuple[Any, ...] = (),
     ) -> NegativeBinomialLaw:
-        """Negative binomial distributions with a dispersion so many deviations from its mean."""
+        """Negative binomial distributions; dispersion is ``further`` deviations from its mean."""
         log_dispersion = self.log_dispersion[at] + further * self.dispersion_sd[at]
         return NegativeBinomialLaw(predictor, log_dispersion)
 

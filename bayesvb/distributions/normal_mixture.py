@@ -18,8 +18,8 @@ class NormalMixture(AbstractLocationScaleMixture):
 
     .. math:: p(y) = \sum_k w_k\, N(y \mid \mu_k, \sigma_k^2)
 
-    What a mixture of linear Gaussian experts says of a row once its parameters are given: no
-    integral over them is left, as there is in ``StudentMixture``.
+    Distribution of a row under a mixture of linear Gaussian experts, given its parameters: no
+    integral over them remains, as in ``StudentMixture``.
 
     Attributes
     ----------

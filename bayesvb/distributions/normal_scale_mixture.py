@@ -44,7 +44,7 @@ class NormalScaleMixture:
     scale, weights : ndarray, shape (nodes,)
         Standard deviations of the normals, and their probabilities.
     dof : float
-        ``2 a``: the tails are those of a Student t with as many degrees of freedom.
+        ``2 a``: the tails are as heavy as a Student t's with these degrees of freedom.
 
     References
     ----------
@@ -152,7 +152,7 @@ class NormalScaleMixture:
 
 @dataclass(frozen=True)
 class SameForEveryRow(AbstractRowDistribution):
-    """One distribution, for each of so many rows."""
+    """One distribution, for each of several rows."""
 
     one: NormalScaleMixture
     n_rows: int

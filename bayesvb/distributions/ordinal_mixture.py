@@ -155,7 +155,7 @@ def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def _at(numbers: Numbers, levels: Levels, y: Numbers) -> Numbers:
-    """Probability of a value; zero where it is no level."""
+    """Probability of a value; zero if it is not a level."""
     shape = np.broadcast_shapes(levels.shape[:-1], np.shape(y))
     points = np.broadcast_to(y, shape)
     place = np.minimum(np.searchsorted(numbers, points), len(numbers) - 1)

@@ -21,15 +21,15 @@ from bayesvb.errors import DataError
 
 @dataclass(frozen=True)
 class PooledDraws(AbstractComponentMixture):
-    r"""Average over draws of what the mixture of each draw says of a row.
+    r"""Average over draws of the distribution of a row under each draw's mixture.
 
     .. math:: p(y) = \frac1S \sum_s \sum_k w_{sk}\, p(y \mid \mu_{sk}, \sigma_{sk})
 
     Attributes
     ----------
     mixture : AbstractLocationScaleMixture
-        Arrays of shape (draws x experts, rows): the components of the first draw, then those of
-        the next; weights sum to one over all of them.
+        Arrays of shape (draws x experts, rows): the components of the first draw, then of the next;
+        weights sum to one over all of them.
 
     Examples
     --------
@@ -49,7 +49,7 @@ class PooledDraws(AbstractComponentMixture):
         Raises
         ------
         DataError
-            If the components are no location-scale family.
+            If the components are not a location-scale family.
         """
         if not isinstance(drawn, AbstractLocationScaleMixture):
             raise DataError(

@@ -31,20 +31,20 @@ NEEDED = "needed"
 
 @dataclass(frozen=True, eq=False)
 class PredictionOptions:
-    """Named options of a prediction as they were given; None for one that was left out.
+    """Named options of a prediction as given; None if an option is not given.
 
     Attributes
     ----------
     prob : float, optional
-        Probability of a central interval; 0.89 if left out.
+        Probability of a central interval; by default 0.89.
     q : float or sequence of float, optional
-        Probabilities of the quantiles; 0.05, 0.5 and 0.95 if left out.
+        Probabilities of the quantiles; by default 0.05, 0.5 and 0.95.
     at : float, sequence of float or pandas.Series, optional
         Values of the response. A Series holds one value per row, matched by its index.
     n : int, optional
-        Number of draws per row; 100 if left out.
+        Number of draws per row; by default 100.
     seed : int or numpy.random.Generator, optional
-        Source of the draws; fresh for each call if left out.
+        Source of the draws; by default a new one for each call.
     response : str, optional
         Which response the distribution is of: the model reads it, not the kinds below.
     recalibration : Recalibration, optional
@@ -63,7 +63,7 @@ class PredictionOptions:
     transformation: AbstractTransformation | None = None
 
     def given(self) -> dict[str, object]:
-        """Options that were not left out, by name."""
+        """Options that are given, by name."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
@@ -81,7 +81,7 @@ class Points:
 
 @dataclass(frozen=True)
 class CheckedOptions:
-    """What the kinds of prediction read, checked and complete."""
+    """Options of all kinds of prediction, checked and complete."""
 
     prob: float
     q: Points
@@ -239,7 +239,7 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "kind='component'": ("weights", "cluster", "responsibilities"),
     "kind='draws'": ("sample", "samples", "posterior"),
 }  # fmt: skip
-"""What is written here, and what a kind is called elsewhere."""
+"""Kinds of predictions here, and their names elsewhere."""
 
 
 def _unknown_kind(kind: object) -> DataError:

@@ -27,7 +27,7 @@ __all__ = [
 
 LARGEST_PREDICTOR = 300.0
 """Value at which predictors are cut off: a component without rows has a wide posterior, and its
-infinite mean times a responsibility of zero would be no number."""
+infinite mean times a responsibility of zero would not be a number."""
 
 CLOSE = 1e-10
 """Accuracy of a quantile on the scale of the link, relative to its bracket."""

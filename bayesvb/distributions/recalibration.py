@@ -1,4 +1,4 @@
-"""Predictive distributions put right, on average over rows, by the PIT values of rows left out."""
+"""Predictive distributions calibrated, on average over rows, by PIT values of held-out rows."""
 
 from __future__ import annotations
 
@@ -125,16 +125,16 @@ def _quantiles(
 class Recalibrated(AbstractRowDistribution):
     """Distributions ``F`` of some rows after recalibration: ``R(F(y))``.
 
-    They have densities, distribution functions and quantiles. Moments and draws are those of the
-    distributions themselves: they have no closed form after recalibration, and the upper end of a
-    heavy tail, which PIT values say little about, decides them.
+    They have densities, distribution functions and quantiles. Moments and draws are not available:
+    they have no closed form after recalibration, and depend on the upper end of a heavy tail, on
+    which PIT values have little information.
 
     Attributes
     ----------
     plain : AbstractRowDistribution
-        What is recalibrated.
+        Distributions before recalibration.
     map : Recalibration
-        The same for every row: what is right afterwards is right on average over rows.
+        The same for every row: the result is calibrated on average over rows.
     """
 
     plain: AbstractRowDistribution
@@ -164,7 +164,7 @@ class Recalibrated(AbstractRowDistribution):
         return self.map.cdf(self.plain.cdf_at(points))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
-        """Quantiles of every row, those of ``F`` at ``R^-1(q)``.
+        """Quantiles of every row, the quantiles of ``F`` at ``R^-1(q)``.
 
         Raises
         ------
@@ -175,15 +175,15 @@ class Recalibrated(AbstractRowDistribution):
         return self.plain.quantile(self.map.quantile(q))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Not to be had: raises a DataError."""
+        """Not available: raises a DataError."""
         raise not_recalibrated("mean")
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Not to be had: raises a DataError."""
+        """Not available: raises a DataError."""
         raise not_recalibrated("sd")
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Not to be had: raises a DataError."""
+        """Not available: raises a DataError."""
         raise not_recalibrated("draws")
 
 

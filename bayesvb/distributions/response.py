@@ -1,4 +1,4 @@
-"""Description of a response by its family: the values it can take, and what they are called."""
+"""Description of a response by its family: its possible values, and its names."""
 
 from __future__ import annotations
 
@@ -53,9 +53,8 @@ class Response:
     ----------
     kind : {"continuous", "positive", "count", "successes", "binary", "levels", "classes", "none"}
         ``"successes"`` are counted among trials; without their number a row is one trial.
-        ``"levels"`` are ordered: those of ``order``.
-        ``"classes"`` have no order and no numbers; their labels are ``levels``. ``"none"``: the
-        variables of a row are described together.
+        ``"levels"`` are ordered, as in ``order``. ``"classes"`` have no order and no numbers; their
+        labels are ``levels``. ``"none"``: the variables of a row are modelled jointly.
     support : tuple of float
         Smallest and largest possible value; infinite where there is none.
     levels : tuple of str
@@ -116,7 +115,7 @@ class Response:
         return ("mean",) if self.is_probability else ("mean", "sd")
 
     def label(self, target: str) -> str | None:
-        """Name of a target of response ``{y}`` where it differs from that of a density."""
+        """Name of a target of response ``{y}`` if it differs from a density's."""
         if target == "density" and self.is_discrete:
             return "P({y} = {v})"
         if target == "odds":
@@ -160,7 +159,7 @@ class Response:
         Raises
         ------
         DataError
-            If the mean is no probability.
+            If the mean is not a probability.
         """
         if not self.is_probability:
             raise DataError(

@@ -1,4 +1,4 @@
-"""Averages of the distributions of several rows: what is predicted of one drawn from them."""
+"""Averages of the distributions of several rows: predictions for a row drawn from them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class RowAverages(AbstractRowDistribution):
     Attributes
     ----------
     each : AbstractRowDistribution
-        Of all rows, those of the first average first.
+        Of all rows, the rows of the first average first.
     n : int
         Rows of one average.
     shares : array, shape (n,), optional
@@ -81,7 +81,7 @@ class RowAverages(AbstractRowDistribution):
         return self._averaged(self.each.cdf_at(points))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
-        """Quantiles of every average, which lie between those of its rows.
+        """Quantiles of every average, which lie between the quantiles of its rows.
 
         Raises
         ------

@@ -71,7 +71,7 @@ class StudentMixture(AbstractComponentMixture):
     dof: Float[np.ndarray, "experts ..."]
 
     def __post_init__(self) -> None:
-        """Refuse parameters that are no mixture."""
+        """Raise if parameters do not define a mixture."""
         for name in ("weights", "location", "scale", "dof"):
             if not np.isfinite(getattr(self, name)).all():
                 raise _bad_parameter(name, getattr(self, name), np.isfinite, "finite")
@@ -225,7 +225,7 @@ class StudentMixture(AbstractComponentMixture):
         )
 
     def _joined_dof(self, others: Sequence[StudentMixture]) -> Float[np.ndarray, "experts ..."]:
-        """Those of all rows; the first ones where they are the same for all."""
+        """Degrees of freedom of all rows; the first ones if they are the same for all."""
         if self.dof.ndim == 1:
             return self.dof
         return np.concatenate([self.dof, *(piece.dof for piece in others)], axis=1)

@@ -1,4 +1,4 @@
-"""Monotone transformations of a response, their slopes, and moments of what they make of it."""
+"""Monotone transformations of a response, their slopes, and moments of the results."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class AbstractTransformation(abc.ABC):
 
     @abc.abstractmethod
     def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
-        """Whether values are in the range of ``g``; True of what is missing."""
+        """Whether values are in the range of ``g``; True for missing values."""
 
     @abc.abstractmethod
     def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
@@ -58,7 +58,7 @@ class AbstractTransformation(abc.ABC):
 
 @dataclass(frozen=True)
 class Exponential(AbstractTransformation):
-    r"""``exp(rate y) + shift``: what undoes logarithms, those of ``1 + z`` with the shift -1.
+    r"""``exp(rate y) + shift``: the inverse of logarithms, for ``log(1 + z)`` with the shift -1.
 
     Moments of mixtures of normals, which become mixtures of log-normals, are exact:
 
@@ -103,7 +103,7 @@ class Exponential(AbstractTransformation):
         return np.asarray(np.log(self.rate) + self.rate * y)
 
     def moments(self, mixture: AbstractLocationScaleMixture) -> Moments:
-        """Those of a mixture of log-normals; the tails of Student t have none."""
+        """Moments of a mixture of log-normals; with tails of a Student t they do not exist."""
         log_mgf = [mixture.standard_log_mgf(order * self.rate * mixture.scale) for order in (1, 2)]
         if not np.isfinite(log_mgf[1]).all():
             raise DataError(
@@ -139,7 +139,7 @@ class Logistic(AbstractTransformation):
         return np.asarray(expit(y))
 
     def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Log odds; infinite for zero, one and what is beyond them."""
+        """Log odds; infinite for zero, one and values beyond them."""
         return np.asarray(logit(np.clip(z, 0.0, 1.0)))
 
     def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
@@ -174,7 +174,7 @@ TRANSFORMATIONS: Mapping[str, AbstractTransformation] = {
     "exp10": Exponential(rate=float(np.log(10.0))),
     "expit": Logistic(),
 }
-"""What a response may be transformed by, by the name of the function."""
+"""Transformations of a response, by the name of the function."""
 
 UNDOES: Mapping[str, str] = {"log": "exp", "log1p": "expm1", "log2": "exp2", "log10": "exp10"}
 """Function that a formula may write on the left, and what undoes it."""

@@ -77,11 +77,11 @@ class Transformed(AbstractRowDistribution):
         return self.transformation.apply(self.plain.draws(n, rng))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Not to be had: raises a DataError."""
+        """Not available: raises a DataError."""
         raise no_moments("mean")
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Not to be had: raises a DataError."""
+        """Not available: raises a DataError."""
         raise no_moments("sd")
 
     def _before(self, z: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
@@ -89,7 +89,7 @@ class Transformed(AbstractRowDistribution):
 
 
 def no_moments(kind: str) -> DataError:
-    """Error for a moment that cannot be told of a transformed response."""
+    """Error for a moment that is not available for a transformed response."""
     return DataError(
         f"kind={kind!r} of a transformed response is not available here",
         hint="quantiles are transformed exactly: kind='quantile', of which q=0.5 is the centre",

@@ -22,7 +22,7 @@ class ZeroInflatedMixture(AbstractCountMixture):
     ----------
     weights : ndarray, shape (experts, rows)
     counts : AbstractCountMixture
-        Counts that are no structural zeros; its own weights are not read.
+        Counts that are not structural zeros; its own weights are not used.
     zero : ndarray, shape (experts, rows)
         Expected probability of a structural zero, which is independent of the counts.
     """
@@ -56,7 +56,7 @@ class ZeroInflatedMixture(AbstractCountMixture):
         return ZeroInflatedLaw(self.counts.law(predictor, further, at), self.zero[at])
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Mean of the counts by the probability that they are no structural zeros."""
+        """Mean of the counts times the probability that they are not structural zeros."""
         counts: Any = self.counts
         mean: Float[np.ndarray, " rows"]
         mean = replace(counts, weights=self.weights * (1.0 - self.zero)).mean()

@@ -136,7 +136,7 @@ def is_number(design: Design, name: str) -> bool:
 def held_value(design: Design, name: str, *, centre: str) -> object:
     """``"mean"`` or ``"median"`` of a number; of a covariate with levels the most frequent one.
 
-    Of what only tells groups, one that was not there: the typical group, whose effect is zero.
+    For a column of groups, a new group: the typical group, whose effect is zero.
     """
     column = design.frame[name]
     if name in design.groupings:

@@ -35,7 +35,7 @@ class CurveSettings:
     """
 
     series: int = 12
-    """Curves in one panel; more are not told apart."""
+    """Largest number of curves in one panel; more cannot be distinguished."""
 
     named_groups: int = 60
     """Groups that are named on an axis; of more there is only their order."""

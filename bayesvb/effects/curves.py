@@ -26,7 +26,7 @@ __all__ = ["curves", "groups", "smoothness"]
 def curves(
     fit: AbstractFit, part: str = MEAN, *, points: int = CURVES.points, prob: float = PROB
 ) -> pd.DataFrame:
-    """What each smooth adds to the linear predictor of each component, along its covariate.
+    """Contribution of each smooth to the linear predictor of each component, along its covariate.
 
     A curve of ``s(x)`` is zero on average over the distinct values of the data, as the intercept is
     a term of its own; one of ``s(x, by=z)`` with a number is the coefficient of ``z``.
@@ -93,7 +93,7 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
 
     The trace of ``(X'WX + P)^-1 X'WX`` over its coefficients, weights ``W`` the responsibilities
     and ``P`` the expected precision of the prior: from one, a straight line, to the number of its
-    coefficients. Of combined restarts those of the heaviest.
+    coefficients. If restarts are combined, the one with the largest weight is used.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.Data
     -------
     pandas.DataFrame
         Columns term, group, component, response (if there are several), estimate, lower and upper.
-        The last group of a term is one that was not in the data. Intervals of groups so many that
-        they have no columns are those of the posterior itself (Student t, of the weights normal),
-        of combined restarts those of the heaviest.
+        The last group of a term is a new group. If groups are so many that they have no columns,
+        intervals are from the posterior itself (Student t, for the weights normal); if restarts are
+        combined, from the one with the largest weight.
 
     Raises
     ------

@@ -20,7 +20,7 @@ Values = Float[np.ndarray, "entries draws rows"]
 
 
 IN_UNITS = ("mean", "sd", "quantile")
-"""What is in the units of the response."""
+"""Targets in the units of the response."""
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,9 @@ class Estimand:
     several : bool
         Whether the option was given as a list.
     levels : tuple of str
-        Those of a response of classes, each of which has a probability.
+        Levels of a response of classes, each of which has a probability.
     scales : mapping of str to (transformation, str)
-        Response -> what it is transformed by, and the name of the result; none are if empty.
+        Response -> its transformation, and the name of the result; empty without transformations.
     described : Response
         Description of the response by its family, with its words for a target.
     """
@@ -64,7 +64,7 @@ class Estimand:
         return self.target != "weights"
 
     def words(self, response: str, label: Callable[[str], str] = str) -> str:
-        """What it is, in words, for one response; ``label`` adds the unit that it is in."""
+        """Name of the estimand for one response; ``label`` adds its unit."""
         if self.levels:
             return f"probability of each level of {response}"
         shown = ", ".join(
@@ -78,7 +78,7 @@ class Estimand:
         )
 
     def entries(self, n_components: int) -> tuple[str | None, tuple[object, ...]]:
-        """Column that tells the entries apart, and its values; None if there is one entry."""
+        """Column that distinguishes the entries, and its values; None if there is one entry."""
         if self.target == "weights":
             return "component", tuple(range(1, n_components + 1))
         if self.levels:

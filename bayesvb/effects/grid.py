@@ -25,16 +25,16 @@ Conditional = str | Sequence[str] | Mapping[str, object] | None
 
 @dataclass(frozen=True, eq=False)
 class EvaluationGrid:
-    """Rows, and what is known of them.
+    """Rows, and their settings.
 
     Attributes
     ----------
     frame : pandas.DataFrame
         The columns that the formula reads, and any others that were given.
     by : tuple of str
-        Covariates that identify a row in tables: those of the grid, or all.
+        Covariates that identify a row in tables: the grid's, or all.
     held : mapping of str to value
-        What the other covariates are held at; empty for rows that were given.
+        Values of the other covariates; empty for given rows.
     weight : ndarray, shape (rows,), or None
         Case weights of the rows of the fit, for averages.
     gridded : bool
@@ -54,7 +54,7 @@ class EvaluationGrid:
         return self.frame.assign(**{name: column.set_axis(self.frame.index)})
 
     def without(self, name: str) -> EvaluationGrid:
-        """The same rows, not told apart by one covariate."""
+        """The same rows, without one covariate as an identifier."""
         held = {other: value for other, value in self.held.items() if other != name}
         return replace(self, by=tuple(one for one in self.by if one != name), held=held)
 
@@ -65,8 +65,8 @@ def setting(fit: AbstractFit, conditional: Conditional, data: object) -> Evaluat
     Raises
     ------
     DataError
-        If both a grid and rows are given, a name is unknown, there are no rows, or one lacks
-        a value.
+        If both a grid and rows are given, a name is unknown, there are no rows, or one has a
+        missing value.
     """
     design = fit.model.design
     if conditional is not None and data is not None:
@@ -174,7 +174,7 @@ class Groups:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per group: the columns it is told by.
+        One row per group: its identifying columns.
     codes : ndarray, shape (rows,)
         Group of each row.
     share : ndarray, shape (rows,)

@@ -160,7 +160,7 @@ def _variances(
 ) -> Float[np.ndarray, "experts responses groups"]:
     """Variances of a combination of the effects of each group, in units of the noise.
 
-    By linear response, if the fit has it for effects of groups; else those of the posterior.
+    By linear response, if the fit has it for group effects; else from the posterior.
     """
     shared = _shared_response(fit)
     found = None if shared is None else shared.effect_variances(weights)
@@ -179,7 +179,7 @@ def _logit_covariances(
 ) -> Float[np.ndarray, "groups logits logits"]:
     """Covariances over all logits of a combination of the effects of each group.
 
-    By linear response, if the fit has it; else those of the posterior.
+    By linear response, if the fit has it; else from the posterior.
     """
     law, shared = fit.q.gate, _shared_response(fit)
     found = None if shared is None else shared.law_of_logits()
@@ -193,7 +193,7 @@ def _logit_covariances(
 
 
 def _shared_response(fit: AbstractFit) -> Any:
-    """Linear response of what all rows share, if the fit has it and its rows are here."""
+    """Linear response of shared statistics, if the fit has it and its rows are in memory."""
     if fit.covariance != "linear-response" or not holds_all_rows(fit.model.source):
         return None
     return fit.core.response_of_shared(fit.stats, fit.core.update(fit.stats), fit.model.source)

@@ -63,15 +63,15 @@ def predictions(
         for the same as a list. Other covariates are held at their mean, or most frequent value,
         groups of ``(1 | g)`` at the typical one.
     data : table, optional
-        Rows of your own, instead of a grid. The rows of the fit if both are left out.
+        Rows of your own, instead of a grid. By default, without both, the rows of the fit.
     average_by : str, list of str or True, optional
         Average over all rows that are alike in these columns; over all rows for True. The rows of
         a fit count by their case weights.
     target : {"mean", "sd", "link", "odds", "quantile", "probability", "density", "weights"}
-        The property; the mean of a number and the probabilities of classes if left out.
-        ``"weights"``, those of the components, has one row per component; a ``"probability"`` of
-        classes has one row per level. In the units of the formula's response, of ``log(y)`` if
-        the formula says so, unless ``transform`` is given.
+        The property; by default the mean of a number and the probabilities of classes.
+        ``"weights"``, the mixing weights of the components, has one row per component; a
+        ``"probability"`` of classes has one row per level. In the units of the formula's response,
+        such as ``log(y)``, unless ``transform`` is given.
     q : float or list of float, optional
         Probabilities of the ``"quantile"``.
     above, below : float or list of float, optional
@@ -79,7 +79,7 @@ def predictions(
     at : float or list of float, optional
         Values of the response for the ``"density"``.
     response : str, optional
-        Which response, if there are several; all of them if left out.
+        Name of the response, if there are several; by default all of them.
     transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
         Ask of this function of the response: ``"inverse"`` is the one that undoes the formula,
         ``exp`` of ``log(y)``. The estimate of a mean is then the median of the draws.
@@ -135,9 +135,9 @@ def comparisons(
 ) -> Effects:
     """Comparisons of predictions with one covariate at two values, all else equal.
 
-    Draw by draw, so that the interval knows how the two predictions vary together. Averages are
-    those of the rows' comparisons, also for ratios. The estimate is the mean of the draws: where
-    the prediction divided by may be zero look at the interval only.
+    Computed for each draw, so that the interval accounts for the correlation of the two
+    predictions. Averages are over the rows' comparisons, also for ratios. The estimate is the mean
+    of the draws: if the denominator may be zero use the interval only.
 
     Parameters
     ----------
@@ -274,8 +274,8 @@ def slopes(
     slope : {"dydx", "eyex", "eydx", "dyex"}
         ``dy/dx``; the elasticity ``dy/dx x/y``; ``dy/dx / y`` and ``dy/dx x``.
     eps : float, optional
-        Half the width of the difference in units of the covariate; 1e-4 of its range in the rows
-        of the fit if left out.
+        Half the width of the difference in units of the covariate; by default 1e-4 of its range in
+        the rows of the fit.
 
     Raises
     ------
@@ -317,7 +317,7 @@ def slopes(
 def _quantity(
     fit: AbstractFit, what: tuple[str | None, str | None], **options: Numbers
 ) -> Estimand:
-    """What is asked of the fit's response; ``what`` are ``target`` and ``transform``."""
+    """Requested target of the fit's response; ``what`` are ``target`` and ``transform``."""
     target, transform = what
     asked = estimand(target, options, fit.model.response)
     if transform is None:

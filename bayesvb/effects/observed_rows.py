@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ObservedRows:
-    """Observed values of all covariates, and what each row counts for.
+    """Observed values of all covariates, and the weight of each row.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class ObservedRows:
 
 
 def observed_rows(fit: AbstractFit, most: int) -> ObservedRows:
-    """At most so many rows of a fit, for averages over them.
+    """At most ``most`` rows of a fit, for averages over them.
 
     References
     ----------

@@ -28,7 +28,7 @@ ENDS = ["estimate", "lower", "upper"]
 
 @partial(checked, result=check_effects)
 def effects(result: EffectsTable, *, ax: Axes | None = None) -> Axes:
-    """Estimates with their intervals against the first covariate that tells them apart.
+    """Estimates with their intervals against the first covariate that distinguishes them.
 
     Other columns that differ become series, each with its colour, dash and label. Without a
     covariate (``average_by=True``) each effect is one line of a list.
@@ -38,7 +38,7 @@ def effects(result: EffectsTable, *, ax: Axes | None = None) -> Axes:
     result : EffectsTable
         From ``predictions``, ``comparisons`` or ``slopes``.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------
@@ -47,7 +47,7 @@ def effects(result: EffectsTable, *, ax: Axes | None = None) -> Axes:
     Raises
     ------
     DataError
-        If there are too many effects to be told apart.
+        If there are too many effects to be distinguished.
     """
     table = result.summary
     labels = [name for name in table.columns if name not in (*ENDS, "sd", "term")]
@@ -162,7 +162,7 @@ def _reference(axes: Axes, result: EffectsTable, palette: Palette, axis: str) ->
 
 
 def _measure(result: EffectsTable) -> str:
-    """What is drawn, for the axis."""
+    """Label of the axis."""
     if result.kind == "predictions":
         return result.words
     contrasts = result.summary.get("contrast", pd.Series(dtype=object)).unique()

@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 class Effects(EffectsTable):
     """Predictions, comparisons or slopes with their intervals; printable.
 
-    The fields are those of ``EffectsTable``.
+    The fields are documented in ``EffectsTable``.
     """
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Effects against the first covariate that tells them apart; see ``plots.effects``."""
+        """Effects against the first covariate that distinguishes them; see ``plots.effects``."""
         return plotting.effects(self, ax=ax)
 
 
 @dataclass(frozen=True, eq=False)
 class EffectRequest:
-    """What was asked for, checked.
+    """Checked request.
 
     Attributes
     ----------

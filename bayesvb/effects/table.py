@@ -31,29 +31,29 @@ class EffectsTable:
     measure : str or None
         The comparison, for example "ratio", or the slope, for example "dydx".
     words : str
-        What was asked for, for example "mean of y"; in the units of the formula's response.
+        Name of the estimand, for example "mean of y"; in the units of the formula's response.
     summary : pandas.DataFrame
         One row per effect. First the columns that identify it (``term`` and ``contrast``, the
-        covariates, ``response``, ``component`` and ``level`` where there are several, or the
-        option that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
-        standard deviation and equal-tailed interval of the draws; the median in place of the mean
-        and no standard deviation (NaN, not printed) where a transformed response leaves neither;
-        median and 1.48 times the median absolute deviation (MAD) of ``robust`` rows.
+        covariates, ``response``, ``component`` and ``level`` if there are several, or the option
+        that was given as a list), then ``estimate``, ``sd``, ``lower`` and ``upper``: mean,
+        standard deviation and equal-tailed interval of the draws; the median instead of the mean
+        and no standard deviation (NaN, not printed) if a transformed response has neither; median
+        and 1.48 times the median absolute deviation (MAD) for ``robust`` rows.
     draws : xarray.DataArray, dims (draw, row)
         The draws behind each row of the summary, in its order, with its first columns as
         coordinates of ``row``.
     by : tuple of str
-        Covariates that tell the rows apart.
+        Covariates that identify the rows.
     held : mapping of str to value
-        What the other covariates of a grid are held at: the mean of a number, the most frequent
-        value of anything else, a number with at most five values included, and for what only
-        tells groups one that was not there, with effect zero.
+        Values of the other covariates of a grid: the mean of a number, the most frequent value of
+        anything else, a number with at most five values included, and for columns of groups only a
+        new group, with effect zero.
     prob : float
         Probability of the intervals.
     target : str
-        As it was asked for.
+        As given.
     covariance : str
-        What the draws were made with; see ``Fit.covariance``.
+        Source of the draws; see ``Fit.covariance``.
     robust : int
         Rows whose draws have their mean outside of the interval, or a standard deviation wider
         than it: a few of them decide both, as where a component has hardly a row.
@@ -98,7 +98,7 @@ class EffectsTable:
 
     @property
     def _notes(self) -> list[str]:
-        """What is said below the table."""
+        """Notes below the table."""
         more = len(self.summary) - len(self._shown)
         lines = [f"  ... {more} more: .summary"] if more else []
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""

@@ -107,7 +107,7 @@ def calibration(
         Predictive distributions of the rows, which CRPS are of.
     observed : array, shape (rows,)
     pit : array, shape (rows,), optional
-        PIT values of each row without itself; those of the distributions if left out.
+        PIT values of each row without itself; by default from the distributions.
     probs : sequence of float
         Probabilities of the central intervals.
     band : float
@@ -222,10 +222,9 @@ def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:
 def uniformity_p_value(pit: Float[np.ndarray, " rows"]) -> float:
     """Probability that uniform values stray from the diagonal at least as far as these.
 
-    Far is measured as in `pit_ecdf`: by the smallest binomial tail probability over the points.
-    The value is below 0.05 exactly when the ECDF leaves its band of 95 %, up to the steps of the
-    counts. PIT values of the rows to which the model was fitted are too regular: it is then
-    conservative.
+    The distance is measured as in `pit_ecdf`: by the smallest binomial tail probability over the
+    points. The value is below 0.05 exactly when the ECDF leaves its band of 95%, up to the steps of
+    the counts. In-sample PIT values are too regular: it is then conservative.
     """
     from scipy.stats import binom
 
@@ -252,7 +251,7 @@ def _counts(
 
 
 def _points(rows: int) -> Float[np.ndarray, " points"]:
-    """Equally spaced points at which so many values are compared."""
+    """Equally spaced points at which this number of values is compared."""
     n_points = min(rows, MOST_POINTS)
     return np.arange(1, n_points + 1) / n_points
 

@@ -26,7 +26,7 @@ def checked_predictions(
     Raises
     ------
     DataError
-        If shapes do not match, a row is no probability distribution, or a code is out of range.
+        If shapes do not match, a row is not a probability distribution, or a code is out of range.
     """
     p, y = np.asarray(probabilities, dtype=np.float64), np.asarray(codes)
     if p.ndim != 2 or y.shape != p.shape[:1] or len(y) == 0:
@@ -83,7 +83,7 @@ def scores(probabilities: ArrayLike, codes: ArrayLike) -> Scores:
     Raises
     ------
     DataError
-        If shapes do not match, a row is no probability distribution, or a code is out of range.
+        If shapes do not match, a row is not a probability distribution, or a code is out of range.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Responses that are no continuous numbers: counts, coarse rounding, values that rows share."""
+"""Responses that are not continuous: counts, coarse rounding, repeated values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ TINY = float(np.finfo(float).tiny)
 
 @dataclass(frozen=True)
 class Discreteness:
-    """What is said against a density of the response.
+    """Evidence against a density of the response.
 
     Attributes
     ----------
     step : float
-        Mean predictive probability of the observed value and what is rounded to it, over all rows;
-        rows whose value no other row has count zero.
+        Mean predictive probability of the interval that is rounded to the observed value, over all
+        rows; rows with a unique value count zero.
     largest : tuple of two floats
         The value that adds most to it, and the share that it adds.
     value : float
@@ -45,7 +45,7 @@ class Discreteness:
 
 
 def discreteness(response: Rows, cdf: Cdf) -> Discreteness:
-    """How coarse the values of a response are beside what is predicted of them.
+    """Coarseness of the values of a response relative to its predictive distributions.
 
     Examples
     --------

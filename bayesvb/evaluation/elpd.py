@@ -49,10 +49,10 @@ class Elpd:
     weights : array, optional
         Case weights: as many rows a row stands for.
     method : {"linear-response", "exact", "integrated", "folds", "psis"}
-        How rows were left out. Only ratios of draws (``"psis"``) have a Pareto k; ``n_draws`` is
+        Method of leave-one-out. Only ratios of draws (``"psis"``) have a Pareto k; ``n_draws`` is
         zero otherwise.
     n_refitted : int
-        Rows that linear response was not relied on for: an ascent was made without each.
+        Rows for which linear response was not reliable: they were refitted.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class Elpd:
 
     @property
     def by_folds(self) -> bool:
-        """Whether rows were left out a fold at a time."""
+        """Whether cross-validation was used."""
         return self.method == "folds"
 
     @property
@@ -122,7 +122,7 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
     Raises
     ------
     DataError
-        If it is no pointwise LOO or WAIC result on the log scale; the message calls it `name`.
+        If it is not a pointwise LOO or WAIC result on the log scale; the message names it `name`.
     """
     kind, data = _kind(obj), cast(Any, obj)
     if kind is None:
@@ -177,9 +177,9 @@ def compare(results: Mapping[str, object]) -> pd.DataFrame:
     -------
     pandas.DataFrame
         Index ``name``, best fit first, ties in the order given. Columns ``rank`` (0 is the best),
-        ``elpd``, ``se``, ``p``, ``elpd_diff`` (elpd minus that of the best fit: zero or
-        negative), ``dse`` (its standard error, with n in the denominator as in ArviZ),
-        ``weight`` (stacking) and ``warning``. Nothing is rounded.
+        ``elpd``, ``se``, ``p``, ``elpd_diff`` (difference from the best fit: zero or negative),
+        ``dse`` (its standard error, with n in the denominator as in ArviZ), ``weight`` (stacking)
+        and ``warning``. Nothing is rounded.
 
     Raises
     ------
@@ -273,7 +273,7 @@ def _kind(obj: object) -> str | None:
 
 
 def _check_comparable(elpds: Mapping[str, Elpd]) -> None:
-    """Refuse what has no common scale."""
+    """Raise for results without a common scale."""
     if not elpds:
         raise DataError("there is nothing to compare", hint="give {name: fit.loo(), ...}")
     kinds = {name: elpd.kind for name, elpd in elpds.items()}

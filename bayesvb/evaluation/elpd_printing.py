@@ -1,4 +1,4 @@
-"""Results of ArviZ that say how rows were left out, where no draws were made for it."""
+"""Results of ArviZ that name the method of leave-one-out, if it used no draws."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from functools import cache
 from typing import Any
 
 METHOD, REFITTED = "left_out_by", "n_refitted"
-"""Attributes of the pointwise values that say how rows were left out."""
+"""Attributes of the pointwise values that name the method."""
 
 COMPUTED = re.compile(r"^Computed from .*$", re.MULTILINE)
-"""What both lines of ArviZ begin with; without draws it would tell of 0 posterior samples."""
+"""First line of both lines of ArviZ; without draws it would report 0 posterior samples."""
 
 HOW = {
     "linear-response": "each left out to first order (linear response)",
@@ -18,11 +18,11 @@ HOW = {
     "integrated": "each left out exactly (posterior integrated over scales)",
     "folds": "left out a fold at a time, by fits without them",
 }
-"""What is said, by how rows were left out."""
+"""Text by method of leave-one-out."""
 
 
 def saying_how(base: type, method: str) -> type:
-    """A class of results of ArviZ, or one that says how rows were left out in place of draws.
+    """A class of results of ArviZ, or a subclass that names the method instead of draws.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def saying_how(base: type, method: str) -> type:
 
 @cache
 def _saying_how(base: Any) -> type:
-    """A subclass of the same name: tools of ArviZ take it for what it is."""
+    """A subclass of the same name, so that tools of ArviZ accept it."""
 
     def text(self: object) -> str:
         return COMPUTED.sub(lambda _: _first_line(self), base.__str__(self), count=1)
@@ -55,13 +55,13 @@ def _saying_how(base: Any) -> type:
 
 
 def _blank(base: object, *args: object) -> object:
-    """An object of the subclass whose state is to follow: what a pickle begins with."""
+    """An object of the subclass without state: the first step of unpickling."""
     made = _saying_how(base)
     return made.__new__(made, *args)
 
 
 def _first_line(result: Any) -> str:
-    """How many observations there are, and how each was left out."""
+    """Number of observations, and the method of leave-one-out."""
     pointwise = result.get("loo_i") if hasattr(result, "get") else result.elpd_i
     said = getattr(pointwise, "attrs", {})
     method, n_refitted = said.get(METHOD, ""), int(said.get(REFITTED, 0))

@@ -27,7 +27,7 @@ Blocks = Iterable[np.ndarray]
 Pointwise = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 CONSTANT = 0.05
-"""Relative standard deviation of importance ratios up to which draws are those of the posterior."""
+"""Relative standard deviation of importance ratios up to which draws count as posterior draws."""
 
 
 def waic(
@@ -105,8 +105,8 @@ def loo(
     log_ratio : (draws,) array, optional
         ``log p(θ_s, y) − log q(θ_s)``, up to a constant, of draws from an approximate posterior q.
     weights : (rows,) array, optional
-        Case weights. A row of weight w stands for w rows, of which one is left out at a time: it
-        counts w times, with the ratios of one row. One of weight 0 does not count.
+        Case weights. A row of weight w represents w rows, of which one is held out at a time: it
+        counts w times, with the ratios of one row. A row of weight 0 does not count.
 
     Raises
     ------

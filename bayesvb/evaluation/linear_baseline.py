@@ -34,7 +34,7 @@ def leave_one_out(
               t_{n-p-1}\Big(0, \frac{s_{(i)}^2}{1 - h_i}\Big), \quad
               s_{(i)}^2 = \frac{\mathrm{RSS} - e_i^2 / (1 - h_i)}{n - p - 1}.
 
-    A row of weight w stands for w rows, of which one is left out.
+    A row of weight w represents w rows, of which one is held out.
 
     Parameters
     ----------
@@ -100,11 +100,11 @@ def leave_groups_out(
     r"""Log predictive density of all rows of each group given the others, under a linear model.
 
     With the flat prior on coefficients and log variance it is a multivariate Student t, the ratio
-    of what all rows and the remaining ones have of
+    for all rows and the remaining ones of
 
     .. math:: \Gamma\Big(\frac{n - p}{2}\Big)\, |X'X|^{-1/2}\, (\pi\, \mathrm{RSS})^{-(n-p)/2}.
 
-    A group of weight w stands for w groups, of which one is left out.
+    A group of weight w represents w groups, of which one is held out.
 
     Parameters
     ----------

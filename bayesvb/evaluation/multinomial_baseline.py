@@ -53,8 +53,8 @@ def probabilities_left_out(
 ) -> tuple[Float[np.ndarray, "rows classes"], str]:
     """Class probabilities of each row from multinomial regression on the other folds.
 
-    The prior standard deviation of each fold is the one that predicts best the rows of the other
-    folds, each left out as well: a fold has no part in the choice of the prior that predicts it.
+    The prior standard deviation of each fold is the best for predictions of the rows of the other
+    folds, each held out as well: a fold is not used for the choice of the prior that predicts it.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def ridge_coefficients(
     precision : array, shape (terms,)
         Prior precisions, above zero.
     start : array, shape (terms, classes)
-        Where the ascent begins.
+        Initial coefficients.
     weights : array, shape (rows,), optional
         A row of weight w counts as w rows.
 

@@ -10,7 +10,7 @@ from scipy.special import ndtr, ndtri
 Scores = Float[np.ndarray, " rows"]
 
 FARTHEST = 4.0
-"""Normal scores are moved to at most this: one row that was not foreseen says one thing only."""
+"""Normal scores are limited to this: one unexpected row is not evidence of more."""
 
 FEWEST_ROWS = 20
 """Rows from which the tests have the error rate that they promise."""
@@ -73,7 +73,7 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
 def width_test(scores: Scores) -> tuple[float, float]:
     """Root mean square of the scores, and the p-value that it is one.
 
-    Above one predictions are too narrow, as those of a fit that follows its noise.
+    Above one predictions are too narrow, as in a fit that follows its noise.
 
     Examples
     --------

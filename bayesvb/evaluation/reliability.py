@@ -93,7 +93,7 @@ def reliability(
     Raises
     ------
     DataError
-        If shapes do not match, a row is no probability distribution, or a code is out of range.
+        If shapes do not match, a row is not a probability distribution, or a code is out of range.
 
     References
     ----------
@@ -102,7 +102,7 @@ def reliability(
 
     Examples
     --------
-    Of 40 rows that were given 20 % half belong to the class, and of 40 that were given 70 % too:
+    Of 40 rows with probability 20% half belong to the class, and of 40 with 70% too:
 
     >>> p = np.repeat([0.2, 0.7], 40)
     >>> codes = np.tile([0, 1], 40)

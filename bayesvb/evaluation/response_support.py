@@ -15,10 +15,10 @@ Values = Float[np.ndarray, " rows"]
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseLimits:
-    """When values of a response are no continuum; `response_support` says how that was chosen."""
+    """Limits from which values of a response are not continuous; see `response_support`."""
 
     coarse: float = 1.0 / 3.0
-    """Step between values, in standard deviations, from which they are no continuum."""
+    """Step between values, in standard deviations, from which they are not continuous."""
 
     heap_share: float = 0.05
     """Part of the rows that share one value, from which it is a heap."""
@@ -50,14 +50,14 @@ LIMITS = ResponseLimits()
 
 @dataclass(frozen=True)
 class Support:
-    """What is noticed about the values of a response.
+    """Unusual property of the values of a response.
 
     Attributes
     ----------
     kind : {"two values", "counts", "coarse", "bound", "heap", "proportion", "positive", \
             "nonnegative"}
     words : str
-        What was seen, with its numbers.
+        Description, with its numbers.
     """
 
     kind: str
@@ -65,7 +65,7 @@ class Support:
 
 
 def response_support(values: Values) -> Support | None:
-    """What keeps values from being those of a density on the real line; None if nothing does.
+    """Property that excludes a density on the real line; None if there is none.
 
     One thing only, the one that matters most. Thresholds were chosen on some laws; how often they
     are wrong on others is in ``docs/benchmarks/response_support.csv``.
@@ -91,7 +91,7 @@ def response_support(values: Values) -> Support | None:
 
 
 def _stepped(values: Values, found: Float[np.ndarray, " found"]) -> Support | None:
-    """Values on a grid that is coarse beside their spread."""
+    """Values on a grid that is coarse relative to their spread."""
     step = float(np.diff(found).min())
     on_grid = (found - found[0]) / step
     if (
@@ -145,7 +145,7 @@ def _bounded(values: Values) -> Support | None:
 
 
 def _beyond(values: Values) -> float:
-    """Part of the rows below 0 if the lower tail were normal, through its quartile and its 5 %."""
+    """Proportion of rows below 0 if the lower tail were normal, through its quartile and its 5%."""
     quartile, tail = np.quantile(values, [LIMITS.quartile, LIMITS.tail])
     if quartile <= tail:
         return 0.0

@@ -7,7 +7,7 @@ import scipy
 from jaxtyping import Float
 
 LAGS = 5
-"""Lags that are looked at together."""
+"""Lags that are tested together."""
 
 
 def autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
@@ -27,9 +27,9 @@ def autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
 def positive_autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
     """Autocorrelation at lag 1, and the p-value that consecutive rows are not similar.
 
-    One-sided: scores of a flexible fit to rows sorted by a covariate repel each other a little,
-    which is no sign of dependence. The smaller p-value of lag 1 and of the sum over lags 1 to 5
-    counts, doubled.
+    One-sided: scores of a flexible fit to rows sorted by a covariate are slightly negatively
+    correlated, which is not evidence of dependence. The smaller p-value of lag 1 and of the sum
+    over lags 1 to 5 counts, doubled.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Do scores depend on covariates? Tests by regression, with what the fit estimated held fixed."""
+"""Do scores depend on covariates? Tests by regression, given the estimates of the fit."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ def added_columns(
 ) -> tuple[float, float] | None:
     """Share of the variance that columns explain beyond others, and the p-value of the F test.
 
-    What the fit has estimated is orthogonal to the scores of a linear regression, so that these
-    columns are partialled out; with more components the test errs on the cautious side.
-    None if the columns are combinations of those of the fit, or hardly a degree of freedom is left.
+    Estimated terms are orthogonal to the scores of a linear regression, so that these columns are
+    partialled out; with more components the test is conservative. None if the columns are
+    combinations of the fit's columns, or few degrees of freedom are left.
 
     Parameters
     ----------
     scores : array, shape (rows,)
     columns : array, shape (rows, columns)
-        Whose influence is asked for.
+        Columns that are tested.
     fitted : array, shape (rows, columns)
-        What the fit has estimated, a column of ones among them.
+        Columns of estimated terms, including a constant.
 
     Examples
     --------
@@ -68,14 +68,14 @@ def added_beyond(
 
 @dataclass(frozen=True)
 class Estimated:
-    """What a fit has estimated, which scores and columns are cleared of before they are compared.
+    """Estimated terms of a fit, which are partialled out of scores and columns before a test.
 
     Attributes
     ----------
     columns : ndarray, shape (rows, columns)
         Orthonormal, and cleared of the effects of groups.
     groups : WithinGroups, optional
-        Effects of groups that are no columns.
+        Effects of groups without columns.
     """
 
     columns: Columns

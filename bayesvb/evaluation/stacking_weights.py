@@ -58,7 +58,8 @@ def stacking_weights(
     row_weights : ndarray, shape (rows,), optional
         Case weights.
     prior_rows : float
-        ``\lambda``: as if for each member there were so many rows more that it alone foresaw.
+        ``\lambda``: equivalent to this number of further rows for each member, which it alone
+        predicts.
 
     Returns
     -------

@@ -29,7 +29,7 @@ class WithinGroups:
 
     @classmethod
     def of(cls, rows: GroupRows) -> WithinGroups:
-        """From what the effects of the groups multiply.
+        """Projection from the multipliers of the group effects.
 
         Examples
         --------
@@ -53,7 +53,7 @@ class WithinGroups:
         return int(sum((self._lengths(one) > 0.5).sum() for one in self.rows.values))
 
     def rest(self, values: Float[np.ndarray, "rows ..."]) -> Float[np.ndarray, "rows ..."]:
-        """What is left of columns."""
+        """Residuals of columns."""
         left: Float[np.ndarray, "... rows"] = np.array(values.T, dtype=float)
         for one in self.rows.values:
             left -= self.rows.at_rows(self.rows.sums(left * one, self.n_groups)) * one

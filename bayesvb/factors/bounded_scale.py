@@ -75,10 +75,10 @@ class BoundedScale:
     def moments(
         self, squares: Float[np.ndarray, "*many"], count: float
     ) -> tuple[Float[np.ndarray, "*many"], Float[np.ndarray, "*many"], Float[np.ndarray, "*many"]]:
-        """Mean and variance of ``1 / s^2``, and what it adds to a divergence.
+        """Mean and variance of ``1 / s^2``, and its contribution to a divergence.
 
-        The last is ``KL(q(s) || p(s)) + n (log E[1 / s^2] - E log(1 / s^2)) / 2``: what the
-        divergence of ``n`` coefficients with the expected precision lacks.
+        The last is ``KL(q(s) || p(s)) + n (log E[1 / s^2] - E log(1 / s^2)) / 2``: to be added to
+        the divergence of ``n`` coefficients with the expected precision.
         """
         log_weights = self._log_weights(squares, count)
         top = log_weights.max(axis=-1, keepdims=True)

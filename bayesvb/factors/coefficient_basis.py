@@ -49,7 +49,7 @@ class ExpertBasis:
         return times_each(self._inverse, standard)
 
     def tilts(self) -> Float[np.ndarray, "coordinates experts responses terms"]:
-        """What a unit tilt of each coordinate adds to sums of ``y_i x``."""
+        """Change of sums of ``y_i x`` by a unit perturbation of each coordinate."""
         columns = self._upper / np.sqrt(self.noise)[..., None, None]
         n_experts, n_responses, n_terms = columns.shape[:-1]
         here = np.eye(n_experts * n_responses).reshape(2 * (n_experts, n_responses))
@@ -86,7 +86,7 @@ class JointBasis:
     ) -> JointBasis:
         """Basis of ``W_k b`` plus independent deviations with covariance ``own``, scaled.
 
-        The variance of the noise precision, ``E[tau]^2 / a``, adds to that of the stand-ins.
+        The variance of the noise precision, ``E[tau]^2 / a``, adds to the stand-ins' variance.
         """
         n_experts, n_terms, _ = own.shape
         stacked = slope.reshape(n_experts * n_terms, -1)
@@ -113,6 +113,6 @@ class JointBasis:
         )
 
     def tilts(self) -> Float[np.ndarray, "coordinates experts 1 terms"]:
-        """What a unit tilt of each coordinate adds to sums of ``y x``."""
+        """Change of sums of ``y x`` by a unit perturbation of each coordinate."""
         rows = self.stand_in.reshape(len(self.root), len(self.noise), 1, -1)
         return np.asarray(rows / np.sqrt(self.noise)[..., None])

@@ -26,7 +26,7 @@ class FormsOfNoise:
     information : ndarray, shape (experts, columns, columns)
         ``R' G_k R``: their covariance changes by ``-R R' G_k R R'``.
     covariance : ndarray, shape (experts, experts)
-        Changes of ``E[tau]`` with what is added to minus the rates.
+        Changes of ``E[tau]`` with additions to minus the rates.
     """
 
     half: Float[np.ndarray, "columns columns"]
@@ -61,8 +61,8 @@ def coupled_forms(
 ) -> Forms:
     """Expected log densities of rows and sums of squares; see ``MatrixNormalGamma.forms``.
 
-    Sums of squares are those of deviations from the common coefficients, then of these, which are
-    a vector without rows.
+    Sums of squares are first of deviations from the common coefficients, then of these, which are a
+    vector without rows.
     """
     through, n_terms = FormsOfNoise.from_law(law), len(columns)
     vectors = [

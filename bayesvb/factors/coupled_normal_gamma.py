@@ -94,7 +94,7 @@ class CommonEffectPrior:
         columns: CommonColumns,
         precision: Float[np.ndarray, "*many entries"],
     ) -> CommonEffectPrior:
-        """Prior with the precisions of all terms, then those of the common coefficients."""
+        """Prior with the precisions of all terms, then of the common coefficients."""
         terms, common = np.split(precision, [regression.mean.shape[-1]], axis=-1)
         return cls(regression, columns, terms, common)
 
@@ -216,7 +216,7 @@ class CommonEffectPrior:
         terms: Float[np.ndarray, "*draws terms"],
         common: Float[np.ndarray, "*draws columns"],
     ) -> Float[np.ndarray, "draws 1 1"]:
-        """The same with precisions of each draw; that of wide columns is integrated out as well.
+        """The same with precisions of each draw; the wide columns' one is integrated out as well.
 
         The coefficients of one column, over components, have the covariance
         ``diag(1 / (tau_k lambda)) + 1 1' / ell``.
@@ -290,7 +290,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
     r"""Posterior of the regressions of all components, coupled by their common coefficients.
 
     ``b ~ N(m, C)``, ``tau_k ~ Ga(a_k, b_k)``, ``beta_k | b, tau_k ~ N(g_k + W_k b, (tau_k
-    V_k)^-1)``. What a row sees of a component is its mean ``g_k + W_k m`` and the effective
+    V_k)^-1)``. A row depends on the mean of a component, ``g_k + W_k m``, and on its effective
     covariance ``V_k^-1 + E[tau_k] W_k C W_k'`` in units of its noise.
 
     Attributes
@@ -474,7 +474,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
 
 @dataclass(frozen=True)
 class _OfSums:
-    """Derivatives of what a coupled posterior makes of sums and prior precisions alone."""
+    """Derivatives of a coupled posterior in sums and prior precisions alone."""
 
     base: Float[np.ndarray, "many experts terms"]
     slope: Float[np.ndarray, "many experts terms columns"]

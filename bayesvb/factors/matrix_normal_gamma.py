@@ -185,7 +185,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Changes of the expectations of ``statistics_covariance`` with these of the sums.
 
         Directional derivatives of ``posterior``, exact, in many directions at once; ``precision``
-        is added to the precisions of coefficients. With them those of ``summed_squares``.
+        is added to the precisions of coefficients. The second result is the change of
+        ``summed_squares``.
         """
         xx = xx if precision is None else xx.plus_diagonal(precision)
         tau, n_responses = self.expected_precision, self.rate.shape[-1]
@@ -212,7 +213,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Expected log densities of rows and sums of squares of coefficients; one response.
 
         With ``r = sqrt(tau) (y - x'm)`` a log density is ``log(tau) / 2 - (r - u)^2 / 2``, and a
-        square of a coefficient, times ``-tau / 2``, is that of a row ``x = e_j``, ``y = 0``.
+        square of a coefficient, times ``-tau / 2``, is the log density of a row ``x = e_j``, ``y =
+        0``.
         """
         tau, mean = self.expected_precision[:, 0], self.mean[:, 0]
         squares = blocks.T if len(blocks) else np.empty((0, 0))
@@ -328,9 +330,9 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         return np.asarray(self.operator.by_term(squares))
 
     def log_evidence(self) -> Float[np.ndarray, "*batch"]:
-        """Log density of the rows that this posterior has seen, up to what all posteriors share.
+        """Log density of the observed rows, up to a constant shared by all posteriors.
 
-        The difference from that of its prior, less ``log(2 pi) / 2`` for each number, is their
+        The difference from the prior's value, less ``log(2 pi) / 2`` for each number, is their
         marginal log density.
         """
         n_responses = self.rate.shape[-1]

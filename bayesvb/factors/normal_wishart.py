@@ -95,9 +95,9 @@ class NormalWishart:
     ) -> NormalWishart:
         """Posterior given weighted sums of ``1``, ``x`` and ``x x'``.
 
-        The scatter adds that of the rows about the new mean and the pull of the prior, both
-        positive semi-definite, and divides by no weight. The first comes from sums, so its rounding
-        is relative to ``xx``: data should be centred.
+        The scatter is the sum of the rows' scatter about the new mean and the shrinkage of the
+        prior, both positive semi-definite, without a division by a weight. The first is computed
+        from sums, so its rounding is relative to ``xx``: data should be centred.
 
         Raises
         ------
@@ -120,8 +120,8 @@ class NormalWishart:
     def to_the_power(self, power: float) -> NormalWishart:
         """The law with this one's density to a power.
 
-        Densities are those of the mean and of the precision matrix with respect to the measure
-        ``|Lambda|^{-(D + 1) / 2} dLambda``, that of ``log tau`` in one dimension.
+        Densities of the mean and of the precision matrix are with respect to the measure
+        ``|Lambda|^{-(D + 1) / 2} dLambda``, in one dimension that of ``log tau``.
         """
         dof = np.asarray(power * (self.dof + 1.0) - 1.0)
         mean_precision = np.asarray(power * self.mean_precision)

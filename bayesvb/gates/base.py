@@ -1,4 +1,4 @@
-"""The verbs of a gate: expected log weights of the components, and what a pass leaves behind."""
+"""Methods of a gate: expected log weights of the components, and the statistics of an iteration."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ GAMMA = ParameterText(
 
 @dataclass(frozen=True)
 class GatePrior:
-    """What a gate may need of its prior; each gate takes its share.
+    """Prior of any gate; each gate uses its part.
 
     Attributes
     ----------
@@ -95,12 +95,12 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     """Whether ``update`` takes statistics of many rows, on a leading axis, and weights do."""
 
     learns_scales: ClassVar[bool] = False
-    """Whether precisions of the prior of coefficients can be learned: those of linear logits."""
+    """Whether precisions of the prior of coefficients can be learned: for linear logits."""
 
     @classmethod
     @abc.abstractmethod
     def from_prior(cls, n_components: int, prior: GatePrior) -> AbstractGate[PosteriorT, StatsT]:
-        """Gate of ``n_components`` components, equally weighted a priori if not told otherwise."""
+        """Gate of ``n_components`` components, equally weighted a priori by default."""
 
     @classmethod
     @abc.abstractmethod
@@ -116,7 +116,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def start(self) -> PosteriorT:
-        """Posterior from which the first pass sets out: no preference among components."""
+        """Initial posterior: no preference among components."""
 
     @abc.abstractmethod
     def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
@@ -127,7 +127,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Posterior given statistics; a function of them alone."""
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of the next posterior, from those of a pass under this one.
+        """Statistics of the next posterior, from those of an iteration under this one.
 
         Those themselves where the update is an exact coordinate maximisation.
         """
@@ -136,17 +136,17 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Derivative of the rows' part of the bound in the expected sufficient statistics.
 
-        Equal to the statistics of the posterior where its bound is stationary. Those of a pass
-        under this posterior themselves where the update is an exact coordinate maximisation.
+        Equal to the statistics of the posterior if its ELBO is stationary. The statistics of an
+        iteration under this posterior themselves if the update is an exact coordinate maximisation.
         """
         return cast(StatsT, stats)
 
     def step_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
-        """Like ``global_step``, beside rows of which there are only the statistics they left."""
+        """Like ``global_step``, with known rows of which only statistics are stored."""
         return self.global_step(posterior, cast(Any, before) + stats)
 
     def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
-        """Like ``gradient_stats``, beside rows of which there are only the statistics they left."""
+        """Like ``gradient_stats``, with known rows of which only statistics are stored."""
         return self.gradient_stats(posterior, cast(Any, before) + stats)
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
@@ -180,7 +180,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> PartDerivatives | None:
         """Derivatives of the expected log weights of these rows, in scalars of ``expectations``.
 
-        None where they are not at hand: leaving rows out then takes differences of whole passes.
+        None if they are not available: leave-one-out then uses differences of complete iterations.
         """
         return None
 
@@ -215,15 +215,15 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         Raises
         ------
         NotImplementedError
-            If point estimates are not to be had; the message says why.
+            If point estimates are not available; the message gives the reason.
         """
         raise NotImplementedError(f"{type(self).__name__} has no point estimates")
 
     def bound_gap(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
-        """Nats per row by which a tighter bound on the same posterior beats that of ``rows``.
+        """Nats per row by which a tighter bound on the same posterior exceeds the rows' bound.
 
-        It counts where ascents from different starts are ranked: a loose bound may prefer a
-        solution that empties components. None here, as the bound is the tightest at hand.
+        It is added to rank runs from different starts: a loose bound may prefer a solution that
+        empties components. Zero here, as the bound is the tightest one available.
         """
         return np.zeros(block.n_rows)
 
@@ -247,7 +247,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         copies: Float[np.ndarray, " rows"],
         law: Normal | None = None,
     ) -> Float[np.ndarray, "experts rows"]:
-        """``mean_weights`` without so many copies of each row, as far as they matter.
+        """``mean_weights`` without ``copies`` of each row, as far as they matter.
 
         Where all rows share the coefficients one of them hardly does, and the weights stay.
         ``law``: distribution of the coefficients of all logits by linear response, if it is known.
@@ -255,10 +255,10 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         return self.mean_weights(posterior, block)
 
     def support(self) -> AbstractSupport | None:
-        """Support of the gate's parameters, those of one draw.
+        """Support of the gate's parameters, for one draw.
 
-        None where it is not told. A gate that tells it can be fitted by engines that need
-        derivatives: its ``log_weights`` and ``log_density`` are then for arrays of JAX as well.
+        None if it is not defined. A gate that defines it can be fitted by engines that need
+        derivatives: its ``log_weights`` and ``log_density`` then accept arrays of JAX as well.
         """
         return None
 
@@ -311,7 +311,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def coefficient_meaning(self) -> str:
-        """What a coefficient is the log odds of; without any, "the weights are" this. In words."""
+        """Event of a coefficient's log odds; without coefficients, the meaning of the weights."""
 
 
 def drawn_components(

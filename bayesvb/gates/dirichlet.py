@@ -74,7 +74,7 @@ class SimplexCoordinates(AbstractCoordinates):
         return self.centre_slopes(change[..., 0])
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """The contrasts: log weights are what the concentrations are multiplied by."""
+        """The contrasts: log weights are the multipliers of the concentrations."""
         return self.contrasts
 
     def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts 1"]:

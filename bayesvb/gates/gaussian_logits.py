@@ -198,8 +198,8 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         """Weights where copies of a row, of a group that has effects, are taken out of its logits.
 
         Means move by Newton's step without the row, its membership following; they have the
-        covariance of draws, by linear response if this is known. Variances lose what the row adds
-        to precisions.
+        covariance of draws, by linear response if this is known. The row's contribution to
+        precisions is removed from variances.
 
         References
         ----------
@@ -248,9 +248,9 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
 
 @dataclass(frozen=True)
 class ContrastCoordinates(AbstractCoordinates):
-    """Those of the coefficients that are orthogonal to a shift of all logits.
+    """Coordinates of the coefficients that are orthogonal to a shift of all logits.
 
-    Parameters at these coordinates share what the posterior expects of that shift.
+    Parameters at these coordinates share the posterior expectation of that shift.
     """
 
     whole: LogitCoordinates
@@ -269,7 +269,7 @@ class ContrastCoordinates(AbstractCoordinates):
         return np.asarray(np.linalg.qr(shift, mode="complete").Q[:, n_terms:])
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those of all coefficients."""
+        """Expectations of all coefficients."""
         return self.whole.expectations()
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
@@ -277,19 +277,19 @@ class ContrastCoordinates(AbstractCoordinates):
         return np.asarray(self.basis.T @ self.whole.perturbations())
 
     def linear_perturbations(self) -> Float[np.ndarray, "contrasts logits terms"]:
-        """Contrasts of those of single coefficients."""
+        """Contrasts of single coefficients' perturbations."""
         return np.tensordot(self.basis.T, self.whole.linear_perturbations(), axes=1)
 
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]
     ) -> Float[np.ndarray, "changes coordinates"]:
-        """Contrasts of those of single coefficients."""
+        """Contrasts of single coefficients' slopes."""
         return np.asarray(self.whole.centre_slopes(change) @ self.basis)
 
     def centre_along(
         self, change: Float[np.ndarray, "changes logits terms"]
     ) -> Float[np.ndarray, "changes coordinates"]:
-        """Contrasts of those of single coefficients."""
+        """Contrasts of single coefficients' changes."""
         return np.asarray(self.whole.centre_along(change) @ self.basis)
 
     def standard(
@@ -323,7 +323,7 @@ def slopes_in_means(
 ]:
     """Derivatives of a row's part of the bound in the means of its logits, first and second.
 
-    Last what it adds to the precision of each logit.
+    Last, its contribution to the precision of each logit.
     """
     n = len(logit)
     first = np.einsum("kn,ksn->sn", responsibilities, slopes)

@@ -43,7 +43,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         return SlopeStats(self.design.cross(slope), 2.0 * packed, packed, gain.sum(axis=1))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
-        """What each row adds to the sums."""
+        """Contribution of each row to the sums."""
         curvature, gain = self.row_weights()
         packed = self.design.gram_by_row(self.block.weighted(curvature))
         slope = responsibilities - self.block.weighted(self.share)
@@ -81,7 +81,7 @@ class SoftmaxGate(AbstractSoftmaxGate):
 
     for logits ``u_j ~ N(t_j, s_j)``, at its best ``a``. The bound is far tighter than the product
     bound of the density regression literature (0.0014 against 0.11 nats per row from the true
-    density on a two-expert design), and its posterior spread is closer to that of sampling.
+    density on a two-expert design), and its posterior spread is closer to a sampler's.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""What the softmax gates share: everything but the bound on the log normaliser."""
+"""Common base of the softmax gates: everything but the bound on the log normaliser."""
 
 from __future__ import annotations
 
@@ -82,12 +82,12 @@ def centred_sums(
     mean: Float[np.ndarray, "experts terms"],
     curvature: Float[np.ndarray, "experts packed"],
 ) -> LogitStats:
-    """Statistics of the posterior with these means, less what all of them have in common.
+    """Statistics of the posterior with these means, less their common shift.
 
-    The likelihood does not see a shift of all coefficients and the prior, the same for all, wants
-    none: taking it out is the best step along it, and one that curvatures of single components
-    would make a hundredth of at a time. Where components differ in what is known of them
-    beforehand, the prior is not indifferent to such a shift, and it stays in.
+    The likelihood is invariant under a shift of all coefficients and the prior, equal for all, has
+    its maximum at zero: removing the shift is the best step along it, of which curvatures of single
+    components would make a hundredth at a time. If the prior differs between components, it is not
+    invariant under such a shift, which then stays.
     """
     offset = mean - prior.mean
     if prior.precisions.ndim == 1:
@@ -119,7 +119,7 @@ class NormaliserDerivatives:
     weight_by_variance: Float[np.ndarray, "experts experts rows"]
 
     def anchored(self) -> NormaliserDerivatives:
-        """Those of the bound plus half the squared mean of the logits, where that mean is zero.
+        """Derivatives of the bound plus half the squared mean of the logits, at a mean of zero.
 
         The likelihood does not depend on a shift of all logits, and this holds it where it is.
         """
@@ -160,8 +160,8 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     prior : Normal
         Prior of the coefficients, one row per component.
     flat : bool
-        Whether the prior has no say: coordinates are then those of contrasts between components,
-        as the likelihood does not depend on a shift of all coefficients.
+        Whether the prior is flat: coordinates are then contrasts between components, as the
+        likelihood is invariant under a shift of all coefficients.
     """
 
     formula = "softmax"
@@ -198,13 +198,13 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         return replace(self, prior=self.prior.to_the_power(power))
 
     def step_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
-        """A step from what is known beforehand: a normal law of the coefficients."""
+        """A step with a normal prior of the coefficients from known rows."""
         known = replace(self, prior=self.update(before))
         step: LogitStats = known.global_step(posterior, stats)
         return before + step
 
     def gradient_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
-        """Derivatives of the rows that are gone over, beside those of the others."""
+        """Derivatives of the present rows, added to those of the known rows."""
         return before + self.gradient_stats(posterior, stats)
 
     def weights_of(

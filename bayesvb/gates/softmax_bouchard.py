@@ -135,9 +135,9 @@ class BouchardLocalPosterior(AbstractLocalPosterior):
 class BouchardGate(AbstractSoftmaxGate):
     r"""Softmax weights, product bound: every step is an exact coordinate maximisation.
 
-    The bound of the density regression literature, with its updates put right. It is loose by 0.69
-    nats per row for two equal weights and by up to one for more, and exact only where one component
-    dominates. It therefore drives gate coefficients apart (4.8 where sampling gives 1.0 on a
+    The bound of the density regression literature, with corrected updates. It is loose by 0.69 nats
+    per row for two equal weights and by up to one for more, and exact only where one component
+    dominates. It therefore drives gate coefficients apart (4.8 instead of 1.0 by sampling on a
     two-expert design) and, compared across starts, prefers solutions that empty a component: starts
     are ranked by the tilted bound at the same posterior. Kept for comparison; ``softmax`` is the
     same model with the tilted bound.

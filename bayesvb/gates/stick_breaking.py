@@ -36,7 +36,7 @@ class StickLocalPosterior(AbstractLocalPosterior):
         return LogitStats.of_rows(self.design, *self.weights(responsibilities))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
-        """What each row adds to the sums."""
+        """Contribution of each row to the sums."""
         return LogitStats.by_row(self.design, *self.weights(responsibilities))
 
     def weights(
@@ -63,7 +63,7 @@ def _less_up_to_own(
 ) -> Float[np.ndarray, "experts rows"]:
     """Minus the sums of the sticks' values up to each component, row by row.
 
-    Half the time of a matrix product, and a fifth of that of ``cumsum``.
+    Half the time of a matrix product, and a fifth of the time of ``cumsum``.
     """
     n_sticks, n_rows = values.shape
     sums = np.zeros((n_sticks + 1, n_rows))

@@ -11,7 +11,8 @@ from bayesvb.numerics.special import log_sum_exp
 NEWTON_STEPS = 3
 """Steps for the tilt of an ordinary row; they leave less than 1e-6 in the tilt, 1e-12 in the bound.
 
-The number is fixed, so that what a row contributes does not depend on the other rows of its block.
+The number is fixed, so that the contribution of a row does not depend on the other rows of its
+block.
 """
 
 LARGE_VARIANCE = 4.0

@@ -1,4 +1,4 @@
-r"""Precisions with the shape of an arrow: effects of very many groups beside shared coefficients.
+r"""Precisions with the shape of an arrow: very many group effects, with shared coefficients.
 
 Rows of one group have no effects of another, so that ``V`` is block-diagonal in the groups, with
 the coefficients that all rows share as a border. Elimination of the blocks costs time and memory
@@ -67,7 +67,7 @@ class ArrowPrecision(AbstractPrecision):
     def from_entries(
         cls, shared: Float[np.ndarray, " shared"], effects: Float[np.ndarray, " _"], n_groups: int
     ) -> ArrowPrecision:
-        """Diagonal matrix with these entries, those of an effect the same for all groups."""
+        """Diagonal matrix with these entries, an effect's entry the same for all groups."""
         n_shared, n_effects = len(shared), len(effects)
         empty = cls(
             np.eye(n_shared),
@@ -305,14 +305,14 @@ class ArrowPrecision(AbstractPrecision):
         Float[np.ndarray, "*batch effect_pairs groups"],
         Float[np.ndarray, "*batch crosses"],
     ]:
-        """Return packed sums of the border, of the blocks, and what is between them."""
+        """Return packed sums of the border, of the blocks, and of the products between them."""
         n_pairs = self.n_effects * (self.n_effects + 1) // 2
         ends = np.cumsum([self.n_shared * (self.n_shared + 1) // 2, n_pairs * self.n_groups])
         border, blocks, cross = np.split(packed, ends, axis=-1)
         return border, blocks.reshape(*packed.shape[:-1], n_pairs, self.n_groups), cross
 
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
-        """Return the border's lower triangle, those of the blocks, and what is between them."""
+        """Return the border's lower triangle, the blocks' ones, and the products between them."""
         first, second = lower_pairs(self.n_effects)
         return self._flat(pack(self.border), self.group_blocks[..., first, second, :], self.cross)
 
@@ -403,7 +403,7 @@ class ArrowPrecision(AbstractPrecision):
     def packed_squares(
         self, packed: Float[np.ndarray, "*batch packed"]
     ) -> Float[np.ndarray, "*batch terms"]:
-        """Return diagonal entries of packed matrices, those of effects summed over groups."""
+        """Return diagonal entries of packed matrices, effects' entries summed over groups."""
         border, blocks, _ = self._split_packed(packed)
         own = blocks[..., packed_diagonal(self.n_effects), :].sum(axis=-1)
         return np.concatenate([border[..., packed_diagonal(self.n_shared)], own], axis=-1)

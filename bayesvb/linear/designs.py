@@ -83,7 +83,7 @@ class AbstractDesign(abc.ABC):
     ]:
         """Return drawn coefficients that all rows share, and what effects of groups add to rows.
 
-        None where there are no groups. Arguments are those of ``predict_drawn``.
+        None if there are no groups. Arguments as in ``predict_drawn``.
         """
 
     @abc.abstractmethod
@@ -139,7 +139,7 @@ class AbstractDesign(abc.ABC):
         weights: Float[np.ndarray, "experts rows"],
         response: Float[np.ndarray, "responses rows"],
     ) -> RowSums:
-        """Return weighted sums of what a regression learns from rows."""
+        """Return the weighted sums of rows that a regression needs."""
         weighted = weights[:, None, :] * response
         squares = (weighted * response).sum(axis=2)
         return weights.sum(axis=1), self.gram(weights), self.cross(weighted), squares
@@ -403,7 +403,7 @@ class GroupedDesign(AbstractDesign):
         Raises
         ------
         ValueError
-            If the coefficients lack effects, and ``effects`` is not given: they are no zeros.
+            If the coefficients lack effects, and ``effects`` is not given: they are not zeros.
         """
         n_shared = len(self.border)
         if coefficients.shape[-1] > n_shared:
@@ -498,5 +498,5 @@ class GroupedDesign(AbstractDesign):
 
 
 def _by_row(weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "flat rows"]:
-    """Weights with one axis before that of the rows, of which there may be none."""
+    """Weights with one axis before the rows' axis, which may be empty."""
     return weights.reshape(prod(weights.shape[:-1]), weights.shape[-1])

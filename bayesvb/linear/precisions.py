@@ -164,8 +164,8 @@ class AbstractPrecision(abc.ABC):
     def diagonal(self: PrecisionT, entries: Float[np.ndarray, "*many terms"]) -> PrecisionT:
         """Return a diagonal matrix of this structure with one entry for each term.
 
-        Entries of several rows have an axis of length one behind those of the rows: the matrices
-        then broadcast over what each row has several of.
+        Entries of several rows have an axis of length one after the rows' axes: the matrices then
+        broadcast over the second axis.
         """
 
     @property
@@ -177,7 +177,7 @@ class AbstractPrecision(abc.ABC):
     def by_term(
         self, values: Float[np.ndarray, "*batch coefficients"]
     ) -> Float[np.ndarray, "*batch terms"]:
-        """Sum values of the coefficients over those of each term; NumPy or JAX."""
+        """Sum values of the coefficients over the coefficients of each term; NumPy or JAX."""
 
     @abc.abstractmethod
     def trace_with(self: PrecisionT, other: PrecisionT) -> Float[np.ndarray, "*batch"]:
@@ -374,7 +374,7 @@ def with_complete_draws(record: RecordT) -> RecordT:
     Parameters
     ----------
     record : dataclass instance
-        Experts, a gate, or a law; precisions among its fields, and among those of records in its
+        Experts, a gate, or a distribution; precisions among its fields, and in records among its
         fields, are ``completed``.
     """
     given: Any = record

@@ -27,7 +27,7 @@ Columns = Float[np.ndarray, "_ columns"]
 
 @dataclass(frozen=True, kw_only=True)
 class VectorForms:
-    """Forms of one vector: those of the rows, then one for each square of a coefficient.
+    """Forms of one vector: first of the rows, then one for each square of a coefficient.
 
     Attributes
     ----------

@@ -32,7 +32,7 @@ _ONLY: ContextVar[bool] = ContextVar("only_columns", default=False)
 
 @contextmanager
 def only_columns() -> Iterator[None]:
-    """Within it effects of groups are columns, as those of a model made before may have been."""
+    """Context in which group effects are columns, as they may have been in an earlier model."""
     token = _ONLY.set(True)
     try:
         yield
@@ -48,7 +48,8 @@ def grouped_term(n_groups: Sequence[int], n_effects: Sequence[int]) -> int | Non
     Parameters
     ----------
     n_groups, n_effects : sequence of int
-        Groups of each term of a part, that of all unseen ones among them, and effects of a group.
+        Groups of each term of a part, including the one for all unseen groups, and effects of a
+        group.
 
     Examples
     --------

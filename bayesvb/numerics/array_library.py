@@ -1,4 +1,4 @@
-"""The library of an array: what is written once for NumPy also runs, and is differentiated, in JAX.
+"""The library of an array: code for NumPy also runs, and is differentiated, in JAX.
 
 Code that is to run in both takes its functions from ``namespace(x)`` and ``special(x)``, writes no
 entry of an array in place, and makes no NumPy array of one that it is given. Operators such as

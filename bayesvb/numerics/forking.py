@@ -21,10 +21,10 @@ THREADED = ("jax", "torch", "tensorflow")
 """Libraries whose threads do not live on in a forked process, which they may wait for."""
 
 LENGTH = struct.Struct("<Q")
-"""What a message begins with: its length in bytes."""
+"""Header of a message: its length in bytes."""
 
 LARGEST_READ = 1 << 20
-"""Bytes that are read at once: room is made for so many."""
+"""Bytes of a single read: a buffer of this size is allocated."""
 
 PR_SET_PDEATHSIG = 1
 """Option of Linux's ``prctl``: the signal that a process gets when its parent ends."""
@@ -40,7 +40,7 @@ _allowed: ContextVar[bool] = ContextVar("allowed in children", default=False)
 def forks_in_children(*, allowed: bool) -> Iterator[None]:
     """Within it processes may be forked in a child of ``multiprocessing`` too.
 
-    Its parent has other children at work as a rule, so that it forks none unless told to.
+    Its parent usually runs other children, so that it forks none by default.
     """
     token = _allowed.set(allowed)
     try:
@@ -50,7 +50,7 @@ def forks_in_children(*, allowed: bool) -> Iterator[None]:
 
 
 def can_fork() -> bool:
-    """Whether a forked process of this one can work: no thread holds what it would wait for."""
+    """Whether a forked process of this one can work: no thread holds a lock that it needs."""
     here = threading.current_thread()
     return (
         sys.platform == "linux"
@@ -165,7 +165,7 @@ def receive(source: int) -> Any:
 
 
 def _read(source: int, n_bytes: int) -> bytes:
-    """So many bytes."""
+    """The next ``n_bytes`` bytes."""
     content = bytearray()
     while len(content) < n_bytes:
         piece = os.read(source, min(n_bytes - len(content), LARGEST_READ))

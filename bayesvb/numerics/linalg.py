@@ -35,7 +35,7 @@ MANY_OF_ROW = 10
 """Terms from which products of a row with its own matrices are faster than of packed ones."""
 
 FEW_MATRICES = 16
-"""Matrices, and the cube of their terms more, from which eliminations go on in all at once."""
+"""Matrices, plus the cube of their terms, from which eliminations run in all at once."""
 
 
 @lru_cache(maxsize=64)
@@ -231,8 +231,8 @@ def diagonal(
 ]:
     """Diagonal matrices, their inverses and log-determinants.
 
-    Of several rows of entries, an axis of length one follows that of the rows, so that the
-    matrices broadcast over what each row has several of.
+    For several rows of entries, an axis of length one follows the rows' axis, so that the matrices
+    broadcast.
 
     Examples
     --------
@@ -369,8 +369,8 @@ def effective_dof(
 ) -> Float[np.ndarray, "*batch terms"]:
     """Effective degrees of freedom of each coefficient: diagonal of ``(P + S)^-1 S``.
 
-    ``P`` is the precision of the prior, diagonal, and ``S`` that of the data: one for a coefficient
-    that the data decide, zero for one that the prior decides, also where rounding says less.
+    ``P`` is the diagonal precision of the prior, and ``S`` the precision of the data: one for a
+    coefficient determined by the data, zero for one determined by the prior, whatever the rounding.
     """
     spread = np.diagonal(covariance, axis1=-2, axis2=-1)
     return np.asarray(np.maximum(1.0 - spread * np.diagonal(prior_precision), 0.0))
@@ -386,8 +386,8 @@ def shrunken_covariance(
 ) -> Float[np.ndarray, "numbers numbers"]:
     """Covariance of draws with a part of the correlations taken away, so that it is definite.
 
-    Few draws tell little of the correlations of many numbers: of those of ``S`` draws of ``D``
-    numbers the part ``S / (S + D)`` is kept, and variances as they are.
+    Few draws have little information on correlations of many numbers: with ``S`` draws of ``D``
+    numbers they are multiplied by ``S / (S + D)``, and variances are unchanged.
 
     Examples
     --------

@@ -22,7 +22,7 @@ def median(
     values : ndarray, shape (rows,)
         At least one.
     weight : ndarray, shape (rows,), optional
-        Not negative, their sum positive; ones if left out.
+        Not negative, with a positive sum; by default ones.
 
     Examples
     --------

@@ -120,9 +120,9 @@ def _cardinal(
 def _unit_curvature(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "knots wiggles"]:
     """Values at the knots of the splines with ``int u_i'' u_j'' = 1 if i == j else 0``.
 
-    The second derivative is linear between knots, so that its integrals are those of hat functions:
-    ``c' S c = c' M' W M c`` with its values ``M c`` at the inner knots. With ``W = L L'`` and the
-    singular values ``L' M = U d V'`` the columns of ``V / d`` are such splines.
+    The second derivative is linear between knots, so that its integrals are integrals of hat
+    functions: ``c' S c = c' M' W M c`` with its values ``M c`` at the inner knots. With ``W = L
+    L'`` and the singular values ``L' M = U d V'`` the columns of ``V / d`` are such splines.
     """
     from scipy.interpolate import CubicSpline
 

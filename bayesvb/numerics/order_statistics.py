@@ -194,7 +194,7 @@ def _sorted_within(
 
 
 def distinct_values(read: Read, most: int) -> Vector | None:
-    """All different values, ascending; None if there are more than so many.
+    """All different values, ascending; None if there are more than ``most``.
 
     Examples
     --------

@@ -76,10 +76,10 @@ def solve_and_invert(
 
 
 Step = tuple[np.ufunc, int, int, int]
-"""An operation, the places of its two arguments and that of its result."""
+"""An operation, the positions of its two arguments and of its result."""
 
 PRODUCT, MULTIPLIER, ONE, MINUS_ONE = -4, -3, -2, -1
-"""Places after those of the entries and of the pivots."""
+"""Positions after the entries and the pivots."""
 
 
 @lru_cache(maxsize=64)

@@ -1,7 +1,7 @@
 """Columns of a matrix which are sums of others; inner products are enough to see that none is.
 
-The Gram matrix of many rows is cheap but loses half of the digits; it can tell that all is well.
-Only if it cannot, a QR decomposition over blocks of rows decides.
+The Gram matrix of many rows is cheap but loses half of the digits; it can prove independence. Only
+if it cannot, a QR decomposition over blocks of rows decides.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ def log_sum_exp(
 def log_total(terms: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*_"]:
     """Log of the sum of exponentials over one axis, in NumPy or JAX.
 
-    Several times as fast as SciPy's, which corrects the last bit; here its error is that of a sum.
+    Several times as fast as SciPy's, which corrects the last bit; here the error is a sum's
+    rounding error.
 
     Examples
     --------
@@ -207,10 +208,10 @@ def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points
 def balanced_points(n_dims: int, n_points: int) -> Float[np.ndarray, "points dims"]:
     r"""Points of the standard normal, few for each dimension, with its mean and its covariance.
 
-    Coordinate ``j`` of an additive sequence goes on by ``\phi^-j`` modulo one, with ``\phi^{d+1} =
-    \phi + 1``. Each point is there with its negative, and a linear map makes the covariance right:
-    averages over 64 of smooth functions have errors half as large as with ``normal_points``, and
-    nothing is to be imported.
+    Coordinate ``j`` of an additive sequence advances by ``\phi^-j`` modulo one, with ``\phi^{d+1} =
+    \phi + 1``. Each point is paired with its negative, and a linear map corrects the covariance:
+    averages over 64 of smooth functions have errors half as large as with ``normal_points``,
+    without a further import.
 
     Parameters
     ----------

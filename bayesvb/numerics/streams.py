@@ -1,4 +1,4 @@
-"""Random streams by name: what a seed means for each use of it, so that no two uses meet.
+"""Random streams by name: the use of a seed for each purpose, so that no two streams coincide.
 
 A stream is the seed with a key behind it. Keys are of four kinds that cannot be equal: numbers
 that children of the seed have, numbers of ``NUMBERS``, sizes, and paths of names.
@@ -29,7 +29,7 @@ ROWS, RELIABILITY = 1, 2
 
 @dataclass(frozen=True)
 class Streams:
-    """Random numbers of a fit, by their use; the same ones each time that they are asked for.
+    """Random numbers of a fit, by purpose; the same ones at each request.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Streams:
     restarts: int = 0
 
     def start(self, number: int) -> np.random.Generator:
-        """Division of the rows from which a run sets out, by the number of the run from 0."""
+        """Stream for the initial partition of a run, by the number of the run from 0."""
         if not 0 <= number < self.restarts:
             raise ValueError(f"number={number} is not that of one of {self.restarts} restarts")
         return self._child(number)
@@ -72,15 +72,15 @@ class Streams:
         return np.random.default_rng([self.seed, NUMBERS[name]])
 
     def rows(self, most: int, n_all: int) -> np.random.Generator:
-        """Choice of ``most`` of ``n_all`` rows; of all of them there is no choice."""
+        """Stream for a sample of ``most`` of ``n_all`` rows; for all of them there is none."""
         if not most < n_all:
             raise ValueError(f"most={most} leaves none of {n_all} rows out")
         return self._sized(most, ROWS)
 
     def reliability(self, n_all: int) -> np.random.Generator:
-        """Rows of which reliability curves are made, and classes drawn anew.
+        """Stream for the rows of reliability curves, and for simulated classes.
 
-        It has the key that a choice of so many rows has, which a fit to them never makes.
+        It has the key of a sample of this number of rows, which a fit to them never draws.
         """
         return self._sized(n_all, RELIABILITY)
 
@@ -91,7 +91,7 @@ class Streams:
         return np.random.default_rng([self.seed, n_rows, n_sets])
 
     def branch(self, *names: str | int) -> EngineStreams:
-        """Streams of what is done in one place, whatever names it gives them."""
+        """Streams for one place in the code, whatever names it uses."""
         return EngineStreams(self.seed).branch(*names)
 
     def _child(self, number: int) -> np.random.Generator:
@@ -132,8 +132,8 @@ class EngineStreams:
     def rng(self, name: str) -> np.random.Generator:
         """The stream of this name; the same one each time.
 
-        The letters themselves are the key, each name behind a word that is no letter: paths that
-        differ have keys that differ, and none is as short as that of a child.
+        The letters themselves are the key, each name after a word that is not a letter: different
+        paths have different keys, and none is as short as a child's.
         """
         key = tuple(word for part in (*self.path, name) for word in (0, *part.encode(), 256))
         return np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=key))

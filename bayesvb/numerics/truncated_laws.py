@@ -124,8 +124,8 @@ class TruncatedStudent:
     Attributes
     ----------
     log_mass : ndarray
-        Log probability of the interval, for spread zero; in general what the interval adds to the
-        lower bound, the precision of the row at its optimum.
+        Log probability of the interval, for spread zero; in general the interval's contribution to
+        the ELBO, with the precision of the row at its optimum.
     weight, log_weight : ndarray
         ``E u`` and ``E log u`` of the precision ``u`` of the row.
     pull : ndarray

@@ -28,7 +28,7 @@ class Part:
         Field of the priors with the standard deviation of these coefficients, of a part that the
         experts read besides the mean.
     table : str
-        Name in tables of coefficients and priors where ``name`` is that of another parameter.
+        Name in tables of coefficients and priors if ``name`` is used for another parameter.
     has_level : bool
         Whether its level is a parameter of its own. Blocks then hold its columns without the
         intercept, which centres them.
@@ -37,8 +37,8 @@ class Part:
     scale : str
         Title in tables of the learned prior scales of its terms; empty if scales are fixed.
     scale_meaning : str
-        Definition of such a scale, for the heading of their table, with ``{varying}`` for
-        what the coefficients of a term differ over, as "over components".
+        Definition of such a scale, for the heading of their table, with ``{varying}`` for the
+        dimension over which the coefficients of a term vary, as "over components".
     scale_rate : str
         Field of the priors with the rate of the inverse squares of these scales.
     """
