@@ -1,7 +1,7 @@
 """Checks of arguments at the border: each message names the argument, the value and the remedy.
 
-An argument means the same in every public function that has it. `CHECKS` says what it can be, and
-`checked` holds a function to that before anything else happens.
+An argument has the same meaning in every public function. `CHECKS` defines its valid values, and
+`checked` enforces them before anything else happens.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 Check = Callable[[str, object], None]
-"""Raises `DataError` unless an argument, given by name and value, is what it must be."""
+"""Raises `DataError` unless an argument, given by name and value, is valid."""
 
 MOST = 10_000
 """Restarts, components and threads, of which there are tens."""
@@ -217,7 +217,7 @@ def check_selection(name: str, value: object) -> None:
 
 
 def check_effects(name: str, value: object) -> None:
-    """Raise unless ``value`` is what a function of ``bvb.effects`` returns."""
+    """Raise unless ``value`` was returned by a function of ``bvb.effects``."""
     if not all(hasattr(value, own) for own in ("summary", "draws", "held")):
         raise DataError(f"{name}={shown(value)} must be what bvb.effects.predictions() returns")
 
@@ -304,7 +304,7 @@ CHECKS: Mapping[str, Check] = {
     "value": check_text,
     "wrt": check_text,
 }
-"""What an argument of this name must be, in every public function, unless it is left out."""
+"""Check of an argument of this name, in every public function, if it is given."""
 
 
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

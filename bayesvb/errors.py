@@ -29,7 +29,7 @@ SHOWN = 400
 """Characters of a formula that a message shows at most."""
 
 REPLACED = "\N{REPLACEMENT CHARACTER}"
-"""Shown in place of what would move the carets, or the words, of a message."""
+"""Replacement for characters that would displace the carets, or the words, of a message."""
 
 CONTROLS = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
@@ -44,7 +44,7 @@ class BayesVBError(ValueError):
     Parameters
     ----------
     why : str
-        What is wrong, with the name and the value of the argument.
+        The error, with the name and the value of the argument.
     hint : str, optional
         What to do about it; printed on a line of its own.
     """
@@ -76,7 +76,7 @@ class FormulaError(BayesVBError):
     text : str
         The formula as it was given.
     why : str
-        What is wrong with it.
+        The error in the formula.
     at : tuple of int, optional
         First and last position (inclusive) of the offending characters.
     hint : str, optional
@@ -94,7 +94,7 @@ class FormulaError(BayesVBError):
 
 
 def _marked(text: str, at: tuple[int, int] | None) -> list[str]:
-    """The text, or what is around the place, and carets below the place."""
+    """The text, or the surroundings of the position, and carets below the position."""
     begin = 0 if at is None else max(0, at[0] - SHOWN // 2)
     begin = begin if len(text) > SHOWN else 0
     before, after = "... " * (begin > 0), " ..." * (begin + SHOWN < len(text))
@@ -130,7 +130,7 @@ class ConvergenceWarning(UserWarning):
 
 
 class DesignWarning(UserWarning):
-    """The design is usable but probably not what was meant (collinear columns, for example)."""
+    """The design is usable but probably not intended (collinear columns, for example)."""
 
 
 class FileWarning(UserWarning):

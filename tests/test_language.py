@@ -15,23 +15,19 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 CEILINGS: Mapping[str, tuple[int, int, int]] = {
-    r"(?<!coordinate )(?<!coordinate-)(?<!gradient )\bascents?\b": (7, 3, 101),
-    r"\b(sets?|setting) out\b": (0, 0, 34),
-    r"\b(those|that) of\b": (64, 37, 577),
-    r"\bwhat (is|was|are|were|has|had|the|a|it|they|rows|all|each|one|no|other)\b": (74, 26, 770),
-    r"\b(told|tells?|telling)\b": (4, 12, 164),
-    r"\b(left out|leav(e|es|ing)( \w+){0,4} out)\b": (23, 44, 263),
-    r"\bforese\w+|\bforesaw\b|\bto be had\b|\b(lean|hang)s? on\b|\banew\b|\bsame bits\b": (
-        3,
-        0,
-        33,
-    ),
-    r"\b(heed\w*|mend(s|ed)?|gross errors?|by heart|flatter\w*|puts? right)\b": (0, 2, 18),
-    r"\bin place of\b|\bso many\b|\bbeside\b": (15, 12, 197),
-    r"\b(go|goes|going|went) on\b": (2, 2, 43),
-    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (13, 42, 153),
-    r"\b(is|are|was|were) (said|told|asked|noted|looked at|gone over)\b": (7, 3, 128),
-    r"\d %": (0, 0, 16),
+    r"(?<!coordinate )(?<!coordinate-)(?<!gradient )\bascents?\b": (7, 3, 2),
+    r"\b(sets?|setting) out\b": (0, 0, 0),
+    r"\b(those|that) of\b": (64, 37, 54),
+    r"\bwhat (is|was|are|were|has|had|the|a|it|they|rows|all|each|one|no|other)\b": (72, 26, 103),
+    r"\b(told|tells?|telling)\b": (3, 12, 15),
+    r"\b(left out|leav(e|es|ing)( \w+){0,4} out)\b": (23, 40, 35),
+    r"\bforese\w+|\bforesaw\b|\bto be had\b|\b(lean|hang)s? on\b|\banew\b|\bsame bits\b": (3, 0, 0),
+    r"\b(heed\w*|mend(s|ed)?|gross errors?|by heart|flatter\w*|puts? right)\b": (0, 2, 0),
+    r"\bin place of\b|\bso many\b|\bbeside\b": (15, 12, 48),
+    r"\b(go|goes|going|went) on\b": (2, 2, 1),
+    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (13, 42, 72),
+    r"\b(is|are|was|were) (said|told|asked|noted|looked at|gone over)\b": (6, 3, 16),
+    r"\d %": (0, 0, 0),
 }
 """Expression -> most occurrences in documentation, strings and docstrings."""
 

@@ -23,8 +23,8 @@ SOON = 0.01
 def run() -> None:
     """Run the command that the arguments name.
 
-    Imports take a second. Compiled modules that are interrupted in it raise what they like, so that
-    until the commands are there Ctrl-C ends the process at once.
+    Imports take a second. Compiled modules that are interrupted raise arbitrary errors, so that
+    Ctrl-C ends the process at once until the commands are loaded.
     """
     signal.signal(signal.SIGINT, _end)
     main = _commands()
@@ -42,7 +42,7 @@ def run() -> None:
 def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
     """Send an interrupt again that came within the callback of a weak reference or a destructor.
 
-    Python prints what these raise and goes on: Ctrl-C would be a traceback without effect.
+    Python prints these exceptions and continues: Ctrl-C would be a traceback without effect.
     """
     if isinstance(ignored.exc_value, KeyboardInterrupt):
         threading.Timer(SOON, _interrupt).start()
@@ -58,7 +58,7 @@ def _interrupt() -> None:
 
 
 def _comes_of_an_interrupt(error: BaseException) -> bool:
-    """Whether it is one, or what a module made of it whose import was interrupted."""
+    """Whether it is an interrupt, or an error of a module whose import was interrupted."""
     before = error.__cause__ or error.__context__
     return isinstance(error, KeyboardInterrupt) or (
         isinstance(error, Exception) and before is not None and _comes_of_an_interrupt(before)

@@ -123,7 +123,7 @@ def fit(
 
     Example: bayesvb fit "accel ~ s(times)" mcycle --components 3 --seed 1
 
-    Ctrl-C ends the fit early; what it has reached is printed and written, and the exit code is 130.
+    Ctrl-C ends the fit early; the result so far is printed and written, and the exit code is 130.
     """
     check_outputs([report, save], inputs=[data])
     options = {"n_components": components, **own}
@@ -328,7 +328,7 @@ def compare(saved: tuple[str, ...], report: str | None, *, jacobian: bool) -> No
 
 
 def _names(paths: tuple[str, ...]) -> Mapping[str, str]:
-    """Paths by a name for the table: as short as tells them apart."""
+    """Paths by a name for the table: the shortest unique ones."""
     short = {Path(path).stem: path for path in paths}
     return short if len(short) == len(paths) else {os.fspath(path): path for path in paths}
 

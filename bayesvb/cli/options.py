@@ -167,10 +167,10 @@ TRANSFORM = click.option(
     type=click.Choice([INVERSE, *TRANSFORMATIONS]),
     help="A function of the response: inverse undoes that of the formula, as exp does log.",
 )
-"""Of commands that tell of the response."""
+"""Option of commands that describe the response."""
 
 REPORT_FORMATS = ("html", "markdown", "json")
-"""What a report may be written as."""
+"""Formats of a report."""
 
 RUN_OPTIONS = (
     click.option(
@@ -242,7 +242,7 @@ def csv_format(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def run_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with options that say how long a fit goes on, and how it runs."""
+    """The command with options for the length and the resources of a fit."""
     return reduce(lambda given, option: option(given), reversed(RUN_OPTIONS), command)
 
 

@@ -28,12 +28,12 @@ STDIN = "-"
 def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
     """Table of a file, of the standard input for ``-``, or the shipped data set of that name.
 
-    What is recognised of how a file is written is said on stderr.
+    The recognised format of a file is reported on stderr.
 
     Raises
     ------
     DataError
-        If there is no such file, its ending is not known, or it cannot be read as a table.
+        If the file does not exist, its ending is not known, or it cannot be read as a table.
     """
     from bayesvb.datasets import load, names
 
@@ -49,7 +49,7 @@ def read_table(given: str, form: CsvFormat | None = None) -> pd.DataFrame:
 
 
 def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
-    """The table, which tells the units of its columns, these before those that it told before.
+    """The table with units of its columns, in addition to its earlier ones.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
 
 
 def _told(found: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
-    """The table, after what was recognised has been said."""
+    """The table, after its format has been reported."""
     frame, notes = found
     for note in notes:
         click.echo(f"note: {note}", err=True)

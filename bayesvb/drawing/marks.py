@@ -101,7 +101,7 @@ def labelled_points(
     colour: str,
     ink: str,
 ) -> None:
-    """Points, and words beside some of them, by position."""
+    """Points, and labels next to some of them, by position."""
     axes.plot(x, y, "o", color=colour, markersize=4, alpha=0.7, markeredgewidth=0)
     middle = 0.5 * (np.min(x) + np.max(x))
     for place, text in words.items():
@@ -112,7 +112,7 @@ def labelled_points(
 
 
 def dodged(place: int, number: int) -> float:
-    """How far the series at a place among so many stands beside the middle."""
+    """Distance of a series from the middle, by its position among several."""
     return min(0.6, 0.16 * (number - 1)) * (place / max(number - 1, 1) - 0.5)
 
 
@@ -146,7 +146,7 @@ def level_ticks(axes: Axes, names: Sequence[str]) -> None:
 
 
 def legend(axes: Axes, palette: Palette, title: str | None = None) -> None:
-    """Names of the series beside the axes."""
+    """Names of the series next to the axes."""
     axes.legend(title=title, frameon=False, labelcolor=palette.ink, loc="center left",
                 bbox_to_anchor=(1.0, 0.5))  # fmt: skip
 

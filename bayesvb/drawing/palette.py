@@ -1,4 +1,4 @@
-"""Colours, dashes and markers: told apart by the colour-blind, and never by colour alone."""
+"""Colours, dashes and markers: distinguishable by the colour-blind, and never by colour alone."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ DARK = Palette(
 
 
 def palette_of(axes: Axes) -> Palette:
-    """Colours for axes, by what is behind them."""
+    """Colours for axes, by their background."""
     from matplotlib.colors import to_rgba
 
     behind = to_rgba(axes.get_facecolor())

@@ -39,7 +39,7 @@ class ShapeLimits:
     """Part of the lower of two maxima below which the density falls between two modes."""
 
     least_height: float = 0.05
-    """Part of the largest maximum below which a maximum is no mode."""
+    """Proportion of the largest maximum below which a maximum is not a mode."""
 
     skewness: float = 0.3
     """Skewness from which a distribution is called skewed."""

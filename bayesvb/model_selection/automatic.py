@@ -37,12 +37,12 @@ FAMILIES: Mapping[str, str] = {
 
 @dataclass(frozen=True, kw_only=True)
 class ResponseChoice:
-    """What a response is taken for.
+    """Interpretation of a response.
 
     Attributes
     ----------
     reason : str
-        What the response is.
+        Reason for the family.
     families : tuple of str
         Candidates, keys of ``EXPERTS``; none for unordered classes, which a network predicts.
     """
@@ -100,9 +100,9 @@ def fit(
         As of ``DensityRegression``. A numeric response of data that are not in memory is taken as
         Gaussian.
     seed : int, optional
-        Seed of every fit; a fresh one is drawn if left out.
+        Seed of every fit; by default a new one is drawn.
     quiet : bool
-        Whether not to print what was chosen, and why.
+        Suppress the printed choice and its reasons.
     **options
         Arguments of the model, as ``n_components=2`` or ``family="student"``, which are then not
         chosen, and of ``model.fit``, as ``restarts=4``.
@@ -134,7 +134,7 @@ def fit(
 
 
 def _choice(formula: str, data: object, options: Mapping[str, object]) -> ResponseChoice:
-    """What the response is, unless the family is given."""
+    """Interpretation of the response, unless the family is given."""
     if "family" in options:
         return ResponseChoice(reason="it was given", families=(str(options["family"]),))
     read = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
@@ -153,7 +153,7 @@ def _choice(formula: str, data: object, options: Mapping[str, object]) -> Respon
 def _fitted(
     formula: str, data: object, choice: ResponseChoice, options: Mapping[str, Any]
 ) -> tuple[Fit, list[str]]:
-    """The fit, and what is printed of the choice."""
+    """The fit, and the printed lines on the choice."""
     if not choice.families:
         fitted = _made(ConditionalMixtureNetwork, formula, data, options)
         return fitted, [f"Model: ConditionalMixtureNetwork, because {choice.reason}."]

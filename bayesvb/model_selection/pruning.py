@@ -50,7 +50,7 @@ predict alike."""
 
 @dataclass(frozen=True)
 class _State:
-    """A converged ascent of a model, its components in the order of their labels."""
+    """A converged run of a model, its components in the order of their labels."""
 
     model: Any
     core: Any
@@ -87,12 +87,12 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     Returns
     -------
     Fit
-        Its ``model`` has fewer components, its ``restarts`` a row more: that of the last ascent.
+        Its ``model`` has fewer components, its ``restarts`` a further row, for the last run.
 
     Raises
     ------
     DataError
-        If the model is no mixture, or the fit is by an engine that does not maximise the bound.
+        If the model is not a mixture, or the fit is by an engine that does not maximise the ELBO.
 
     Warns
     -----
@@ -200,7 +200,7 @@ def _begin(
 
 
 def _bound_gap(core: Any, source: AbstractSource, stats: object) -> float:
-    """What a bound that misranks is to be judged by in addition; see ``bound_gap`` of models."""
+    """Correction of a bound that ranks runs wrongly; see ``bound_gap`` of models."""
     return float(source.map_reduce(partial(core.bound_gap, core.update(stats))).value)
 
 
@@ -243,7 +243,7 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
 
 
 def _with_row(fit: Fit, state: _State, seconds: float) -> pd.DataFrame:
-    """Restarts of the fit, and the ascent of what is left as the one that counts."""
+    """Restarts of the fit, and the run of the remaining components as the best one."""
     import pandas as pd
 
     from bayesvb.data.former_columns import FormerColumns

@@ -48,18 +48,18 @@ class Selection:
         One row per number of components, ascending. ``elbo``; ``elpd``, the expected log predictive
         density, with ``se``; ``elpd_diff``, elpd less the largest one, with ``dse``, the standard
         error of the difference (n in the denominator, as in ``compare``); ``p``, the effective
-        number of parameters; ``occupied``, components with a share above 1 %; ``seconds``;
+        number of parameters; ``occupied``, components with a share above 1%; ``seconds``;
         ``warning`` of a criterion that is unreliable; ``best``, the largest elpd; ``chosen``, the
-        smallest number whose elpd is within two ``dse``, or within 4 nats, of the largest. Where
-        the criterion is made of draws (WAIC; LOO of a model without linear response), a fit whose
-        linear response failed while others have theirs can be neither: its draws are too narrow,
-        its elpd too large.
+        smallest number whose elpd is within two ``dse``, or within 4 nats, of the largest. If the
+        criterion uses draws (WAIC; LOO of a model without linear response), a fit whose linear
+        response failed while others have theirs can be neither: its draws are too narrow, its elpd
+        too large.
     doubts : mapping of int to str
         How much the elpd of a number may be off, where that is more than 4 nats.
     fits : mapping of int to Fit
     criterion : {"loo", "waic"}
     seed : int
-        That of every fit.
+        Seed of every fit.
     students : mapping of int to Fit
         Fits with ``family="student"``, from the chosen number downwards until one predicts worse;
         none of a model without Gaussian experts, or of more rows than are kept in memory, and none
@@ -94,7 +94,7 @@ class Selection:
         Parameters
         ----------
         ax : matplotlib.axes.Axes, optional
-            Where to draw; a new figure, which notebooks show, if left out.
+            Axes of the picture; by default a new figure, which notebooks show.
 
         Returns
         -------
@@ -171,7 +171,7 @@ def select(
     criterion : {"loo", "waic"}
         Estimate of the expected log predictive density.
     seed : int, optional
-        Every fit has it; a fresh one is drawn, and kept, if left out.
+        Seed of every fit; by default a new one is drawn, and kept.
     restarts : int
         Runs of each fit.
     n_jobs : int, optional
@@ -203,8 +203,7 @@ def select(
     cross-validation and WAIC, doi:10.1007/s11222-016-9696-4, section 5, for the standard error of a
     difference. Sivula, Magnusson, Matamoros, Vehtari (2020), Uncertainty in Bayesian leave-one-out
     cross-validation based model comparison, arXiv:2008.10296, for differences that are too small
-    for it; that these are those below 4 nats is what the R package loo makes of it
-    (``loo_compare``, column ``diag_diff``).
+    for it; the limit of 4 nats is the R package loo's (``loo_compare``, column ``diag_diff``).
 
     Examples
     --------
@@ -245,7 +244,7 @@ def select(
 def _with_alternatives(
     selection: Selection, results: Mapping[int, Elpd], options: Mapping[str, object]
 ) -> Selection:
-    """The selection beside Student experts, and what the components of the chosen fit make."""
+    """The selection with Student experts, and notes on the components of the chosen fit."""
     chosen, model = selection.chosen, selection.best.model
     if chosen == 1 or getattr(model, "family", "") != "gaussian":
         return selection
@@ -287,8 +286,7 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
 def _fits(models: Mapping[int, AbstractEstimator], options: Mapping[str, Any]) -> dict[int, Fit]:
     """Fits that were finished; all of them unless Ctrl-C came.
 
-    Each starts from the one before it as well. That a fit was interrupted is not said: it is left
-    out.
+    Each starts from the previous one as well. An interrupted fit is excluded without a warning.
     """
     fits: dict[int, Fit] = {}
     for number, model in models.items():
@@ -306,7 +304,7 @@ def _fits(models: Mapping[int, AbstractEstimator], options: Mapping[str, Any]) -
 
 
 def _by_response(result: Elpd) -> bool:
-    """Whether rows were left out by linear response, so that doubts can be measured."""
+    """Whether rows were held out by linear response, so that its errors can be measured."""
     return result.method == "linear-response"
 
 

@@ -67,7 +67,7 @@ class PeriodicCurve:
 def periodic_curve(
     distinct: Float[np.ndarray, " values"], ends: tuple[float, float], n_waves: int
 ) -> PeriodicCurve:
-    """The curve of ``n_waves`` frequencies, whose basis functions have mean zero over the values."""
+    """The curve of ``n_waves`` frequencies; basis functions have mean zero over the values."""
     waves = _waves(distinct, ends, n_waves)
     means = waves.mean(axis=0)
     size = float(np.sqrt(((waves - means) ** 2).mean(axis=0).sum()))

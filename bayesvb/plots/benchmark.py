@@ -23,7 +23,7 @@ LABELS = {
     "seconds": "seconds of a fit",
     "passes": "passes over the rows",
 }
-"""Columns that can be drawn, and what the axis says."""
+"""Columns that can be drawn, and their axis labels."""
 
 LOGARITHMIC = ("seconds", "passes")
 
@@ -32,15 +32,15 @@ LOGARITHMIC = ("seconds", "passes")
 def benchmark(table: pd.DataFrame, value: str = "lpd", *, ax: Axes | None = None) -> Axes:
     """Mean over seeds and folds of one column of ``bayesvb.benchmark``, with its standard error.
 
-    The standard error takes folds as independent. Fits that failed are left out, and their number
-    stands beside the model.
+    The standard error treats folds as independent. Fits that failed are excluded, and their number
+    is shown next to the model.
 
     Parameters
     ----------
     table : pandas.DataFrame
     value : {"lpd", "accuracy", "ece", "waic", "loo", "seconds", "passes"}
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------

@@ -51,18 +51,18 @@ def ridges(
     ----------
     fit : Fit
     along : str, optional
-        A covariate of the formula; the first one that is no grouping if left out.
+        A covariate of the formula; by default the first one that is not a grouping.
     values : sequence, optional
-        Its values; all levels, or five quantiles of a number, if left out.
+        Its values; by default all levels, or five quantiles of a number.
     at : mapping, optional
-        Values of other covariates; the mean of a number, the typical group of ``(1 | g)``, the
-        most frequent of anything else, if left out.
+        Values of other covariates; by default the mean of a number, the typical group of ``(1 |
+        g)``, the most frequent value of anything else.
     response : str, optional
         Which response, if there are several.
     transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
-        Draw this function of the response: ``"inverse"`` undoes that of the formula.
+        Draw this function of the response: ``"inverse"`` inverts the formula's transformation.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------
@@ -102,9 +102,9 @@ def quantiles(
     transform: str | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Predictive median, middle half and middle 90 % against a covariate, over the data.
+    """Predictive median, central 50% and 90% intervals against a covariate, over the data.
 
-    Hatched where predictions lean on components without rows nearby.
+    Hatched where predictions depend on components without rows nearby.
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ def weights(
 ) -> Axes:
     """Weights of the components against a covariate: means of the draws, and bands.
 
-    Components that never have more than 1 % are left out.
+    Components whose weight is never above 1% are omitted.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def weights(
 
 
 def _along(fit: AbstractFit, name: str | None) -> Covariate:
-    """The covariate of this name; the first one that is no grouping if left out."""
+    """The covariate of this name; by default the first one that is not a grouping."""
     design = fit.model.design
     known = design.covariates
     if name is None and known:
@@ -219,7 +219,7 @@ def _places(fit: AbstractFit, one: Covariate) -> list[object]:
 def _conditional(
     fit: AbstractFit, rows: CurveRows, response: str | None, transform: str | None
 ) -> tuple[AbstractRowDistribution, str, Float[np.ndarray, " rows"]]:
-    """Distributions of a response at each value, its name, and what was observed of it."""
+    """Distributions of a response at each value, its name, and its observed values."""
     found = rows.predictive(fit, response)
     name = next(iter(fit.model.observed())) if response is None else response
     return transformed(fit, found, transform, name)
@@ -233,7 +233,7 @@ def _limits(values: Float[np.ndarray, " some"]) -> tuple[float, float]:
 def _cloud(
     axes: Axes, column: pd.Series, one: Covariate, y: Float[np.ndarray, " rows"], colour: str
 ) -> None:
-    """Rows as points, those of a level spread beside one another."""
+    """Rows as points, rows of a level spread horizontally."""
     step = max(len(y) // LIMITS.subsample, 1)
     if one.discrete:
         place = {value: number for number, value in enumerate(one.values)}

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 OTHERS = ("average", "hold")
-"""What is done with the other covariates."""
+"""Treatment of the other covariates."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class CurveRows:
     frame : pandas.DataFrame
         Rows of the first value first.
     words : str
-        What the other covariates are; empty if there are none.
+        Description of the other covariates; empty if there are none.
     n_each : int
         Rows of each value: 1 where the others are held.
     shares : array, shape (n_each,), optional
@@ -49,7 +49,7 @@ class CurveRows:
     shares: Float[np.ndarray, " n"] | None = None
 
     def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
-        """What was found at the rows, averaged over those of each value."""
+        """Results at the rows, averaged over the rows of each value."""
         return averaged_rows(values, self.n_each, self.shares, axis)
 
     def predictive(self, fit: AbstractFit, response: str | None) -> AbstractRowDistribution:
@@ -65,7 +65,7 @@ def curve_rows(
     at: Mapping[str, object] | None,
     others: str | None,
 ) -> CurveRows:
-    """Rows with these values of one covariate, others as they are told.
+    """Rows with these values of one covariate, and given values of the others.
 
     Parameters
     ----------
@@ -75,8 +75,8 @@ def curve_rows(
     at : mapping, optional
         Values of other covariates.
     others : {"average", "hold"}, optional
-        What the rest has: the values of observed rows, over which is averaged, or typical ones. If
-        left out, observed ones where coefficients mean nothing one by one, as in networks.
+        Values of the remaining covariates: observed ones, over which is averaged, or typical ones.
+        By default observed ones if single coefficients have no meaning, as in networks.
 
     Raises
     ------

@@ -35,10 +35,10 @@ def curve(
     ----------
     fit : Fit
     name : str, optional
-        Which curve, ``"s(x)"`` or ``"s(x):g[level]"``; the first if left out.
+        Name of the curve, ``"s(x)"`` or ``"s(x):g[level]"``; by default the first.
     part : {"mean", "gating"}
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------
@@ -79,12 +79,12 @@ def groups(
     ----------
     fit : Fit
     term : str, optional
-        Which effect, ``"(1 | g)"``; the first if left out.
+        Name of the effect, ``"(1 | g)"``; by default the first.
     part : {"mean", "gating"}
     component : int
         The component.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------

@@ -41,9 +41,9 @@ def replicates(
     n : int
         Replicated data sets, at most as many as the fit has draws.
     response : str, optional
-        Which one, if there are several; the first if left out.
+        Name of the response, if there are several; by default the first.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------
@@ -91,13 +91,12 @@ def replicates(
 
 @checked
 def calibration(fit: AbstractFit, *, response: str | None = None, ax: Axes | None = None) -> Axes:
-    """Calibration of rows left out: of numbers by PIT values, of classes by reliability.
+    """Calibration of held-out rows: for numbers by PIT values, for classes by reliability.
 
-    Of numbers the share of PIT values up to each value, less the same share of uniform ones, with
-    a band that calibrated predictions leave nowhere with probability 95 %; of rows that the fit has
-    seen, as the plot then says, where rows would be left out for longer than some ten seconds. Of
-    classes the observed share of each class against its predicted probability; dots should lie on
-    the diagonal.
+    For numbers the proportion of PIT values up to each value, less the uniform proportion, with a
+    band that calibrated predictions leave nowhere with probability 95%; in-sample, as the plot then
+    says, if leave-one-out would take more than some ten seconds. For classes the observed
+    proportion of each class against its predicted probability; dots should lie on the diagonal.
 
     Parameters
     ----------
@@ -135,7 +134,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Axes | Non
 
 @checked
 def residual(fit: AbstractFit, *, response: str | None = None, ax: Axes | None = None) -> Axes:
-    """Quantile residuals of rows left out against fitted values: standard normal, if all is well.
+    """Quantile residuals of held-out rows against fitted values, standard normal for a right model.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def influence(fit: AbstractFit, *, n: int = 5, ax: Axes | None = None) -> Axes:
     """Cook's distance of every row against its leverage, the most influential ones named.
 
-    Of a model with ``group`` that of every group, in the order of the data.
+    In a model with ``group``, of every group, in the order of the data.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def influence(fit: AbstractFit, *, n: int = 5, ax: Axes | None = None) -> Axes:
     n : int
         Rows to name, by their labels in the data.
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------

@@ -33,16 +33,16 @@ Panel = Callable[..., object]
 def overview(fit: AbstractFit, along: str | None = None) -> Any:
     """Figures of the fit on one grid.
 
-    Of numbers: quantiles of the response and weights of the components along a covariate,
-    calibration of rows left out, residuals, replicated data, all of the first response. Of classes:
-    probabilities along the covariate, and calibration. Of variables without a response: replicated
-    data of each.
+    For numbers: quantiles of the response and weights of the components along a covariate,
+    calibration of held-out rows, residuals, replicated data, all of the first response. For
+    classes: probabilities along the covariate, and calibration. For variables without a response:
+    replicated data of each.
 
     Parameters
     ----------
     fit : Fit
     along : str, optional
-        A covariate of the formula; the first one if left out, groups of ``(1 | g)`` last.
+        A covariate of the formula; by default the first one, groups of ``(1 | g)`` last.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def overview(fit: AbstractFit, along: str | None = None) -> Any:
 
 
 def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
-    """What is drawn, in order."""
+    """Panels, in order."""
     design = fit.model.design
     if design.response is None:
         return [partial(replicates, fit, response=name) for name in fit.model.observed()]

@@ -28,7 +28,7 @@ def survival(fit: AbstractFit, *, ax: Axes | None = None) -> Axes:
     ----------
     fit : Fit
     ax : matplotlib.axes.Axes, optional
-        Where to draw; a new figure if left out.
+        Axes of the picture; by default a new figure.
 
     Returns
     -------

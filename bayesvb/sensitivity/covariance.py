@@ -36,7 +36,7 @@ NO_MAXIMUM = "the fit is not at a maximum of its bound"
 """Why there is none at a saddle point."""
 
 UNTOLD = "the rows may not identify all coefficients"
-"""What it means that statistics next to those of a fit are of no data."""
+"""Consequence of statistics near the fit's that do not belong to any data."""
 
 MOST_ENTRIES = 1 << 18
 """Numbers in the statistics, of which there are some for each group, up to which all directions of
@@ -74,11 +74,11 @@ class LinearResponse:
     Attributes
     ----------
     covariance : ndarray, shape (coordinates, coordinates)
-        The identity is that of the posterior itself. Empty if there is none.
+        The identity is the covariance of the posterior itself. Empty if there is none.
     n_iter : int
         Passes over the rows.
     failure : str or None
-        Why there is no covariance; None if all went well.
+        Reason why there is no covariance; None if there is one.
     """
 
     covariance: Float[np.ndarray, "coordinates coordinates"]
@@ -121,7 +121,7 @@ def coordinates_of(model: AnyModel, posterior: object) -> AbstractCoordinates:
 
 
 def withheld(why: str, n_iter: int = 0) -> LinearResponse:
-    """No covariance beyond that of the posterior itself, and the reason."""
+    """No covariance beyond the posterior's, and the reason."""
     return LinearResponse(np.empty((0, 0)), n_iter, why)
 
 
@@ -137,11 +137,11 @@ def linear_response(
 
     .. math:: \Sigma = V (I - F')^{-1} = (V^{-1} - \nabla^2 f)^{-1},
 
-    ``f`` the rows' part of the bound. ``F'`` is self-adjoint for the inner product ``u' V v``; it
-    is projected on the tilts, the answers of the sweep to them, and so on, until variances settle
-    (block Lanczos). Derivatives of expectations have closed forms, or are central differences;
-    those of the sweep are what the rows' second derivatives make of these, or where they are not at
-    hand differences of whole sweeps.
+    ``f`` the rows' part of the ELBO. ``F'`` is self-adjoint for the inner product ``u' V v``; it is
+    projected on the perturbations, their images, and so on, until variances converge (block
+    Lanczos). Derivatives of expectations have closed forms, or are central differences; derivatives
+    of the iteration follow from the rows' second derivatives, or, if these are not available, from
+    differences of complete iterations.
 
     Parameters
     ----------
@@ -224,8 +224,8 @@ def _by_row(
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
-    None also where it finds no maximum: only passes tell why. They fail where statistics next to
-    those of a fit are of no data, which second derivatives do not see.
+    None also if it finds no maximum: only iterations show the reason. They fail if statistics near
+    the fit's do not belong to any data, which second derivatives do not detect.
     """
     if not (source.rows_at_hand and model.draws_complete):
         return None
@@ -277,7 +277,7 @@ class _Differences:
         directions: Rows,
         function: Callable[[Sequence[object]], list[Float[np.ndarray, " entries"]]],
     ) -> Rows:
-        """Central differences; as many directions at a time as are no burden on memory."""
+        """Central differences, as many directions at a time as memory allows."""
         centre = self.stats.to_vector()
         found = np.empty_like(directions)
         together = max(TOGETHER // max(centre.size, 1), 1)
@@ -298,6 +298,6 @@ class _SecondDerivatives(_Differences):
         self.curving = Curving(model, source, model.update(stats))
 
     def answers(self, directions: Rows, metric: Rows) -> Rows:
-        """``F' u`` for every direction ``u``: ``f''`` times what is its metric."""
+        """``F' u`` for every direction ``u``: ``f''`` times its metric."""
         self.passes += 1
         return self.curving.times(metric)

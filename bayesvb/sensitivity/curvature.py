@@ -134,7 +134,7 @@ class Curving:
     def _of_rows(
         self, change: Float[np.ndarray, "directions entries"]
     ) -> Float[np.ndarray, "directions entries"]:
-        """What the rows add to the product."""
+        """Contribution of the rows to the product."""
         together = max(TOGETHER // max(change.shape[1], 1), 1)
         parts = [change[start : start + together] for start in range(0, len(change), together)]
         if self._kept is None:

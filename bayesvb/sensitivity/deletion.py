@@ -1,4 +1,4 @@
-"""What a fit would be without some of its rows, by the derivative of a pass."""
+"""Fit without some of its rows, by the derivative of an iteration."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bayesvb.sensitivity.solvers import choose_solver, full_step
 from bayesvb.variational.model import AnyModel
 
 MANY_ROWS = 20_000
-"""With more rows the derivative is that of a sample of half as many."""
+"""With more rows the derivative uses a sample of half as many."""
 
 ROWS_AT_ONCE = 512
 """Rows whose posteriors are in memory together, at most."""
@@ -44,17 +44,17 @@ Evaluate = Callable[[object, Block], Float[np.ndarray, "*axes rows"]]
 
 @dataclass(frozen=True)
 class Deletion:
-    r"""Statistics of the optimum without some rows, to first order in what the others answer.
+    r"""Statistics of the optimum without some rows, with first-order indirect effects.
 
-    At the optimum ``s = F(s)``, ``F`` the sum of what the rows add in one undamped pass. Without
-    the rows ``G``
+    At the optimum ``s = F(s)``, ``F`` the sum of the rows' contributions in one undamped iteration.
+    Without the rows ``G``
 
     .. math:: s_{-G} \approx s + \delta_G, \qquad
               \delta_G = -(I - F'(s))^{-1} \sum_{n \in G} w_n f_n.
 
-    What the rows themselves added is taken away exactly; only the answer of the other rows, whose
-    responsibilities change, is of first order. With one component and a fixed prior nothing
-    answers, and it is exact.
+    The direct contribution of the rows is removed exactly; only the indirect effect of the other
+    rows, whose responsibilities change, is of first order. With one component and a fixed prior
+    there is no indirect effect, and the result is exact.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class Deletion:
         stats: SufficientStats,
         rng: np.random.Generator,
     ) -> Deletion:
-        """Deletion from a fit, the derivative that of a sample where there are very many rows.
+        """Deletion from a fit; the derivative uses a sample if there are very many rows.
 
         Raises
         ------
@@ -125,7 +125,7 @@ class Deletion:
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
-        """``(I - F')^-1`` times what is added to the statistics from outside."""
+        """``(I - F')^-1`` times an external change of the statistics."""
         return self.derivative.solve(added)
 
     def solve_difference(
@@ -133,7 +133,7 @@ class Deletion:
         rows: Int[np.ndarray, " some"],
         ends: Sequence[tuple[Block, Float[np.ndarray, " some"]]],
     ) -> Float[np.ndarray, "some entries"]:
-        """``(I - F')^-1`` times a sum of what rows add with other responses, each weighted.
+        """``(I - F')^-1`` times a weighted sum of contributions of rows with other responses.
 
         Parameters
         ----------
@@ -154,16 +154,16 @@ class Deletion:
         return np.asarray(direct + self.by_rows.indirect_of_difference(rows, added))
 
     def near(self, change: Float[np.ndarray, " entries"]) -> object:
-        """Posterior of changed statistics, or that of the fit where they are of no data."""
+        """Posterior of changed statistics, or the fit's if they do not belong to any data."""
         try:
             return self.model.update(self.stats.with_vector(self.stats.to_vector() + change))
         except np.linalg.LinAlgError:
             return self.posterior
 
     def of_rows(self, block: Block) -> Float[np.ndarray, "rows entries"]:
-        """What each row adds to the statistics, counted once.
+        """Contribution of each row to the statistics, counted once.
 
-        Of statistics that are no sums, what they lose without the row.
+        For statistics that are not sums, their loss without the row.
         """
         known = self.model.row_derivatives(self.posterior, block)
         if known is not None:
@@ -179,7 +179,7 @@ class Deletion:
     def _steps_without(
         self, each: SufficientStats, n_rows: int
     ) -> Float[np.ndarray, "rows entries"]:
-        """What statistics of the next posterior lose without each row, from what each adds."""
+        """Loss of the next posterior's statistics without each row, from row contributions."""
         whole: SufficientStats = self.model.gradient_stats(self.posterior, self._sums)
         less: SufficientStats = self.model.gradient_stats(
             self.posterior, self._sums + (-1.0) * each
@@ -264,7 +264,7 @@ def check_answers(model: AnyModel, what: str) -> None:
     Raises
     ------
     DataError
-        Naming what was asked for.
+        With the name of the request.
     """
     if not model.draws_complete:
         raise DataError(

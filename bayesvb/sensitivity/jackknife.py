@@ -64,7 +64,7 @@ class Jackknife:
 
     @cached_property
     def _perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """What a unit tilt of each coordinate adds to the statistics."""
+        """Change of the statistics by a unit perturbation of each coordinate."""
         return np.asarray(self.coordinates.perturbations())
 
     @property
@@ -85,13 +85,13 @@ class Jackknife:
 
     @cached_property
     def derivative(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Of the centre in the statistics, by central differences where there is no closed form.
+        """Derivative of the centre in the statistics, in closed form or by central differences.
 
         Raises
         ------
         DataError
-            If the fit is at the edge of where there is one, as where a likelihood does not tell
-            coefficients apart.
+            If the fit is at the edge of the parameter space, as if the likelihood does not identify
+            coefficients.
         """
         return self._differences(np.arange(self.deletion.derivative.n_entries))
 
@@ -200,9 +200,9 @@ class Jackknife:
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "coordinates coordinates"]:
-        """Linear-response covariance: that of the fit, if it has one, or computed here.
+        """Linear-response covariance: the fit's, if it has one, or computed here.
 
-        Where the fit is at no maximum it is what the solver makes of unit tilts.
+        If the fit is not at a maximum, the solution for unit perturbations.
         """
         deletion = self.deletion
         model, source, stats = deletion.model, deletion.source, deletion.stats
@@ -218,10 +218,10 @@ class Jackknife:
 
     @cached_property
     def prior_information(self) -> Float[np.ndarray, "coordinates coordinates"]:
-        """What the prior knows of the coordinates, as part of what the posterior knows of them.
+        """Information of the prior on the coordinates, as a proportion of the posterior's.
 
-        Curvature of the log prior at the centre, where that of the posterior is the identity: so it
-        is the identity where nothing is known from data, whatever the shape of the prior.
+        Curvature of the log prior at the centre, in coordinates in which the posterior's is the
+        identity: it is the identity without information from data, whatever the shape of the prior.
         """
         own, prior = self._curvatures()
         values, axes = np.linalg.eigh(own)
@@ -322,7 +322,7 @@ class Jackknife:
 
 @contextmanager
 def _smooth() -> Iterator[None]:
-    """A DataError in place of that of a matrix that has no root."""
+    """A DataError instead of the error for a matrix that has no root."""
     try:
         yield
     except np.linalg.LinAlgError as error:

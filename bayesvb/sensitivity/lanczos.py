@@ -20,7 +20,7 @@ NEGLIGIBLE = 1e-6
 """Part of a variance below which the effect of a direction is taken to first order.
 
 Covariances are then within 3e-7 standard deviations of the dense solution on small problems, and
-within 3e-8 of that of all directions with 50 columns and five components.
+within 3e-8 of the solution with all directions for 50 columns and five components.
 """
 
 COLUMNS = 1024
@@ -63,9 +63,10 @@ def projected_covariance(
 ) -> Float[np.ndarray, "tilts tilts"]:
     r"""Compute ``T V (I - F')^{-1} T'`` for perturbations ``T``, one per row.
 
-    A direction beyond the space so far whose effect on each variance, of any combination of ``T``,
-    is at most the part ``NEGLIGIBLE`` of it is eliminated to first order: it takes
-    ``F' u (F' u)'`` from ``I - F'``, while ``u' V F' u``, which is small beside one, is left out.
+    A direction outside the current space whose effect on each variance, of any combination of
+    ``T``, is at most the proportion ``NEGLIGIBLE`` of it is eliminated to first order: it subtracts
+    ``F' u (F' u)'`` from ``I - F'``, while ``u' V F' u``, which is small relative to one, is
+    neglected.
 
     Parameters
     ----------

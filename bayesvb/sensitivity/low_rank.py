@@ -1,4 +1,4 @@
-"""Derivative of one undamped pass where rows are few beside the statistics: a product of few."""
+"""Derivative of one undamped iteration with few rows relative to the statistics: low rank."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class LowRankSensitivity(AbstractSensitivity):
 
 
 def few_directions(known: RowDerivatives, n_entries: int) -> tuple[Directions, ...] | None:
-    """Directions in which rows bend the bound; None unless they are few beside these entries."""
+    """Directions in which rows contribute curvature; None unless they are few for these entries."""
     found = tuple(Directions.of(one) for one in known.scalars)
     n_shared = len(known.shared)
     size = sum(one.size for one in found) + 2 * n_shared
@@ -167,7 +167,7 @@ def _add_bends(
     known: RowDerivatives,
     weight: Float[np.ndarray, " rows"] | None,
 ) -> None:
-    """Second derivatives of the rows, summed by what each row is of the directions."""
+    """Second derivatives of the rows, summed by each row's coefficients of the directions."""
     hessian = known.hessian if weight is None else known.hessian * weight
     scalars = list(directions.scalars())
     for row, (one, _, left) in zip(hessian, scalars, strict=True):
@@ -178,10 +178,10 @@ def _add_bends(
 def _changes(
     model: AnyModel, stats: SufficientStats, directions: RowDirections, known: RowDerivatives
 ) -> Iterator[tuple[Int[np.ndarray, " some"], Float[np.ndarray, "some entries"]]]:
-    """How expectations change along directions, those of a scalar at a time, by their numbers.
+    """Changes of expectations along directions, one scalar's at a time, by their numbers.
 
-    Different factors of the posterior change independently of each other, but for what they share:
-    directions in several of them are gone along together.
+    Factors of the posterior change independently of each other, except for shared entries:
+    directions in several of them are computed together.
     """
     shared = changes_along(model, stats, units(known.shared, known.n_entries))
     for one, places in zip(directions.each, directions.places, strict=True):

@@ -1,4 +1,4 @@
-"""What a derivative of one undamped pass is asked for, from statistics to statistics."""
+"""Operations with the derivative of one undamped iteration, from statistics to statistics."""
 
 from __future__ import annotations
 
@@ -40,15 +40,16 @@ class AbstractSensitivity(abc.ABC):
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
-        """``(I - F')^-1`` times what is added to the statistics from outside."""
+        """``(I - F')^-1`` times an external change of the statistics."""
 
     @abc.abstractmethod
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
-        """Slopes in what is added to the statistics from outside, from those in the statistics.
+        """Slopes in an external change of the statistics, from slopes in the statistics.
 
-        Their products with what is added are those of ``slopes`` with what is ``answered``.
+        Their products with the change equal the products of ``slopes`` with ``solve`` of the
+        change.
         """
 
     @abc.abstractmethod
@@ -99,7 +100,7 @@ def expectations_along(
 def changes_along(
     model: AnyModel, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
 ) -> Float[np.ndarray, "directions entries"]:
-    """The same, by differences where there is no closed form; steps are small in each entry."""
+    """The same, by differences if there is no closed form; steps are small in each entry."""
     known = expectations_along(model, stats, model.update(stats), directions)
     if known is not None:
         return known
@@ -132,7 +133,7 @@ def change_along(
 def difference(
     function: Callable[[float], Float[np.ndarray, " entries"]], size: int
 ) -> Float[np.ndarray, " entries"]:
-    """Change of a function of so many numbers from zero to one, by both sides of zero.
+    """Change of a function of ``size`` numbers from zero to one, by both sides of zero.
 
     From one side where the other is of no data, as next to a statistic that is zero; none where
     both are.

@@ -30,8 +30,8 @@ class RobustCovariance:
     ----------
     covariance : ndarray, shape (coordinates, coordinates)
     n_clusters : float
-        What was left out one at a time: clusters, or rows (their case weight counts them where
-        weights are frequencies).
+        Units that were held out one at a time: clusters, or rows (counted by case weight if weights
+        are frequencies).
     clustered : bool
         Whether clusters were named; otherwise rows are their own.
     """

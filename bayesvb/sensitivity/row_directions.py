@@ -15,7 +15,7 @@ from bayesvb.variational.row_derivatives import RowScalars
 
 @dataclass(frozen=True)
 class Directions:
-    """Features of which those of each row are a sum: different ones, or single ones if fewer.
+    """Features of which each row's features are sums: different ones, or single ones if fewer.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Directions:
 
     @classmethod
     def of(cls, scalars: RowScalars) -> Directions:
-        """Those of the rows of these scalars."""
+        """Directions of rows with these scalars."""
         features, number = np.unique(scalars.features, axis=1, return_inverse=True)
         if features.shape[1] > len(features):
             return cls(scalars, np.eye(len(features)), csr_array(scalars.features.T))

@@ -117,7 +117,7 @@ class RowSensitivity(AbstractAppliedSensitivity):
     def indirect(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
     ) -> Float[np.ndarray, "some entries"]:
-        r"""``(I - F')^-1 - I`` times what each of some rows adds to the statistics, weighted.
+        r"""``(I - F')^-1 - I`` times each row's contribution to the statistics, weighted.
 
         For the scalars ``g`` of a row it is ``B x``,
 
@@ -191,7 +191,7 @@ class RowSensitivity(AbstractAppliedSensitivity):
         return np.asarray(space.loaded(space.bent(values)) + moved, dtype=float)
 
     def _solved(self, values: Scalars, loaded: Float[np.ndarray, "variables columns"]) -> Rows:
-        """``B (P v + P L C u)`` of each column ``v`` and what it is to the variables, ``u``."""
+        """``B (P v + P L C u)`` of each column ``v`` and its effect on the variables, ``u``."""
         space, (products, covariance) = self._single, self._variables
         change = covariance @ loaded
         gain = np.abs(np.einsum("ij,ij->j", loaded, change))

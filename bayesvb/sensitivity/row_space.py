@@ -155,7 +155,7 @@ class RowSpace:
 
     @cached_property
     def places(self) -> list[slice]:
-        """Variables of each part, then those of the prior precisions."""
+        """Variables of each part, then of the prior precisions."""
         return _slices([*(part.n_variables for part in self.parts), len(self.scale)])
 
     @property
@@ -188,7 +188,7 @@ class RowSpace:
         return Scalars(rows, squares, precisions)
 
     def _firsts(self, values: Scalars, number: int) -> list[Columns]:
-        """First scalars of every vector of a part: those of its rows, then of its squares."""
+        """First scalars of every vector of a part: first of its rows, then of its squares."""
         part, squares = self.parts[number], values.squares[self.scale_slices[number]]
         slots = [*self.slots[number][0], *[0] * (len(part.vectors) - len(part.with_rows))]
         return [
@@ -414,7 +414,7 @@ def choose_row_space(
 
 
 def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
-    """Number of scalars of all rows; None where there is no row space, or it takes longer."""
+    """Number of scalars of all rows; None if there is no row space, or it takes longer."""
     n_entries = stats.to_vector().size
     if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.draws_complete):
         return None

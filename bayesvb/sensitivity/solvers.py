@@ -111,16 +111,16 @@ class DenseSensitivity(AbstractSensitivity):
 def choose_solver(
     model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> AbstractSensitivity:
-    r"""``F'(s)`` of the map ``F`` from the statistics of one pass to those of the next.
+    r"""``F'(s)`` of the map ``F`` from the statistics of one iteration to those of the next.
 
-    Where the rows' part of the bound is a function ``f`` of few scalars per row, linear in the
+    If the rows' part of the ELBO is a function ``f`` of few scalars per row, linear in the
     expectations, ``F' = f'' V``: the second derivative of ``f`` in the expectations is a sum of
-    products of features, and ``V`` the covariance of the sufficient statistics under the
-    posterior. An entry to which no row of data adds does not answer: with many groups these are
-    most of them, products of the indicators of two groups. For other models ``F'`` is made of
-    differences of two passes per entry. Where rows are few beside the entries, ``F'`` is kept as a
-    product of the directions in which they bend ``f``; where statistics are very many, it is
-    applied and never made.
+    products of features, and ``V`` the covariance of the sufficient statistics under the posterior.
+    Entries to which no row contributes have no indirect effect: with many groups these are most of
+    them, products of the indicators of two groups. For other models ``F'`` consists of differences
+    of two iterations per entry. With few rows relative to the entries, ``F'`` is stored as a
+    product of the directions of curvature of ``f``; with very many statistics, it is applied and
+    never formed.
 
     Parameters
     ----------
@@ -313,9 +313,9 @@ def expectation_changes(
 ) -> Float[np.ndarray, "kept entries"]:
     """Covariance of these sufficient statistics with all of them: how expectations change.
 
-    The derivative of all expectations in these statistics, of all factors of a kind at once. No
-    row is touched: differences, where there is no closed form, cost as many updates as a factor
-    has statistics.
+    The derivative of all expectations in these statistics, of all factors of a kind at once. No row
+    is used: differences, if there is no closed form, cost as many updates as a factor has
+    statistics.
     """
     centre, posterior = stats.to_vector(), model.update(stats)
     size, place = np.maximum(np.abs(centre), 1.0), np.cumsum(kept) - 1

@@ -1,4 +1,4 @@
-"""What all estimators share: parameters to a fit, and rows to tables."""
+"""Common base of all estimators: parameters of a fit, and tables of rows."""
 
 from __future__ import annotations
 

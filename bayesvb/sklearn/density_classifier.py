@@ -23,15 +23,15 @@ class DensityClassifier(AbstractClassifier):
     Parameters
     ----------
     formula : str, optional
-        ``"y ~ s(x1) + x2"``, or only its right side. A sum of all columns if left out. Columns of
-        an array are called x0, x1, ...
+        ``"y ~ s(x1) + x2"``, or only its right side. By default a sum of all columns. Columns of an
+        array are called x0, x1, ...
     n_components, gate, priors
         As in ``DensityRegression``; ordered classes have one component.
     family : {"bernoulli", "ordinal"}
         Two classes, or classes with an order, of which two are a Bernoulli response.
     levels : sequence, optional
-        Classes from the lowest to the highest. If left out, the order of ordered pandas
-        categories, or else the sorted order.
+        Classes from the lowest to the highest. By default the order of ordered pandas categories,
+        or else the sorted order.
     method, restarts, tol, max_iter, covariance, n_jobs
         As in ``DensityRegression.fit``.
     random_state : int, RandomState or None

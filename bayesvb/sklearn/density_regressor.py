@@ -15,8 +15,8 @@ class DensityRegressor(AbstractDensityRegressor):
     Parameters
     ----------
     formula : str, optional
-        ``"y ~ s(x1) + x2 | gating(x1)"``, or only its right side. A sum of all columns if left
-        out. Columns of an array are called x0, x1, ...
+        ``"y ~ s(x1) + x2 | gating(x1)"``, or only its right side. By default a sum of all columns.
+        Columns of an array are called x0, x1, ...
     n_components, gate, family, priors
         As in ``DensityRegression``.
     method, restarts, tol, max_iter, covariance, n_jobs

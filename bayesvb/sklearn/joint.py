@@ -37,7 +37,7 @@ class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEs
     Parameters
     ----------
     formula : str, optional
-        ``"~ a + b"``; all columns if left out. Columns of an array are called x0, x1, ...
+        ``"~ a + b"``; by default all columns. Columns of an array are called x0, x1, ...
     n_components, priors
         As in ``GaussianMixture``.
     method, restarts, tol, max_iter, covariance, n_jobs
@@ -119,10 +119,10 @@ class PcaTransformer(
     Parameters
     ----------
     formula : str, optional
-        ``"~ a + b + c"``; all columns if left out. Columns of an array are called x0, x1, ...
+        ``"~ a + b + c"``; by default all columns. Columns of an array are called x0, x1, ...
     n_components : int, optional
-        Most components; one less than there are columns if left out. The scores are those of
-        components that the data support, one at least.
+        Largest number of components; by default one less than there are columns. The scores belong
+        to components that the data support, at least one.
     scale, priors
         As in ``BayesianPCA``.
     method, restarts, tol, max_iter, covariance, n_jobs

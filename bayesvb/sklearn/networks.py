@@ -65,7 +65,7 @@ class MixtureNetworkRegressor(AbstractDensityRegressor, AbstractNetworkEstimator
     Parameters
     ----------
     formula : str, optional
-        ``"y ~ x1 + x2"``, or only its right side. A sum of all columns if left out. Columns of an
+        ``"y ~ x1 + x2"``, or only its right side. By default a sum of all columns. Columns of an
         array are called x0, x1, ...
     n_experts, latent_dim, priors
         As in ``ConditionalMixtureNetwork``.

@@ -62,7 +62,7 @@ class AbstractDensityRegressor(RegressorMixin, AbstractModelEstimator):
         return float(np.average(self.log_density(X, y), weights=weights))
 
     def __sklearn_tags__(self) -> object:
-        """Tags: the score is no R², rows must be complete, names of columns may be levels."""
+        """Tags: the score is not R², rows must be complete, names of columns may be levels."""
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True
         return tags

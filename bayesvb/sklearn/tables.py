@@ -37,12 +37,12 @@ def table_of(X: object) -> pd.DataFrame:
 
 
 def response_name(formula: str | None, columns: Sequence[str]) -> str:
-    """What the response is called: as on the left of the formula, or by a name that is free.
+    """Name of the response: the left side of the formula, or an unused name.
 
     Raises
     ------
     DataError
-        If the left side is no name.
+        If the left side is not a name.
     """
     left = formula.partition("~")[0].strip() if formula and "~" in formula else ""
     if left:
@@ -60,7 +60,7 @@ def response_name(formula: str | None, columns: Sequence[str]) -> str:
 
 
 def formula_of(formula: str | None, columns: Sequence[str], response: str | None) -> str:
-    """The whole formula: what is given, with the response, or a sum of all columns."""
+    """The complete formula: the given one, with the response, or a sum of all columns."""
     right = formula.partition("~")[2] if formula and "~" in formula else formula
     right = right or " + ".join(_quoted(name) for name in columns)
     return f"{'' if response is None else _quoted(response)} ~ {right.strip()}".strip()

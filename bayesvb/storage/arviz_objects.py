@@ -103,11 +103,11 @@ def to_arviz(
     dims : mapping, optional
         Names of a variable's axes after the draws; none for a scalar per draw.
     coords : mapping, optional
-        Labels along a dim; those a group has no use for are left out.
+        Labels along a dim; unused ones are dropped.
     attrs : mapping, optional
         Attributes of the root; see `encode_attributes`.
     kind : {"auto", "inferencedata", "datatree"}
-        ``"auto"`` is what the functions of the installed ArviZ take.
+        ``"auto"`` is the class that functions of the installed ArviZ accept.
     n_chains : int
         Chains that the draws are from, one after the other; it divides their number.
 
@@ -242,7 +242,7 @@ def _plain(value: Any) -> str | int | float:
 
 
 def _stamp() -> dict[str, str]:
-    """When and by what the object was made, in ArviZ's own words."""
+    """Date and library that created the object, in ArviZ's own words."""
     stamp = {"created_at": datetime.now(UTC).isoformat(), "inference_library": "bayesvb"}
     try:
         stamp["inference_library_version"] = importlib.metadata.version("bayesvb")

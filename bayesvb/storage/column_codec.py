@@ -176,7 +176,7 @@ def _kind(dtype: object) -> str:
 
 
 def _prefixed(prefix: str, parts: Parts) -> dict[str, np.ndarray]:
-    """The parts under longer names, so that they can lie beside others."""
+    """The parts under longer names, for storage with others."""
     return {prefix + role: array for role, array in parts.items()}
 
 
@@ -186,7 +186,7 @@ def _only(prefix: str, parts: Parts) -> dict[str, np.ndarray]:
 
 
 def _to_json(value: object) -> str:
-    """One label or cell as JSON; TypeError for what is neither text, number, missing nor tuple."""
+    """One label or cell as JSON; TypeError unless it is text, number, missing or tuple."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, tuple):

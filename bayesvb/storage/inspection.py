@@ -1,8 +1,8 @@
 """What an HDF5 file may hold to be read: plain local arrays of numbers, and single texts.
 
 An HDF5 file can name other files (external storage, external links, virtual data sets), contain
-itself (links), and claim sizes that it does not have. The objects are looked at one by one before
-anything of them is read.
+itself (links), and claim sizes that it does not have. The objects are examined one by one before
+any data are read.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["PlainFile", "opened"]
 
 @dataclass(frozen=True, kw_only=True)
 class FileLimits:
-    """What a file may hold, checked before any of it is read."""
+    """Limits of a file's content, checked before any of it is read."""
 
     depth: int = 4
     """Groups inside one another."""
@@ -106,7 +106,7 @@ def opened(content: bytes) -> PlainFile:
     DataError
         Naming the object that is not.
     OSError, RuntimeError, ValueError, KeyError
-        If it is no HDF5 file, or damaged.
+        If it is not an HDF5 file, or damaged.
     """
     h5py = _h5py()
     file = h5py.h5f.open_file_image(content)
@@ -206,7 +206,7 @@ class _Inspector:
         return kept
 
     def needed(self, path: str, kind: h5t.TypeID, space: h5s.SpaceID) -> int:
-        """Bytes of so many numbers, or of one text."""
+        """Bytes of these numbers, or of one text."""
         shape = space.get_simple_extent_dims() or ()
         if any(length > self.size_of_file for length in shape):
             raise DataError(f"{path!r} is larger than the file")
@@ -233,7 +233,7 @@ class _Inspector:
         return any(kind.equal(getattr(h5t, name)) for name in names if hasattr(h5t, name))
 
     def attributes(self, path: str, owner: object) -> None:
-        """Refuse attributes that are no numbers, texts or names of axes."""
+        """Raise for attributes that are not numbers, texts or names of axes."""
         h5a, h5t = self.h5py.h5a, self.h5py.h5t
         held = 0
         for index in range(h5a.get_num_attrs(owner)):

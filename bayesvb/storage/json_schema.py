@@ -1,4 +1,4 @@
-"""What a JSON text must look like, said as data and checked before anything is made of it."""
+"""Schema of a JSON text, as data, checked before anything is built from it."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _is(value: object, kind: Kind, place: str) -> bool:
 
 
 def _check_type(value: object, kind: Kind, place: str) -> None:
-    """A truth value is no number, a whole number is a number."""
+    """A truth value is not a number, an integer is a number."""
     if kind is ANYTHING or (kind is None and value is None):
         return
     fits = kind is not None and isinstance(value, (int, float) if kind is float else kind)

@@ -53,8 +53,8 @@ UNREADABLE = (
 def write_tree(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
     """The path of the netCDF file that now holds the tree.
 
-    The file is made in memory and its bytes replace what was there before, or, where something
-    fails, nothing of it.
+    The file is created in memory and its bytes replace the former content; after an error the
+    former content stays.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def read_plain(path: str | os.PathLike[str]) -> PlainFile:
 
 
 def _read(path: str | os.PathLike[str]) -> tuple[bytes, PlainFile]:
-    """Bytes of a file of ours without the seal, and what they hold."""
+    """Bytes of a file of ours without the seal, and its content."""
     source = as_path(path)
     try:
         regular = source.is_file()
@@ -223,7 +223,7 @@ def decoded_frame(
     Raises
     ------
     DataError
-        If they are not those of a frame.
+        If they do not form a frame.
     """
     schema = parsed_json(text)
     if not isinstance(schema, dict) or not {"index", "labels"} <= set(schema):

@@ -1,4 +1,4 @@
-"""Files written whole or not at all: beside the old one, which is replaced when all is on disk."""
+"""Files written completely or not at all: next to the old one, which is replaced at the end."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def as_path(path: object) -> Path:
     Raises
     ------
     DataError
-        If it is neither text nor path, or holds what no name of a file can.
+        If it is neither text nor path, or contains characters that a file name cannot have.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
         raise DataError(f"path={path!r} is not the name of a file", hint="give a text or a Path")
@@ -98,8 +98,8 @@ def _check_target(target: Path) -> None:
 def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
     """The path of the regular file that now holds the content.
 
-    A file that was there keeps its mode and, where the system allows it, its owner. Whatever
-    fails leaves it as it was. What processes that were killed have left beside it is taken away.
+    An existing file keeps its mode and, if the system allows it, its owner. An error leaves it
+    unchanged. Partial files of killed processes are removed.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def _partial(final: Path) -> Iterator[tuple[int, Path]]:
-    """A new file beside the final one, locked, and gone at the end unless it was renamed."""
+    """A new file next to the final one, locked, and removed at the end unless it was renamed."""
     descriptor, partial = _begun(final)
     try:
         yield descriptor, partial
@@ -154,7 +154,7 @@ _BINARY = getattr(os, "O_BINARY", 0)
 
 
 def _same(descriptor: int, path: Path) -> bool:
-    """Whether the name is still that of the open file."""
+    """Whether the name still belongs to the open file."""
     try:
         return os.path.samestat(os.fstat(descriptor), os.lstat(path))
     except FileNotFoundError:

@@ -46,11 +46,11 @@ class AbstractCoordinates(AbstractStandardCoordinates):
 
     @abc.abstractmethod
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Expected sufficient statistics: what each statistic is multiplied by."""
+        """Expected sufficient statistics: the multiplier of each statistic."""
 
     @abc.abstractmethod
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """What a unit tilt of each coordinate adds to the statistics, as vectors.
+        """Change of the statistics by a unit perturbation of each coordinate, as vectors.
 
         The stand-ins are uncorrelated under the posterior and have variance one, but for a small
         correlation of the noise with coefficients that components share.
@@ -90,11 +90,11 @@ class AbstractCoordinates(AbstractStandardCoordinates):
 
     @property
     def size(self) -> int:
-        """Number of coordinates: of the perturbations, where it is not told without making them."""
+        """Number of coordinates: by default the number of perturbations."""
         return len(self.perturbations())
 
     def uncoupled(self) -> AbstractCoordinates:
-        """The same for small deviations, each coordinate one of what is normal for many rows.
+        """The same for small deviations, each coordinate normal with many rows.
 
         Themselves, unless the scale of one parameter depends on another.
         """
@@ -103,7 +103,7 @@ class AbstractCoordinates(AbstractStandardCoordinates):
     def moved(self, draws: object, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
         """The draws at their coordinates times the root of a covariance.
 
-        What the coordinates do not tell stays as it is.
+        Quantities that do not depend on the coordinates stay unchanged.
         """
         found = self.parameters(self.standard(draws) @ root)
         return {**draws, **found} if isinstance(draws, Mapping) else found
@@ -135,13 +135,13 @@ class JoinedCoordinates(AbstractCoordinates):
         return self.first.size + self.second.size
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those of the first, then those of the second."""
+        """Expectations of the first, then of the second."""
         return np.concatenate([self.first.expectations(), self.second.expectations()])
 
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]
     ) -> Float[np.ndarray, "changes coordinates"] | None:
-        """Those of the first, then those of the second; None if one has none."""
+        """Slopes of the first, then of the second; None if one has none."""
         n_first = len(self.first.expectations())
         first = self.first.centre_slopes(change[:, :n_first])
         second = self.second.centre_slopes(change[:, n_first:])
@@ -172,7 +172,7 @@ class JoinedCoordinates(AbstractCoordinates):
         return np.asarray(block_diag(self.first.perturbations(), self.second.perturbations()))
 
     def uncoupled(self) -> JoinedCoordinates:
-        """Those of both for small deviations."""
+        """Coordinates of both for small deviations."""
         return JoinedCoordinates(self.first.uncoupled(), self.second.uncoupled(), self.name)
 
     def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:

@@ -16,11 +16,11 @@ class PriorRow:
     Attributes
     ----------
     part, term : str
-        What the prior is of; ``term`` is empty for a part of one number.
+        Part and term of the prior; ``term`` is empty for a part of one number.
     prior : str
         The distribution in words.
     centre, scale : float
-        Those of the distribution; NaN where it has none.
+        Centre and scale of the distribution; NaN if it has none.
     """
 
     part: str
@@ -32,7 +32,7 @@ class PriorRow:
 
 @dataclass(frozen=True)
 class ParameterText:
-    """What a parameter is, in words for tables and reports.
+    """Meaning of a parameter, in words for tables and reports.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class NamedParameter:
     text : ParameterText or None
         None for a parameter that tables do not show.
     part : str
-        What the parameter is called in tables.
+        Name of the parameter in tables.
     signed : bool
         Whether its sign is of interest.
     coords : mapping of str to sequence
@@ -96,7 +96,7 @@ class NamedParameter:
 
     @property
     def summary_words(self) -> str:
-        """What it is, in the middle of a line, and whether it has an interval."""
+        """Meaning of the parameter, for the middle of a line, and whether it has an interval."""
         heading = "" if self.text is None else self.text.heading
         words = heading[:1].lower() + heading[1:]
         return f"{words}: {self.single}, no interval" if self.single else words

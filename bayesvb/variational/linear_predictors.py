@@ -26,14 +26,14 @@ from bayesvb.variational.coordinates import AbstractCoordinates, entries, pertur
 
 @dataclass(frozen=True)
 class LogitStats(SufficientStats):
-    """What rows add to the natural parameters of a gate with linear, Gaussian logits.
+    """Contribution of rows to the natural parameters of a gate with linear, Gaussian logits.
 
     Attributes
     ----------
     curvature : ndarray, shape (logits, packed)
-        Sum of ``w x x'``, packed as the design packs it: what rows add to each precision.
+        Sum of ``w x x'``, packed as the design packs it: contribution to each precision.
     linear : ndarray, shape (logits, terms)
-        What the rows add to each precision times mean.
+        Contribution of the rows to each precision times mean.
     """
 
     curvature: Float[np.ndarray, "*many logits packed"]
@@ -56,7 +56,7 @@ class LogitStats(SufficientStats):
         curvature: Float[np.ndarray, "logits rows"],
         linear: Float[np.ndarray, "logits rows"],
     ) -> LogitStats:
-        """Return what each row adds."""
+        """Return the contribution of each row."""
         return cls(design.gram_by_row(curvature), design.cross_by_row(linear))
 
     def with_squares(self, more: Float[np.ndarray, "many terms"]) -> LogitStats:
@@ -75,7 +75,7 @@ class LogitStats(SufficientStats):
         return LogitStats(self.curvature[index], self.linear[index])
 
     def posterior(self, prior: Normal) -> Normal:
-        """Posterior of the coefficients: prior plus what the rows add."""
+        """Posterior of the coefficients: prior plus the contribution of the rows."""
         return prior.plus(self.curvature, self.linear)
 
 
@@ -130,7 +130,7 @@ class LogitCoordinates(AbstractCoordinates):
         return entries(-0.5 * self.posterior.second_moments(), self.posterior.mean)
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """What a unit tilt of each adds to the statistics: columns of the root, to linear ones.
+        """Change of the statistics by a unit perturbation of each: columns of the root.
 
         Each at the logit to which it belongs; effects of groups are not touched.
         """
@@ -190,7 +190,7 @@ def design_of(operator: AbstractPrecision, block: Block, part: str) -> AbstractD
     operator : AbstractPrecision
     block : Block
     part : str
-        Groups apart from the columns are those of ``"mean"`` and ``"gating"``.
+        Groups without columns belong to ``"mean"`` and ``"gating"``.
     """
     groups = block.designs.get(GROUP_DESIGNS.get(part, ""))
     return operator.design(block.designs[part], groups, block.designs.get(part + PRODUCTS))

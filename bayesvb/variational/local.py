@@ -18,10 +18,10 @@ Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
 
 
 class AbstractLocalPosterior(abc.ABC):
-    """What a gate or an expert knows of the rows of one block, for one posterior.
+    """State of a gate or an expert for the rows of one block and one posterior.
 
-    ``expected_log_density`` of shape (experts, rows), or (experts, 1) where rows do not differ, is
-    what the part adds to the log responsibilities. It also is its part of the lower bound.
+    ``expected_log_density`` of shape (experts, rows), or (experts, 1) if rows do not differ, is the
+    contribution of the part to the log responsibilities, and to the ELBO.
     """
 
     expected_log_density: Float[np.ndarray, "experts _"]
@@ -41,7 +41,7 @@ class AbstractLocalPosterior(abc.ABC):
     def row_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> SufficientStats | None:
-        """What each row adds to the sums, rows on the first axis; None if it is not at hand."""
+        """Contribution of each row to the sums, rows on the first axis; None if unavailable."""
         return None
 
 

@@ -37,12 +37,12 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     follows_rows: ClassVar[bool] = False
     """Whether one row decides where others belong, as with labels that are learned of latents.
 
-    Rows are then really left out, and an ascent goes on without them: to first order too little
-    changes.
+    Rows are then held out by refits, in runs that continue without them: the first-order change is
+    too small.
     """
 
     density_tolerance: ClassVar[float] = 0.0
-    """Nats per row that the bound may still lack where predictive distributions of several ascents
+    """Nats per row that the ELBO may still lack where predictive distributions of several runs
     are mixed, as far as these are concerned; none unless the model has been measured."""
 
     few_component_starts: tuple[str, ...] = ()
@@ -53,10 +53,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     predictions are: densities of numbers have a unit."""
 
     without_response: ClassVar[str] = "no correction of them is made for this model"
-    """Why intervals stay those of the posterior itself where there are no coordinates."""
+    """Reason why intervals are the posterior's if there are no coordinates."""
 
     without_information: ClassVar[str] = "the observed information is not available for this model"
-    """Why point estimates have no standard errors where there are no coordinates."""
+    """Reason why point estimates have no standard errors if there are no coordinates."""
 
     @property
     @abc.abstractmethod
@@ -78,7 +78,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
 
     def within(self, nats: float) -> AbstractVariationalModel[PosteriorT, StatsT]:
-        """The model for ascents that may end so many nats per row below the top: itself as a rule.
+        """The model for runs that may end this many nats per row below the maximum.
 
         Its posteriors are of the same kind; a pass may find less of the best for each row, if that
         takes less time, and its bound then is lower by less than this.
@@ -86,7 +86,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return self
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of the next posterior, from those of a pass under this one.
+        """Statistics of the next posterior, from those of an iteration under this one.
 
         Those themselves where every update is an exact coordinate maximisation; a part without
         closed form makes its step here.
@@ -96,24 +96,24 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Derivative of the rows' part of the bound in the expected sufficient statistics.
 
-        Equal to the statistics of the posterior where its bound is stationary. Those of a pass
-        under this posterior themselves where the update is an exact coordinate maximisation.
+        Equal to the statistics of the posterior if its ELBO is stationary. The statistics of an
+        iteration under this posterior themselves if the update is an exact coordinate maximisation.
         """
         return cast(StatsT, stats)
 
     def step_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Like ``global_step``, beside rows of which there are only the statistics they left.
+        """Like ``global_step``, with known rows of which only statistics are stored.
 
         ``before`` are statistics of a posterior, as ``global_step`` returns them; these are too.
         """
         return self.global_step(posterior, before + stats)
 
     def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Like ``gradient_stats``, beside rows of which there are only the statistics they left."""
+        """Like ``gradient_stats``, with known rows of which only statistics are stored."""
         return self.gradient_stats(posterior, before + stats)
 
     def expected_sum(self, before: StatsT, posterior: PosteriorT) -> float:
-        """What rows with these statistics add to the bound of a posterior, up to a constant.
+        """Contribution of rows with these statistics to the ELBO of a posterior, up to a constant.
 
         Raises
         ------
@@ -134,13 +134,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     def response_coordinates(self, posterior: PosteriorT) -> AbstractStandardCoordinates | None:
-        """What a linear response moves: all parameters, where there are coordinates of them."""
+        """Coordinates that linear response moves: all parameters that have coordinates."""
         return self.coordinates(posterior)
 
     def known_response(
         self, posterior: PosteriorT, source: AbstractSource
     ) -> Float[np.ndarray, "coordinates coordinates"] | None:
-        """Covariance of what is moved, if it has a closed form; else sweeps are differentiated."""
+        """Covariance of the coordinates in closed form; None: iterations are differentiated."""
         return None
 
     def response_of_shared(
@@ -153,7 +153,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
-        """What these rows add to the bound where ascents are ranked; nothing as a rule."""
+        """Contribution of these rows to the ranking of runs, besides the ELBO; zero by default."""
         return BoundGap(0.0)
 
     @abc.abstractmethod
@@ -163,21 +163,21 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def with_prior_power(self, power: float) -> AbstractVariationalModel[PosteriorT, StatsT]:
         """The same model whose prior is this one's to a power, for rows that count as often.
 
-        Densities are those of coefficients, log precisions and log odds. With a power of zero the
-        prior is there to keep matrices regular only, and its weight beside so many rows is nothing;
-        coordinates then leave out what the likelihood does not depend on.
+        Densities are of coefficients, log precisions and log odds. With a power of zero the prior
+        only keeps matrices regular, and its weight relative to the rows is negligible; coordinates
+        then exclude directions of which the likelihood is independent.
 
         Raises
         ------
         NotImplementedError
-            If point estimates are not to be had; the message says why.
+            If point estimates are not available; the message gives the reason.
         """
         raise NotImplementedError("there are no point estimates of it")
 
     def for_points(self) -> AbstractVariationalModel[PosteriorT, StatsT]:
         """The model of which point estimates are made: itself as a rule.
 
-        Parameters whose mode says nothing of their size, as that of scales, are fixed in it.
+        Parameters whose mode does not estimate their size, such as scales, are fixed in it.
         """
         return self
 
@@ -186,17 +186,17 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
-        """Components with next to no variance beside that of these rows: no maximum is there."""
+        """Components with negligible residual variance relative to these rows: no maximum."""
         return np.zeros(self.n_components, dtype=bool)
 
     def separated(self, posterior: PosteriorT, block: Block) -> bool:
-        """Whether covariates tell the components of these rows: coefficients then grow for ever."""
+        """Whether covariates separate the components of these rows: coefficients then diverge."""
         return False
 
     def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
-        """At most ``n`` copies that set out from different points, by the name of the start.
+        """At most ``n`` copies that start from different points, by the name of the start.
 
-        None, unless there is nothing to divide: ascents then differ in how the rows are divided.
+        None, unless there is no partition: runs then differ in the partition of the rows.
         """
         return {}
 
@@ -208,10 +208,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def partition_stats(
         self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> StatsT:
-        """Statistics of these rows for a given (soft) partition: where a fit sets out."""
+        """Statistics of these rows for a given (soft) partition: initialisation of a fit."""
 
     def first_stats(self, stats: Any) -> StatsT:
-        """Statistics of the first posterior, from those of ``partition_stats`` over all rows."""
+        """Statistics of the first posterior, from ``partition_stats`` summed over all rows."""
         return cast(StatsT, stats)
 
     @abc.abstractmethod
@@ -223,11 +223,11 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return self
 
     def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Draws with every parameter, and the log density of what is added given the others."""
+        """Draws with every parameter, and the conditional log density of the added ones."""
         return draws, np.zeros(len(next(iter(draws.values()))))
 
     def knowing(self, posterior: PosteriorT) -> AbstractVariationalModel[PosteriorT, StatsT]:
-        """The model that is asked of draws of this posterior: itself as a rule.
+        """The model for draws of this posterior: by default itself.
 
         Where draws do not hold every parameter, it knows how the others depend on those they hold.
         """
@@ -236,7 +236,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def responding(
         self, stats: StatsT, source: AbstractSource
     ) -> AbstractVariationalModel[PosteriorT, StatsT]:
-        """The model that is asked of draws that linear response has moved: itself as a rule.
+        """The model for draws that linear response has moved: by default itself.
 
         Where draws do not hold every parameter, the others respond with those they hold.
         """
@@ -247,16 +247,16 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Draws of every global parameter before any data are seen."""
 
     def parameter_space(self) -> ParameterSpace | None:
-        """Supports of what ``draws`` has, by name; None if a part of the model does not tell them.
+        """Supports of the parameters in ``draws``, by name; None if a part of the model has none.
 
-        If it tells, ``log_lik`` and ``log_prior`` are for arrays of JAX as well.
+        If they are defined, ``log_lik`` and ``log_prior`` accept arrays of JAX as well.
         """
         return None
 
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Parameters that the likelihood of these rows depends on, the others integrated out.
 
-        None where there is no closed form for them.
+        None if there is no closed form for them.
         """
         return None
 
@@ -299,8 +299,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "values rows"]:
         """Log predictive density of each row, then the distribution function of each response.
 
-        Distribution functions are those of numeric responses at what was observed. Posterior as
-        for ``log_predictive``, which must have a closed form.
+        Distribution functions are evaluated at the observed values of numeric responses. Posterior
+        as for ``log_predictive``, which must have a closed form.
         """
         density = self.log_predictive(posterior, block)
         if density is None:
@@ -310,17 +310,17 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def row_predictions_without(
         self, posterior: PosteriorT, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"] | None:
-        """Like ``row_predictions``, with so many copies of each row taken out of the posterior.
+        """Like ``row_predictions``, with ``copies`` of each row removed from the posterior.
 
-        The other rows stay as they are. None unless this is the way in which rows are left out, as
-        where there are too many statistics for derivatives of a pass in all of them, or where no
-        row has a share in several components, so that nothing else would change.
+        The other rows stay unchanged. None unless this is the method of leave-one-out: if there are
+        too many statistics for derivatives of an iteration in all of them, or if no row has a share
+        in several components, so that nothing else would change.
         """
         return None
 
     @property
     def draws_complete(self) -> bool:
-        """Whether draws hold every parameter; densities of draws are not to be had otherwise."""
+        """Whether draws hold every parameter; otherwise their densities are not available."""
         return True
 
     def effective_dof(self, posterior: PosteriorT) -> Float[np.ndarray, "experts terms"] | None:
@@ -332,8 +332,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "factors some entries"] | None:
         """How expectations change with some statistics of each factor of a kind, by their numbers.
 
-        Kinds are those of the ``factors`` of ``row_derivatives``. None where differences of
-        updates take its place.
+        Kinds are the ``factors`` of ``row_derivatives``. None if differences of updates are used
+        instead.
         """
         return None
 
@@ -355,7 +355,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return False
 
     def row_stats(self, posterior: PosteriorT, block: Block) -> StatsT | None:
-        """What each row, counted once, adds to the sums of a pass, rows on the first axis.
+        """Contribution of each row, counted once, to the sums, rows on the first axis.
 
         None where it is not at hand: a pass over each row by itself then takes its place.
         """
@@ -381,7 +381,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def prior_curvature(
         self, posterior: PosteriorT, kept: Bool[np.ndarray, " entries"]
     ) -> Float[np.ndarray, "kept kept"] | None:
-        """Second derivative, in these of the expectations, of what the prior adds to the bound.
+        """Second derivative, in these of the expectations, of the prior's part of the ELBO.
 
         None where that is linear in them: parameters whose prior depends on others bend it.
         """

@@ -57,7 +57,7 @@ class AbstractReducedSpace(abc.ABC):
     def complete(
         self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Draws of all parameters given the vectors, and the log density of what was drawn."""
+        """Draws of all parameters given the vectors, and the log density of the added ones."""
 
     @abc.abstractmethod
     def log_joint(
@@ -74,6 +74,6 @@ class AbstractReducedSpace(abc.ABC):
     def weigh(
         self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
-        """Draws of all parameters, and the log joint density less that of what was drawn."""
+        """Draws of all parameters, and the log joint density less the log density of the draws."""
         draws, log_conditional = self.complete(vectors, rng)
         return draws, np.asarray(self.log_joint(vectors, draws) - log_conditional)

@@ -74,7 +74,7 @@ class RowScalars:
 
 @dataclass(frozen=True)
 class PartDerivatives:
-    """Derivatives of what a part adds to the log of each component, in the scalars of the part.
+    """Derivatives of a part's contribution to the log of each component, in its scalars.
 
     Expected log weights of a gate, or expected log densities of experts.
 
@@ -132,7 +132,7 @@ class RowDerivatives:
         gate: PartDerivatives,
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> RowDerivatives:
-        """Those of ``log sum_k exp(E_k + l_k)``, ``E`` scalars and ``l`` functions of scalars."""
+        """Derivatives of ``log sum_k exp(E_k + l_k)``, ``l`` being functions of scalars."""
         gradient = np.einsum("kn,ksn->sn", responsibilities, gate.slopes)
         first = experts.n_entries
         scalars = (experts, *(one.moved(first) for one in gate.scalars))
@@ -193,7 +193,7 @@ class RowDerivatives:
         return [slice(start, stop) for start, stop in pairwise(ends)]
 
     def statistics(self) -> Float[np.ndarray, "rows entries"]:
-        """What each row adds to the statistics: the derivative of its part in the expectations."""
+        """Contribution of each row to the statistics: derivative of its part in expectations."""
         n_rows = self.gradient.shape[1]
         found = np.zeros((n_rows, self.n_entries))
         for one, place in zip(self.scalars, self._places, strict=True):

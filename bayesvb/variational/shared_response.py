@@ -8,11 +8,11 @@ import numpy as np
 from jaxtyping import Float
 
 FLATTEST = 1e-10
-"""Smallest curvature of the bound, relative to that of the posterior, that is not rounding."""
+"""Smallest curvature of the ELBO, relative to the posterior's, that is not rounding error."""
 
 
 class BendsUpwards(np.linalg.LinAlgError):
-    """The bound is not concave in what is eliminated.
+    """Error if the ELBO is not concave in the eliminated parameters.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class AbstractSharedResponse(abc.ABC):
 
     @abc.abstractmethod
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """What a unit tilt of each standard coordinate adds to the statistics."""
+        """Change of the statistics by a unit perturbation of each standard coordinate."""
 
     @abc.abstractmethod
     def metric(
@@ -46,7 +46,7 @@ class AbstractSharedResponse(abc.ABC):
         directions: Float[np.ndarray, "directions entries"],
         metric: Float[np.ndarray, "directions entries"],
     ) -> Float[np.ndarray, "directions entries"]:
-        """Changes of the statistics one pass on, from the directions and what is their metric.
+        """Changes of the statistics after an iteration, from the directions and their metric.
 
         Raises
         ------

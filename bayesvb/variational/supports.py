@@ -102,7 +102,7 @@ class Positive(AbstractSupport):
 class Simplex(AbstractSupport):
     """Positive numbers with sum one: a softmax of unconstrained numbers and a zero.
 
-    Densities are those of all numbers but the last.
+    Densities are with respect to all numbers but the last.
     """
 
     words = "positive with sum 1"
@@ -137,7 +137,7 @@ class Simplex(AbstractSupport):
 class PositiveDefinite(AbstractSupport):
     """Symmetric positive definite matrices, by Cholesky factors with logs on the diagonal.
 
-    Densities are those of the entries on and below the diagonal.
+    Densities are with respect to the entries on and below the diagonal.
     """
 
     words = "symmetric and positive definite"
@@ -251,7 +251,7 @@ class Shared(AbstractSupport):
 
     @property
     def size(self) -> int:
-        """That of the value."""
+        """Size of the value."""
         return self.one.size
 
     def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:

@@ -29,7 +29,7 @@ class DensityProbaRegressor(BaseProbaRegressor):
     Attributes
     ----------
     regressor_ : DensityRegressor
-        What was fitted; ``regressor_.fit_`` is the fit.
+        Fitted estimator; ``regressor_.fit_`` is the fit.
 
     Examples
     --------
