@@ -94,7 +94,7 @@ class AbstractGenerative(AbstractEstimator):
         ----------
         parameters : Mapping of str to array
             Named and shaped as ``prior_draws`` and ``fit.draws``: all parameters, with a leading
-            axis of draws or, for one point, without. Coefficients are those of standardised columns
+            axis of draws or, for one point, without. Coefficients belong to standardised columns
             and response; ``precision`` is ``1 / sigma^2`` or the inverse of a covariance matrix;
             ``gate`` has the coefficients of the logits of all components or sticks, or the weights
             themselves if they do not depend on covariates.

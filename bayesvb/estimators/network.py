@@ -325,8 +325,9 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     ) -> Float[np.ndarray, "draws rows classes"]:
         """Class probabilities of each complete row under the (first) draws of the parameters.
 
-        Those of the likelihood; with ``few_points`` faster and with an error of about 0.001, which
-        is what ``fit.predict(data, kind="probability", prob=0.9)`` has the quantiles of.
+        Equal to the probabilities of the likelihood; with ``few_points`` faster, with an error of
+        about 0.001. ``fit.predict(data, kind="probability", prob=0.9)`` returns quantiles of the
+        latter.
         """
         rows = self.rows(data)
         return network_prediction.probability_draws(self, fit, rows, draws, few_points)
