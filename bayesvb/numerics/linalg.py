@@ -5,12 +5,13 @@ A row ``x`` enters every statistic through its ``D (D + 1) / 2`` distinct produc
 and ``x_n' S_k x_n`` for all ``k`` and ``n`` is another (``quadratic_weights``). With many terms the
 products no longer fit into cache, and a product of ``x`` with itself for each ``k`` is faster
 (``second_moments``, ``quadratic_at``); where most terms of a row are zero, as indicators of groups,
-only those that are not are multiplied.
+the products that are not are a sparse matrix, made once (``sparse_products``).
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
+from weakref import ref
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -26,10 +27,6 @@ MANY_TERMS = 16
 
 MOST_PRESENT = 0.5
 """Share of products of terms up to which those that are zero in all rows are looked for."""
-
-SPARSE_TERMS, SPARSE_SHARE = 100, 0.125
-"""Terms from which, and share of numbers other than zero up to which, a matrix is sparse: products
-of 400 indicators of groups in 2,000 rows then take 13 ms instead of 72; of 100, the same time."""
 
 MANY_OF_ROW = 10
 """Terms from which products of a row with its own matrices are faster than of packed ones."""
@@ -141,19 +138,51 @@ def second_moments(
     """
     if not one_by_one(len(weights), len(x)):
         return np.asarray(weights @ products(x).T)
+    sparse = sparse_products(x)
+    if sparse is not None:
+        return np.ascontiguousarray((sparse.T @ weights.T).T)
     found = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
-    sparse = csr_array(x) if _is_sparse(x) else None
     for own, result in zip(weights, found, strict=True):
-        if sparse is None:
-            result[:] = pack((x * own) @ x.T)
-        else:
-            result[:] = pack((sparse.multiply(own) @ sparse.T).toarray())
+        result[:] = pack((x * own) @ x.T)
     return found
 
 
-def _is_sparse(x: Float[np.ndarray, "terms rows"]) -> bool:
-    """Whether terms are many and nearly all numbers zero, as indicators of groups are."""
-    return len(x) >= SPARSE_TERMS and int(np.count_nonzero(x)) <= SPARSE_SHARE * x.size
+_SPARSE: dict[int, tuple[ref[np.ndarray], csr_array | None]] = {}
+"""Products of matrices that are alive, by identity: designs stay the same over all iterations."""
+
+
+def sparse_products(x: Float[np.ndarray, "terms rows"]) -> csr_array | None:
+    """``products(x)`` transposed, as a sparse matrix that is kept as long as ``x``.
+
+    None unless terms are many, and products of each row at most as many as terms: they then take
+    at most 1.5 times the memory. With 100 indicators of groups and 2,000 rows ``second_moments``
+    takes 0.06 ms of CPU time instead of 1.7, ``quadratic_at`` 0.06 instead of 2.0.
+    """
+    kept = _SPARSE.get(id(x))
+    if kept is None or kept[0]() is not x:
+        number = id(x)
+        kept = ref(x, lambda _: _SPARSE.pop(number, None)), _few_products(x)
+        _SPARSE[number] = kept
+    return kept[1]
+
+
+def _few_products(x: Float[np.ndarray, "terms rows"]) -> csr_array | None:
+    """Sparse products, if they are few: terms of each row side by side, then all their pairs."""
+    n_terms, n_rows = x.shape
+    row, column = np.nonzero(x.T) if n_terms >= MANY_TERMS else (np.empty(0, int),) * 2
+    counts = np.bincount(row, minlength=n_rows)
+    first, second = lower_pairs(int(counts.max(initial=0)))
+    if not 0 < len(first) <= n_terms:
+        return None
+    slot = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    place, value = np.zeros((n_rows, slot.max() + 1), dtype=int), np.zeros((n_rows, slot.max() + 1))
+    place[row, slot], value[row, slot] = column, x[column, row]
+    # Columns ascend, but for zeros that fill up a row: their products are zero wherever they are.
+    high, low = (np.sort(place[:, [first, second]], axis=1)[:, at] for at in (1, 0))
+    pairs, every = high * (high + 1) // 2 + low, value[:, first] * value[:, second]
+    starts = np.arange(0, pairs.size + 1, len(first))
+    shape = n_rows, n_terms * (n_terms + 1) // 2
+    return csr_array((every.ravel(), pairs.ravel(), starts), shape=shape)
 
 
 def pack(matrix: Float[np.ndarray, "*batch terms terms"]) -> Float[np.ndarray, "*batch pairs"]:
@@ -353,13 +382,12 @@ def quadratic_at(
         return np.asarray(np.vecdot(np.matmul(matrix, own[..., None])[..., 0], own).T)
     if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):
         return linear_at(quadratic_weights(matrix), products(x))
+    sparse = sparse_products(x)
+    if sparse is not None:
+        return np.ascontiguousarray((sparse @ quadratic_weights(matrix).T).T)
     found = np.empty((len(matrix), x.shape[1]))
-    sparse = csr_array(x.T) if _is_sparse(x) else None
     for own, result in zip(matrix, found, strict=True):
-        if sparse is None:
-            np.einsum("in,in->n", own @ x, x, out=result)
-        else:
-            result[:] = sparse.multiply(sparse @ own).sum(axis=1)
+        np.einsum("in,in->n", own @ x, x, out=result)
     return found
 
 

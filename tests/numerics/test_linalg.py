@@ -13,6 +13,7 @@ from bayesvb.numerics.linalg import (
     quadratic_weights,
     second_moments,
     shrunken_covariance,
+    sparse_products,
     times,
     times_each,
     unpack,
@@ -63,6 +64,19 @@ def test_so_they_are_where_nearly_all_terms_of_a_row_are_zero(rng):
     assert_allclose(found, np.einsum("kn,in,jn->kij", weight, x, x), atol=1e-11)
     expected = np.einsum("kij,in,jn->kn", matrix, x, x)
     assert_allclose(quadratic_at(matrix, x), expected, atol=1e-10)
+    assert_allclose(sparse_products(x).toarray().T, products(x), atol=1e-12)
+
+
+def test_sparse_products_are_made_once_and_only_where_they_are_few(rng):
+    x = np.repeat(np.eye(20), 2, axis=1)
+    x[0, :9], x[1, 0] = 0.5, 0.0
+    kept = sparse_products(x)
+    assert kept is sparse_products(x)
+    assert kept is not sparse_products(x.copy())
+    assert_allclose(kept.toarray().T, products(x))
+    assert sparse_products(rng.normal(size=(20, 5))) is None
+    assert sparse_products(np.zeros((20, 5))) is None
+    assert sparse_products(np.eye(3)) is None
 
 
 @given(n_terms=SIZES, seed=st.integers(0, 99))
