@@ -340,11 +340,6 @@ class Design:
         }
 
     @property
-    def parts_alike(self) -> Mapping[str, str]:
-        """Part -> the first part with its text, mostly the part itself."""
-        return self._encoder.bound.same_as
-
-    @property
     def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as

@@ -96,21 +96,6 @@ class Request:
         return json.dumps(asdict(self), ensure_ascii=False, sort_keys=True)
 
     @classmethod
-    def from_json(cls, text: str) -> Request:
-        """Read a request that ``to_json`` has written.
-
-        Raises
-        ------
-        DataError
-            If the text is not JSON, or not of a request.
-        """
-        try:
-            values = json.loads(text)
-        except ValueError as error:
-            raise DataError(f"a request is one object of JSON, and this is not: {error}") from None
-        return cls.from_values(values)
-
-    @classmethod
     def from_values(cls, values: object) -> Request:
         """Make a request of values by name; options that have their default are left out.
 

@@ -171,15 +171,3 @@ class HasRegressors(Protocol):
 
     def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
         """Columns that their lines are made of."""
-
-
-@runtime_checkable
-class HasComponentWeights(Protocol):
-    """Components have weights that can be drawn at every row."""
-
-    n_components: int
-
-    def weights_at(
-        self, fit: AbstractFit, data: object, draws: int | None
-    ) -> Float[np.ndarray, "draws rows experts"]:
-        """Draws of the weights of the components."""

@@ -88,11 +88,6 @@ class Profile:
             return np.arange(len(self.values), dtype=float)
         return np.array(self.values, dtype=float)
 
-    @property
-    def in_new_group(self) -> bool:
-        """Whether what tells groups is held at one that was not there."""
-        return any((self.frame[name] == UNSEEN).any() for name in self.frame)
-
     def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
         """What was found at the rows, averaged over those of each value."""
         return averaged_rows(values, self.n_each, self.shares, axis)
