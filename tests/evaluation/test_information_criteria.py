@@ -1,3 +1,4 @@
+import importlib
 import subprocess
 import sys
 import warnings
@@ -298,6 +299,30 @@ def test_the_argument_is_left_alone(rng):
     before = ratios.copy()
     psis(ratios)
     np.testing.assert_array_equal(ratios, before)
+
+
+@pytest.mark.parametrize(("draws", "dof"), [(25, 3), (100, 2), (1000, 1), (1000, 30)])
+def test_weights_and_khat_are_those_of_arviz(draws, dof, rng):
+    ratios = rng.standard_t(dof, size=(draws, 40))
+    ratios[: draws // 2, 0] = -900.0  # their weights are below the smallest float
+    log_weights, k = psis(ratios)
+    if arviz_line() == 0:
+        expected, shapes = import_arviz().psislw(ratios.T.copy())
+    else:  # takes the log likelihood, whose negative is the ratio
+        stats = importlib.import_module("arviz_stats.base").array_stats
+        expected, shapes = stats.psislw(-ratios.T, axis=-1)
+    np.testing.assert_allclose(log_weights, np.asarray(expected).T, atol=1e-10)
+    np.testing.assert_allclose(k, shapes, atol=1e-12)
+
+
+def test_smoothing_needs_no_import_of_arviz():
+    code = (
+        "import sys, numpy as np\n"
+        "from bayesvb.evaluation.psis import psis\n"
+        "psis(np.random.default_rng(0).normal(size=(100, 2)))\n"
+        "assert 'arviz' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
 
 
 @pytest.mark.parametrize("constant", [0.0, -6123.4, 1e7])
