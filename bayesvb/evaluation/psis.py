@@ -21,7 +21,7 @@ FEWEST = 5
 """Draws of a tail that a generalised Pareto distribution can be fitted to."""
 
 SHAPE_DRAWS, SHAPE = 10.0, 0.5
-"""Weakly informative prior of the Pareto k: as if so many more draws had shown this shape."""
+"""Prior of the Pareto k, weakly informative: its weight in draws, and its mean."""
 
 ENTRIES = 1 << 17
 """Entries of the largest array of a fit (candidates x tail x rows), 1 MB."""
@@ -111,7 +111,7 @@ def _equal_tails(lengths: Int[np.ndarray, " rows"]) -> Iterator[tuple[np.ndarray
 
 
 def _n_candidates(length: int) -> int:
-    """Candidates of the profile likelihood for a tail of so many draws."""
+    """Candidates of the profile likelihood for a tail of this length."""
     return 30 + math.isqrt(length)
 
 
@@ -121,7 +121,7 @@ def fit_pareto(
     r"""Shape ``k`` and scale of the generalised Pareto distribution of each column.
 
     The posterior mean of ``\theta = -k / \sigma`` under its profile likelihood, over candidates
-    from the largest excess on; the shape is drawn to ``SHAPE`` a little.
+    from the largest excess on; the prior moves the shape towards ``SHAPE``.
 
     Parameters
     ----------
