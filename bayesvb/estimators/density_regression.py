@@ -402,8 +402,12 @@ class DensityRegression(AbstractGatedMixture):
     def predictive(
         self, fit: AbstractFit, data: object, response: str | None
     ) -> AbstractComponentMixture:
-        """Predictive distribution of one response at the complete rows."""
-        rows = with_trials(self.design, self.rows(data), data)
+        """Predictive distribution of one response at the complete rows.
+
+        Rows without a number of trials are one trial. There is no warning, unlike in
+        ``predictions``: averages over covariates leave the number out on purpose.
+        """
+        rows = with_trials(self.design, self.rows(data), data, warns=False)
         return self.predictive_at(fit, rows, response)
 
     def predictions(

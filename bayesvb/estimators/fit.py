@@ -470,7 +470,7 @@ class Fit(AbstractFit):
         """Predictive distribution for each complete row of ``data``.
 
         ``response``, ``new_groups`` and ``new_levels`` as of ``predict``; rows are those that
-        ``new_levels`` leaves complete.
+        ``new_levels`` leaves complete. Without their number of trials, rows are one trial.
         """
         told = self._with_unseen(new_groups, new_levels)
         return told.model.predictive(told, data, response)

@@ -13,7 +13,7 @@ from bayesvb.formula.parser import RESPONSE
 __all__ = ["with_trials"]
 
 
-def with_trials(design: Design, rows: Rows, data: object) -> Rows:
+def with_trials(design: Design, rows: Rows, data: object, *, warns: bool = True) -> Rows:
     """Rows with their number of trials; one trial where the data do not have the number.
 
     Successes themselves need not be known of ``successes | trials(n)``; the total of
@@ -26,6 +26,8 @@ def with_trials(design: Design, rows: Rows, data: object) -> Rows:
         Complete rows, without response.
     data : table or None
         Data of the rows; None for the data of the fit.
+    warns : bool
+        Whether to warn if the data do not have the number.
 
     Warns
     -----
@@ -46,11 +48,12 @@ def with_trials(design: Design, rows: Rows, data: object) -> Rows:
     else:
         known = set().union(*read)
     absent = sorted(known - set(map(str, frame.columns)))
-    if absent:
+    if not absent:
+        return replace(design.new(frame, response=True), response=None)
+    if warns:
         warn(
             f"the new data have no column {', '.join(map(repr, absent))}: each row is one trial, "
             "and predictions are probabilities",
             DesignWarning,
         )
-        return rows
-    return replace(design.new(frame, response=True), response=None)
+    return rows

@@ -83,6 +83,12 @@ def test_a_right_fit_passes_and_effects_are_of_one_trial(fit):
     assert 0.0 < float(found.summary["estimate"].iloc[0]) < 0.5
 
 
+def test_a_report_with_groups_does_not_warn_of_trials(data):  # warnings are errors here
+    grouped = data.assign(g=np.arange(len(data)) % 8)
+    fit = model_of(grouped, "cbind(k, n - k) ~ x + (1 | g)").fit(seed=1)
+    assert "of k in one trial" in fit.report_text()
+
+
 def test_responses_that_lack_their_trials_are_named(data):
     with pytest.raises(DataError, match=r"without a number of trials(.|\n)*k . trials\(n\)"):
         model_of(data, "k ~ x")
