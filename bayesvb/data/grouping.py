@@ -128,7 +128,7 @@ class Grouping:
     @property
     def text(self) -> str:
         """How many groups of what, in the middle of a sentence."""
-        return f"{len(self.labels):,} groups of `{self.name}`".replace(",", " ")
+        return f"{len(self.labels):,} groups of `{self.name}`"
 
 
 def group_column(group: object, data: pd.DataFrame) -> str | None:

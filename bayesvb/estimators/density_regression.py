@@ -405,7 +405,7 @@ class DensityRegression(AbstractGatedMixture):
         """Predictive distribution of one response at the complete rows.
 
         Rows without a number of trials are one trial. There is no warning, unlike in
-        ``predictions``: averages over covariates leave the number out on purpose.
+        ``predictions``: averages over covariates have no number of trials.
         """
         rows = with_trials(self.design, self.rows(data), data, warns=False)
         return self.predictive_at(fit, rows, response)

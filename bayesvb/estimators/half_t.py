@@ -19,6 +19,7 @@ from bayesvb.formula.design import Design
 from bayesvb.models.half_t_mixture import HalfTMixture, can_integrate, with_half_t_scales
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.group_covariance import (
+    GROUP_SD,
     block_scales,
     integrated_covariances,
     joint_terms,
@@ -28,9 +29,6 @@ from bayesvb.variational.descriptions import NamedParameter, ParameterText, Prio
 from bayesvb.variational.local import Draws
 
 __all__ = ["GROUP_SD_HEADING", "group_sds", "half_t_rows", "with_half_t"]
-
-GROUP_SD = "sd of groups"
-"""What tables call the standard deviations of effects of groups."""
 
 GROUP_CORRELATION = "correlation of groups"
 """What tables call the correlations of effects of a group."""

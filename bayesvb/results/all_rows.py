@@ -114,4 +114,4 @@ def _is_federated(words: str) -> bool:
 
 def _counted(n_rows: int) -> str:
     """Number of rows as text."""
-    return f"{n_rows:,} rows".replace(",", " ")
+    return f"{n_rows:,} rows"

@@ -18,6 +18,7 @@ from bayesvb.models.half_t_mixture import EFFECT_CORRELATION, HalfTMixture
 from bayesvb.variational.local import Draws
 
 __all__ = [
+    "GROUP_SD",
     "GroupCovariance",
     "block_scales",
     "group_notes",
@@ -25,6 +26,9 @@ __all__ = [
     "joint_terms",
     "penalised_blocks",
 ]
+
+GROUP_SD = "sd of groups"
+"""Label in tables of the standard deviations of group effects."""
 
 FEW_GROUPS = 6
 """Groups below which their standard deviation is mostly the prior's: with four, posterior medians

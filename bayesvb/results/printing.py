@@ -22,6 +22,7 @@ from bayesvb.results.all_rows import rows_text
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out
 from bayesvb.results.criteria import loo as loo_of
 from bayesvb.results.exact_draws import log_evidence
+from bayesvb.results.group_covariance import GROUP_SD
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
@@ -100,7 +101,6 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     rows = rows_text(model)
     if not holds_all_rows(model.source):
         rows = f"{model.source.n_rows:,} rows ({model.design.n_rows:,} of them kept)"
-        rows = rows.replace(",", " ")
     rows += "" if grouping is None else f" in {grouping.text}"
     if model.design.n_missing:
         rows += f" ({_omitted(model.design.left_out)})"
@@ -120,7 +120,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
 def _omitted(missing: MissingValues) -> str:
     """How many rows lack a value, and in which columns."""
     columns = f" of {missing.columns}" if missing.columns else ""
-    return f"{missing.lacking:,} dropped: missing values".replace(",", " ") + columns
+    return f"{missing.lacking:,} dropped: missing values" + columns
 
 
 def _level_lines(model: AbstractPublicModel) -> list[str]:
@@ -157,7 +157,8 @@ def fit_text(fit: AbstractFit) -> str:
         lines += ["", _components(fit)]
     for part, title in fit.model.headings(fit).items():
         if part in table.index.get_level_values("part"):
-            lines += ["", _part(fit, _without(table, part, empty), part, title)]
+            if part != "scale" or not _in_units_of_response(table):
+                lines += ["", _part(fit, _without(table, part, empty), part, title)]
     if empty:
         lines += ["", f"{empty_words(fit)} They are in fit.summary()."]
     lines += ["", accuracy_line(fit), interval_line(fit), *_robust_line(fit, table, empty)]
@@ -180,6 +181,12 @@ def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]
         f"Estimate and Est.Error are median and 1.48 MAD of {', '.join(names)}{more}: the mean of "
         "the draws is outside the interval, or their sd wider than it."
     ]
+
+
+def _in_units_of_response(table: pd.DataFrame) -> bool:
+    """Whether every prior scale belongs to a group effect with its sd in units of the response."""
+    part, term = (table.index.get_level_values(name) for name in ("part", "term"))
+    return bool(term[part == "scale"].isin(term[part == GROUP_SD]).all())
 
 
 def _without(table: pd.DataFrame, part: str, empty: frozenset[object]) -> pd.DataFrame:
@@ -371,7 +378,9 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     for one in apart:
         where = f", effects.{'curves' if one.kind == 'smooth' else 'groups'}(fit{of_part})"
         shown = where if one.kind == "group" or one.name in lines else ""
-        told.append(f"  {one.name}: {len(one.columns) * one.size} coefficients{shown}")
+        n, of_groups = len(one.columns) * one.size, one.kind == "group"  # one is any new group's
+        counted = f"{n - 1:,} groups" if of_groups else f"{n} coefficients"
+        told.append(f"  {one.name}: {counted}{shown}")
         if one.name in dof:
             told[-1] += _dof_words(dof[one.name], len(one.columns), lines.get(one.name, 0))
     return "\n".join(told)

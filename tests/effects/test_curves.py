@@ -126,7 +126,7 @@ def test_coefficients_of_curves_and_groups_are_not_printed_one_by_one(fit):
     dof = bvb.effects.smoothness(fit).query("curve == 's(x)'")["edf"]
     told = ", ".join(f"{value:.1f}" for value in dof)
     assert f"effects.curves(fit); effective degrees of freedom with its line {told} of 9" in text
-    assert "(1 | g): 13 coefficients, effects.groups(fit)" in text
+    assert "(1 | g): 12 groups, effects.groups(fit)" in text
     assert "s(x): 2 coefficients, effects.curves(fit, 'gating')" in text
 
 

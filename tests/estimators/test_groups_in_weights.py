@@ -104,7 +104,7 @@ def test_summary_has_the_names_and_intervals_of_columns(pair):
     assert_array_equal(apart.index.to_numpy(), columns.index.to_numpy())
     assert "(1 | g)" in apart.loc["gating scale"].index.get_level_values("term")
     assert_allclose(apart["mean"], columns["mean"], rtol=0.2)
-    assert "coefficients, effects.groups(fit, 'gating')" in str(pair[1])
+    assert "groups, effects.groups(fit, 'gating')" in str(pair[1])
     names = set(pair[1].idata.posterior["scale_gating"].coords["block_gating"].to_numpy())
     assert "(1 | g)" in names
     table, own = (one.model.prior_table() for one in pair)

@@ -91,7 +91,7 @@ def test_prior_rows_print_and_draws(pair):
     assert_allclose(own.loc["mean", "scale"]["(1 | g)"], table.loc["mean", "scale"]["(1 | g)[g1]"])
     assert_allclose(own.loc["mean", "scale"]["(x | g)"], table.loc["mean", "scale"]["(x | g)[g1]"])
     assert_allclose(own.loc["scale", "scale"], table.loc["scale", "scale"])
-    assert "(1 | g): 13 coefficients, effects.groups(fit)" in str(apart)
+    assert "(1 | g): 12 groups, effects.groups(fit)" in str(apart)
     new = pd.DataFrame({"x": [0.0], "g": ["g3"]})
     sd = [fit.predict(new, "draws", n=9000, seed=1).to_numpy().std() for fit in pair]
     assert_allclose(*sd, rtol=0.05)

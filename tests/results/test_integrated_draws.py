@@ -104,3 +104,12 @@ def test_tables_have_the_sd_of_groups_in_units_of_the_response(data, fit):
     scaled = bvb.DensityRegression("y ~ w + (1 | g)", data.assign(y=100 * data.y), n_components=1)
     other = scaled.fit(seed=1).summary().loc["sd of groups"]
     assert_allclose(other["mean"], 100 * told["mean"], rtol=1e-6)
+
+
+def test_the_print_has_standard_deviations_of_groups_once_in_units_of_the_response():
+    data = bvb.datasets.load("sleepstudy")
+    lone = bvb.DensityRegression("Reaction ~ Days + (Days | Subject)", data, n_components=1)
+    text = str(lone.fit(seed=1))
+    assert "\nsd of groups (" in text and "\nscale (" not in text
+    curve = bvb.DensityRegression("Reaction ~ s(Days) + (1 | Subject)", data, n_components=1)
+    assert "\nscale (" in str(curve.fit(seed=1))
