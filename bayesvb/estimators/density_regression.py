@@ -404,8 +404,8 @@ class DensityRegression(AbstractGatedMixture):
     ) -> AbstractComponentMixture:
         """Predictive distribution of one response at the complete rows.
 
-        Rows without a number of trials are one trial. There is no warning, unlike in
-        ``predictions``: averages over covariates have no number of trials.
+        Rows without a number of trials are one trial, without the warning of ``predictions``:
+        averages over covariates have no number of trials.
         """
         rows = with_trials(self.design, self.rows(data), data, warns=False)
         return self.predictive_at(fit, rows, response)
