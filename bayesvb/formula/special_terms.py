@@ -147,7 +147,7 @@ def _head(token: Token) -> str | None:
 
 
 def _check_plain(section: Section, tokens: Sequence[Token]) -> None:
-    """Refuse a special term inside an interaction or brackets."""
+    """Raise for a special term inside an interaction or brackets."""
     for token, depth in zip(tokens, _depths(tokens), strict=True):
         if _head(token) or (token.text == "|" and token.kind == "operator" and depth):
             shown = token.text if _head(token) else "(... | ...)"
@@ -155,5 +155,16 @@ def _check_plain(section: Section, tokens: Sequence[Token]) -> None:
                 section.formula,
                 f"`{shown}` must be a term of its own",
                 token.span,
-                "join it to the other terms by +, outside of brackets",
+                _curve_per_level(tokens, token)
+                or "join it to the other terms by +, outside of brackets",
             )
+
+
+def _curve_per_level(tokens: Sequence[Token], curve: Token) -> str | None:
+    """Hint for ``s(x) * g`` and ``s(x):g``, in either order."""
+    others = [token for token in tokens if token is not curve]
+    operators = [token for token in others if token.text in ("*", ":")]
+    if _head(curve) != SMOOTH or len(others) != 2 or len(operators) != 1:
+        return None
+    by = next(token.text for token in others if token is not operators[0])
+    return f"for a curve per level of {by} write {by} + {curve.text[:-1]}, by={by})"

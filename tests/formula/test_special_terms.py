@@ -150,3 +150,9 @@ def test_a_model_without_offsets_says_so():
 def test_what_the_data_do_not_have_is_refused(text, why, data):
     with pytest.raises((DataError, FormulaError), match=why):
         design_of(text, data)
+
+
+@pytest.mark.parametrize("text", ["y ~ s(x) * g", "y ~ s(x):g", "y ~ g * s(x)"])
+def test_an_interaction_with_a_smooth_is_told_how_to_write_a_curve_per_level(text):
+    with pytest.raises(FormulaError, match=r"write g \+ s\(x, by=g\)"):
+        parse_formula(text, parts=("gating",), offset=True)
