@@ -17,7 +17,7 @@ from bayesvb.results.capabilities import HasExactPosterior, HasJointDensity, Has
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.table import worst
 
-from .cells.names import called
+from .cells.names import called, cut
 from .cells.numerals import counted, enumerated, numeral
 from .cells.plain import Summary
 from .panels import panels
@@ -68,6 +68,7 @@ def answer(
         "strip": strip(sections, checks, constant_spread=_holds_spread(fit)),
         "panels": panels(fit),
         "data": _data(fit),
+        "worst_covered": _worst_covered(sections.get("calibration")),
     }
 
 
@@ -175,9 +176,12 @@ def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) 
                 "says": "Coverage is not tested: some values are censored."}  # fmt: skip
     if not found["responses"]:
         return None
-    cover = [_coverage(one) for one in found["responses"]]
-    observed, deviation = max(cover, key=lambda one: abs(one[1]))
+    name = _worst_covered(found)
+    (observed, deviation), *_ = (_coverage(one) for one in found["responses"]
+                                 if one["name"] == name)  # fmt: skip
     says = f"90% intervals hold {numeral(observed, 1)}% of {_left_out(found)}"
+    if len(found["responses"]) > 1:
+        says = f"{says} for {cut(name)}, the worst of {len(found['responses'])} responses"
     if groups := found.get("new_groups"):
         share, deviation = groups["observed"], max(deviation, groups["deviation"], key=abs)
         says = f"{says}, {numeral(share, 1)}% if their groups are held out too"
@@ -197,6 +201,12 @@ def _calibrated(p: float, rows: str) -> Summary:
             "word": "ok" if fits else "1 note",
             "says": f"{what} {rows}, p {f'= {p:.2f}' if p >= 0.01 else '< 0.01'}.",
             "remedy": False}  # fmt: skip
+
+
+def _worst_covered(found: Summary | None) -> str:
+    """Name of the response whose intervals hold a share of the rows farthest from 90%."""
+    known = [one for one in (found or {}).get("responses", []) if one.get("coverage")]
+    return str(max(known, key=lambda one: abs(_coverage(one)[1]))["name"]) if known else ""
 
 
 def _coverage(one: Summary) -> tuple[float, float]:

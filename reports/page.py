@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 from importlib.metadata import version
@@ -103,10 +103,11 @@ def page_summary(
     """
     check_along(list(fits.values()), choices.along)
     fits, several = labelled_fits(fits, choices.labels), len(fits) > 1
-    reports = []
+    reports: list[Summary] = []
     for number, (name, fit) in enumerate(fits.items(), start=1):
         prefix = f"fit{number}-" if several else ""
-        reports.append(_fit_summary(fit, name, prefix, choices))
+        own = choices if not reports else replace(choices, along=_along(choices, reports[0]))
+        reports.append(_fit_summary(fit, name, prefix, own))
     if not several:
         reports = [with_choice(reports[0], selection)]
     whole = plain(
@@ -129,18 +130,25 @@ def page_summary(
     return found
 
 
+def _along(choices: Choices, first: Summary) -> str | None:
+    """Covariate along which all fits are drawn: the one that the author chose or the first has."""
+    return choices.along or first["along"]
+
+
 def _fit_summary(fit: AbstractFit, name: str, prefix: str, choices: Choices) -> Summary:
     makers = _makers(along_of(fit, choices.along), short=choices.edition == "short")
     kept, clauses, verdicts = _parts(fit, makers)
     found, sections = finding(fit, kept, clauses, verdicts)
     if choices.edition == "short":
         sections = {key: one for key, one in sections.items() if key in READ}
-    model = fit.model
+    drawn = (kept.get(name, {}) for name in ("conditional", "classes"))
+    model, along = fit.model, next((each for one in drawn for each in _alongs(one)), None)
     components = kept.get("components", {"occupied": fit.core.n_components})
     return {
         "name": name,
         "prefix": prefix,
         "formula": formula_text(model),
+        "along": along,
         "in_short": {
             "rows": model.design.n_fitted,
             "left_out": model.design.n_missing,
@@ -154,6 +162,11 @@ def _fit_summary(fit: AbstractFit, name: str, prefix: str, choices: Choices) -> 
         "verdict": verdict(verdicts, kept.get("computation")),
         "sections": sections,
     }
+
+
+def _alongs(section: Summary) -> list[str]:
+    """Covariates along which a section is drawn."""
+    return [one["along"] for one in section.get("responses", [section]) if one.get("along")]
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,8 @@ from bayesvb.results.subsampling import RowSample, folds_affordable, left_out_at
 from ..cells.numerals import counted, numeral
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.plot import Canvas, number_axis, plotted, row_axis, spread_axis
+from ..figures.plot import Canvas, number_axis, plotted, spread_axis
+from ..panels.dots import Dot, dot_panel
 from ..rows.sampling import ROWS_LEFT_OUT, choice_note, choice_words
 
 if TYPE_CHECKING:
@@ -50,7 +51,8 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         "reading": reading(frame),
         "left_out": " ".join(filter(None, [_left_out(fits, folds=folds), _scales(fits, jacobian)])),
         "table": _table(frame, chosen, folds=folds, ratios=_ratios(found)),
-        "differences": _differences(frame),
+        "strip": [_clear(frame), _held_out(frame, chosen, folds=folds)],
+        "panel": _panel(frame),
         "pointwise": _pointwise(found, (str(best), str(second)), chosen),
     }
 
@@ -153,23 +155,50 @@ def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool, ratios: bool)
     return table(frame.drop(columns=unread), caption, titles=titles, decimals=digits)
 
 
-def _differences(frame: pd.DataFrame) -> Summary:
-    difference, reach = (frame[name].to_numpy(dtype=float) for name in ("elpd_diff", "dse"))
-    low, high = difference - 2.0 * reach, difference + 2.0 * reach
-    canvas = Canvas(spread_axis(np.concatenate([low, high, [0.0]])), row_axis(list(frame.index)))
-    rows = -np.arange(float(len(frame)))
-    canvas.upright("axis", 0.0)
-    canvas.steps("thin", low, high, rows)
-    canvas.dots("median", difference, rows)
-    caption = (
-        "Difference in expected log predictive density to the best fit, with two standard errors. "
-        "A bar that reaches zero: the two fits cannot be distinguished."
+def _clear(frame: pd.DataFrame) -> Summary:
+    """Whether the best fit and the second can be told apart, by their standard error."""
+    best, second = frame.index[:2]
+    gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
+    clear = gap > 2.0 * se
+    says = f"{numeral(gap / se, 2)} standard errors" if se else "No difference"
+    return {
+        "title": "Difference",
+        "grade": "ok" if clear else "note",
+        "word": "clear" if clear else "not clear",
+        "says": f"{says} between {best} and {second}.",
+        "remedy": False,
+    }
+
+
+def _held_out(frame: pd.DataFrame, chosen: RowSample, *, folds: bool) -> Summary:
+    """How rows were held out, and whether that is approximate."""
+    rows = f"same {counted(len(chosen.at), chosen.plural.removesuffix('s'))}"
+    way = "five-fold cross-validation" if folds else "leave-one-out"
+    says = f"The {rows} held out of every fit ({way})."
+    doubt = [str(name) for name in frame.index[frame["warning"]]]
+    if doubt:
+        says = f"{says} Approximate for {', '.join(doubt)}."
+    return {"title": "Held-out scores", "grade": "note" if doubt else "ok",
+            "word": "1 note" if doubt else "ok", "says": says, "remedy": False}  # fmt: skip
+
+
+def _panel(frame: pd.DataFrame) -> Summary:
+    """Differences to the best fit, with two standard errors."""
+    dots = [
+        Dot(label=str(name), estimate=difference, decimals=1,
+            interval=(difference - 2.0 * error, difference + 2.0 * error) if error else None)
+        for name, (difference, error) in zip(
+            frame.index, frame[["elpd_diff", "dse"]].to_numpy(dtype=float).tolist(), strict=True
+        )
+    ]  # fmt: skip
+    return dot_panel(
+        dots,
+        title="Held-out score of each fit",
+        caption="Difference in expected log predictive density to the best fit, in nats. Bar: two "
+        "standard errors; if it reaches zero, the two fits cannot be distinguished.",
+        heads=("Fit", "Difference"),
+        is_difference=True,
     )
-    alt = "Differences in elpd: " + "; ".join(
-        f"{name} {numeral(float(one))}" for name, one in frame["elpd_diff"].items()
-    )
-    x = "elpd minus that of the best (nats)"
-    return plotted(canvas, x=x, y="", alt=alt, caption=caption)
 
 
 def _pointwise(found: Mapping[str, Elpd], pair: tuple[str, str], chosen: RowSample) -> Summary:

@@ -33,6 +33,9 @@ SAYS = {
     "problem": "Read what is marked as a problem before using the numbers.",
 }
 
+COUNTING_PASSED = "All checks that count towards the verdict passed."
+"""Words where a check that is informational has a note."""
+
 GROUPS = {
     "fit": {
         "ok": "No misfit detected.",
@@ -71,10 +74,10 @@ def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summa
             passed = sum(one.grade == "ok" for one in own)
             groups.append({"name": name, "grade": grade, "says": says[grade], "passed": passed,
                            "n": len(own)})  # fmt: skip
-    overall = worst(found)
+    overall, left = worst(found), any(one.grade != "ok" for one in found)
     return {
         "worst": overall,
-        "says": SAYS[overall],
+        "says": SAYS[overall] if overall != "ok" or not left else COUNTING_PASSED,
         "first": first_of_all({one.name: one.grade for one in found if one.group == "fit"}),
         "groups": groups,
         "checks": [shown(one) for one in _by_grade(found) if one.grade != "ok"],

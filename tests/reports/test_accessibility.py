@@ -8,11 +8,7 @@ import re
 import shutil
 import subprocess
 
-import numpy as np
-import pandas as pd
 import pytest
-
-import bayesvb as bvb
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 
@@ -32,23 +28,6 @@ place.textContent = JSON.stringify(found.violations.map(
 document.body.appendChild(place)})</script>"""
 
 
-@pytest.fixture(scope="module")
-def fits():
-    rng = np.random.default_rng(1)
-    data = pd.DataFrame(rng.normal(size=(80, 2)), columns=["x", "z"])
-    data["y"] = 2.0 * data["x"] + rng.normal(size=80)
-    data["g"] = np.where(data["y"] > 0.5, "a", "b")
-    few = {"seed": 1, "restarts": 2, "draws": 100}
-    return {
-        "density": bvb.DensityRegression("y ~ bs(x, df=4) + z", data, n_components=2).fit(**few),
-        "line": bvb.DensityRegression("y ~ x + z", data, n_components=1).fit(**few),
-        "network": bvb.ConditionalMixtureNetwork("g ~ x + z", data, n_experts=2).fit(**few),
-        "mixture": bvb.GaussianMixture("~ x + y", data, n_components=2).fit(**few),
-        "scores": bvb.BayesianPCA("~ x + y + z", data).fit(**few),
-        "sample": bvb.Normal("y ~ 1", data).fit(**few),
-    }
-
-
 def violations(page, folder, *options):
     """What axe-core finds in a page that Chromium shows."""
     axe = importlib.resources.files("axe_core_python").joinpath("axe.min.js").read_text("utf-8")
@@ -66,16 +45,12 @@ def violations(page, folder, *options):
     return json.loads(html.unescape(found[1]))
 
 
-KINDS = ["density", "network", "mixture", "scores", "sample", "two"]
 DARK = "--force-dark-mode"
 
 
-@pytest.mark.parametrize(
-    ("kind", "scheme"), [*((kind, ()) for kind in KINDS), ("density", (DARK,)), ("two", (DARK,))]
-)
-def test_no_violation_is_found(kind, scheme, fits, tmp_path):
-    told = {"a": fits["density"], "b": fits["line"]} if kind == "two" else fits[kind]
-    page = bvb.report(told, tmp_path / "fit.html", edition="full")
+@pytest.mark.parametrize("scheme", [(), (DARK,)], ids=["light", "dark"])
+def test_no_violation_is_found(page_kind, scheme, write, tmp_path):
+    page = write(page_kind, tmp_path / "fit.html", "full")
     assert violations(page, tmp_path, *scheme) == []
 
 

@@ -100,7 +100,11 @@ def test_the_first_cell_has_the_grade_of_the_worst_check(checks, grade, says):
 )
 def test_the_second_cell_has_the_coverage_of_rows_left_out(deviation, left_out, says, grade):
     row = {"heads": ["middle 90%"], "cells": [90.0, 91.0, 3.0, deviation]}
-    found = {"left_out": left_out, "n_rows": 90, "responses": [{"coverage": {"rows": [row]}}]}
+    found = {
+        "left_out": left_out,
+        "n_rows": 90,
+        "responses": [{"name": "y", "coverage": {"rows": [row]}}],
+    }
     (cell,) = strip({"calibration": found}, [])
     assert cell["grade"] == grade and cell["says"].endswith(says)
     (cell,) = strip({"calibration": {**found, "censored": True}}, [])

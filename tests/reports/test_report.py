@@ -205,11 +205,12 @@ def test_names_and_levels_from_the_data_are_escaped_wherever_they_occur():
 def test_two_fits_are_compared_first_and_told_apart(pair):
     page = Page(pair)
     sections = [attrs["id"] for attrs in page.all("section")]
-    assert sections[:4] == ["comparison", "fit1-finding", "fit2-finding", "data"]
-    each = ("trust", "verdict", *(name for name in REGRESSION if name != "data"))
+    assert sections[:4] == ["comparison", "coverage", "models", "findings"]
+    each = ("finding", "trust", "verdict", *(name for name in REGRESSION if name != "data"))
     expected = [f"fit{i}-{name}" for i in (1, 2) for name in each]
     expected.remove("fit2-components")  # of one component
-    assert sections[4:] == expected
+    expected.remove("fit1-trust")  # of the best fit: above the full edition
+    assert sections[4:] == ["fit1-trust", "data", *expected]
     assert [one["class"] for one in page.all("details") if "class" in one] == ["fit", "fit"]
     ids = [attrs["id"] for _, attrs in page.tags if "id" in attrs]
     assert len(ids) == len(set(ids))

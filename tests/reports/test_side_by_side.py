@@ -32,6 +32,28 @@ def test_other_data_stay_with_their_fits():
     assert found["fits"] == given["fits"]
 
 
+def coverage_by(*inside, rows=20):
+    """Coverage in two bins of x."""
+    bins = zip("lm", inside, strict=True)
+    lines = [{"heads": [name], "cells": [rows, one, 4.8]} for name, one in bins]
+    response = {"coverage_by": {"heads": ["x"], "rows": lines}}
+    return {"calibration": {"responses": [response]}}
+
+
+def test_coverage_stands_in_one_table_of_all_fits_with_the_same_bins():
+    found = side_by_side(page(1, 1) | {"fits": [
+        {**fit, "sections": coverage_by(*inside)}
+        for fit, inside in zip(page(1, 1)["fits"], [(90.0, 80.0), (95.0, 100.0)], strict=True)
+    ]})  # fmt: skip
+    assert [row["cells"] for row in found["comparison"]["coverage"]["rows"]] == [
+        [20, 90.0, 95.0, 4.8], [20, 80.0, 100.0, 4.8]
+    ]  # fmt: skip
+    other = page(1, 1)
+    for fit, n in zip(other["fits"], [20, 21], strict=True):
+        fit["sections"] = coverage_by(90.0, 90.0, rows=n)
+    assert side_by_side(other)["comparison"]["coverage"] is None
+
+
 @pytest.mark.parametrize("line", [0, 1])
 def test_grades_stand_in_one_line_per_fit(line):
     grades = side_by_side(page({}, {}))["comparison"]["grades"]
