@@ -89,7 +89,7 @@ def _is_drawn(fit: Summary) -> bool:
 
 
 def _named(figure: Summary, name: str) -> Summary:
-    """The picture of a fit beside others, which are read as the first one."""
+    """The picture of a fit in a row of pictures, which are read as the first one."""
     return {**figure, "y_title": f"{name}: {figure['y_title']}", "end_labels": [], "caption": ""}
 
 
