@@ -230,6 +230,7 @@ def _data(fit: AbstractFit) -> Summary:
         "given": design.n_fitted + design.n_missing,
         "censored": 0 if ends is None else int(np.isinf(ends).any(axis=1).sum()),
         "missing_in": _labelled(design).columns if design.n_missing else "",
+        "imputed": design.filled_in,
         "association": bool(design.covariates) and gated(fit),
     }
 

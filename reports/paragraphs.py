@@ -11,7 +11,7 @@ import numpy as np
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.intervals import PROB
 from bayesvb.results.checks.table import checks as all_checks
-from bayesvb.results.printing import formula_text, interval_line
+from bayesvb.results.printing import formula_text, imputation_words, interval_line
 from bayesvb.results.subsampling import left_out_at, unit_sample
 
 from .cells.numerals import counted, numeral, percent
@@ -42,10 +42,12 @@ def _methods(fit: AbstractFit) -> list[str]:
         columns = f" of {design.left_out.columns}" if design.left_out.columns else ""
         rows += f" ({numeral(design.n_missing)} omitted for missing values{columns})"
     restarts = len(fit.restarts)
+    imputed = [f"Values were {design.filled_in}. {imputation_words(fit)}"] if design.imputed else []
     runs = f" with {numeral(restarts)} random initialisations" if restarts > 1 else ""
     return [
         f"{model.description()}: the formula {formula_text(model)} was fitted to {rows}{runs} by "
         f"bayesvb {version('bayesvb')} (seed {fit.seed}).",
+        *imputed,
         fit.engine.description(model.factor_words),
         prior_sentence(fit),
         f"{interval_line(fit)} They are central {percent(PROB)} intervals.",

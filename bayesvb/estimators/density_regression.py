@@ -47,6 +47,7 @@ from bayesvb.estimators.groups import (
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
 from bayesvb.estimators.identification import check_family, check_identified, response_kind
+from bayesvb.estimators.imputation import IMPUTE, MISSING, imputed_rows, pool_imputations
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
@@ -68,6 +69,7 @@ from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.group_covariance import group_notes, joint_terms
@@ -78,6 +80,9 @@ from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesvb.estimators.fit import Fit
+    from bayesvb.estimators.fit_request import FitRequest
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -139,8 +144,10 @@ class DensityRegression(AbstractGatedMixture):
         ``"frequency"``: a row of weight two counts as two rows. ``"sampling"``: it stands for twice
         as much of the population, as in surveys; weights are scaled to sum to the number of rows,
         and intervals have the robust covariance.
-    missing : {"drop", "raise"}
-        What to do with rows that lack a value; dropped rows are counted.
+    missing : {"drop", "raise", "impute"}
+        What to do with rows that lack a value; dropped rows are counted. ``"impute"`` draws missing
+        values of covariates from their distribution given the response and the other covariates,
+        and pools the fits to 20 completed tables; rows without response are dropped.
     context : mapping, optional
         Functions that the formula may call besides the usual ones.
 
@@ -211,7 +218,8 @@ class DensityRegression(AbstractGatedMixture):
             parsed, family, priors, n_components, gate=gate, group=group, levels=levels
         )
         options = RowOptions(weights, weight_type, missing, context, group)
-        found = model_rows(parsed, data, options, kind)
+        check_choice("missing", missing, MISSING)
+        found = (imputed_rows if missing == IMPUTE else model_rows)(parsed, data, options, kind)
         response = experts_of(family, priors, found.design).response
         warn_of_response(found.design, response)
         check_count("n_components", n_components, **most_components(found.design, found.grouping))
@@ -308,6 +316,12 @@ class DensityRegression(AbstractGatedMixture):
         """Title of the model, in the first line of the printed fit."""
         return capitalised(self.likelihood_name)
 
+    def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
+        """The fit of a search; of completed tables a pool of fits."""
+        if self.design.imputed:
+            return pool_imputations(self, request, streams, workers)
+        return super()._fitted(request, streams, workers)
+
     def source_in(self, scales: Scales) -> AbstractSource:
         """Rows in memory in other units."""
         rows = encoded_design(self.design, self.weights)
@@ -353,6 +367,7 @@ class DensityRegression(AbstractGatedMixture):
             **self.weight_options(),
             **({} if self.grouping is None else {"group": self.grouping.name}),
             **({} if self.levels is None else {"levels": list(self.levels)}),
+            **({"missing": IMPUTE} if self.design.imputed else {}),
         }
 
     def default_priors(self, size: int) -> Priors:

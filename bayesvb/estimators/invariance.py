@@ -18,6 +18,7 @@ import pandas as pd
 from jaxtyping import Float, Int
 
 from bayesvb.data.parts import PARTS
+from bayesvb.errors import DataError
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.leave_one_out import has_log_predictive
@@ -62,6 +63,11 @@ class _Change:
 
 def invariance(fit: AbstractFit) -> pd.DataFrame:
     """Refits with the rows in other forms; see ``Fit.invariance``."""
+    if fit.members:
+        raise DataError(
+            f"invariance is not available: the fit {fit.combination}",
+            hint="look at one of them: fit.members[0].fit.invariance()",
+        )
     check_all_rows(fit.model, "invariance", "the model is fitted again to each form of them")
     rows = fit.model.design.given.reset_index(drop=True)
     original = _log_density(fit, rows)

@@ -16,6 +16,7 @@ import numpy as np
 
 from bayesvb.argument_checks import RENAMED, checked
 from bayesvb.data.column_units import UNITS
+from bayesvb.data.covariate_model import CovariateModel
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
@@ -23,6 +24,7 @@ from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.fit import Fit
+from bayesvb.estimators.imputation import pool_members, with_completed_rows
 from bayesvb.estimators.kept_sample import restored
 from bayesvb.estimators.older_files import (
     has_group_columns,
@@ -227,10 +229,25 @@ def _rebuilt(
 ) -> Fit:
     """Fit from its stored parts."""
     parts = [
-        Member(number=part["number"], weight=part["weight"], fit=_one(told, part, state, model))
+        Member(number=part["number"], weight=part["weight"], fit=_one(told, part, state, own))
         for part in told["parts"]
+        for own in [_with_imputed(model, _named(state, f"part{part['number']}.imputed."))]
     ]
+    if told["combined"] and model.design.imputed:
+        return cast(Fit, pool_members(parts, cast(Any, model)))
     return cast(Fit, stacked(parts)) if told["combined"] else cast(Fit, parts[0].fit)
+
+
+def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) -> AbstractEstimator:
+    """The model of one completed table, where missing values are imputed."""
+    lacking = model.design.imputed
+    if not lacking:
+        return model
+    check_arrays(values, {str(j): (lacking[name].sum(),) for j, name in enumerate(lacking)}, "part")
+    own = CovariateModel.from_frame(model.design.given[list(lacking)])
+    found = {name: values[str(j)] for j, name in enumerate(lacking)}
+    frame = own.from_numbers(model.design.complete_frame, found)
+    return with_completed_rows(cast(Any, model), frame)
 
 
 def _one(
@@ -240,7 +257,8 @@ def _one(
     model: AbstractEstimator,
 ) -> Fit:
     """Fit of one restart."""
-    restarts, prefix = _table(told["restarts"], part["number"]), f"part{part['number']}."
+    prefix = f"part{part['number']}."
+    restarts = _table(told["restarts"], part.get("restart", part["number"]))
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
     core = _in_order(_core(model, method, options, restarts), part["order"], model)
     blank = core.first_stats(empty_stats(core, model.source))

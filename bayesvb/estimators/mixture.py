@@ -90,6 +90,9 @@ class AbstractGatedMixture(AbstractMixture):
 
     scales: Scales
 
+    completed: bool = False
+    """Whether it is of one of the tables that a fit with imputed values goes over."""
+
     @property
     def log_unit(self) -> float:
         """Log of the product of the responses' units; zero for classes."""
@@ -118,13 +121,15 @@ class AbstractGatedMixture(AbstractMixture):
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
         """Numbers of the scales by part, unless rows that are standardised column by column say."""
-        given = getattr(self, "scales_given", False) or is_sample(self)
+        given = getattr(self, "scales_given", False) or is_sample(self) or self.design.imputed
         return self.scales.numbers if given or self.scales.combines else {}
 
     def ordered(
         self, core: Any, stats: object
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
-        """Components sorted by share, the largest first."""
+        """Components sorted by share, the largest first; as they are of a completed table."""
+        if self.completed:
+            return core, stats, tuple(range(self.size))
         sizes = expected_shares(core, self.all_rows or self.source, core.update(stats))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
         return *core.permuted(order, stats), order

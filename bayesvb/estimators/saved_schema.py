@@ -48,6 +48,7 @@ PART = Record(
         "sampler": OneOf((None, SAMPLER)),
         "n_chains": int,
         "findings": MapOf(float),
+        "restart": int,
     },
 )
 
@@ -122,7 +123,9 @@ def check_description(told: Any) -> None:
     (n_restarts,) = lengths
     for part in parts:
         order = part["order"]
-        _require(1 <= part["number"] <= n_restarts, "fit.parts.number", part["number"])
+        restart = part.get("restart", part["number"])
+        _require(1 <= restart <= n_restarts, "fit.parts.number", restart)
+        _require(1 <= part["number"] <= MOST_PARTS, "fit.parts.number", part["number"])
         _require(sorted(order) == list(range(len(order))), "fit.parts.order", order)
         _require(part.get("n_chains", 1) >= 1, "fit.parts.n_chains", part.get("n_chains"))
         sampler = part.get("sampler")

@@ -249,7 +249,7 @@ def check_updatable(fit: AbstractFit) -> None:
     """Refuse fits whose statistics do not stand for their rows."""
     why = None
     if fit.members:
-        why = f"a fit that combines {len(fit.members)} restarts is no one posterior"
+        why = f"a fit that {fit.combination} is no one posterior"
     elif fit.is_sampled or not fit.engine.bounds_evidence:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
     elif grouping_of(fit.model) is not None:

@@ -140,6 +140,8 @@ class Design:
         Case weights of the rows used, for means, quantiles and frequencies of their columns.
     missing : mapping of str to int
         Number of rows with a missing value, by column, of a table in memory.
+    imputed : mapping of str to array of bool, shape (rows,)
+        Covariates that were given without all of their values, and where these are imputed.
     """
 
     formula: Formula
@@ -160,6 +162,7 @@ class Design:
     weights: Float[np.ndarray, " rows"] | None = None
     missing: Mapping[str, int] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
+    imputed: Mapping[str, Bool[np.ndarray, " rows"]] = field(default_factory=dict)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -190,7 +193,14 @@ class Design:
 
     @property
     def given(self) -> pd.DataFrame:
-        """Rows used, columns of dates as they were given: in ``frame`` they are days."""
+        """Rows used as they were given: ``frame`` has days for dates, and what was imputed."""
+        frame = self.complete_frame
+        lacking = {name: frame[name].mask(rows) for name, rows in self.imputed.items()}
+        return frame.assign(**lacking) if lacking else frame
+
+    @property
+    def complete_frame(self) -> pd.DataFrame:
+        """Rows used, columns of dates as they were given, with what was imputed."""
         return self._encoder.bound.dates.restored(self.frame)
 
     @property
@@ -418,6 +428,14 @@ class Design:
         """Number of rows excluded because a value was missing, and the columns that lack it."""
         counts = self.missing if self.all_rows is None else self.all_rows.missing
         return MissingValues(self.n_missing, self.n_fitted + self.n_missing, counts)
+
+    @property
+    def filled_in(self) -> str:
+        """How many values of which covariates are imputed; empty if none is."""
+        counts = {name: int(rows.sum()) for name, rows in self.imputed.items()}
+        lacking = int(np.any(list(self.imputed.values()), axis=0).sum()) if counts else 0
+        named = MissingValues(lacking, self.n_rows, counts).columns
+        return f"imputed in {lacking:,} of the rows: {named}" if counts else ""
 
     def missing_in(self, data: object) -> MissingValues:
         """Missing values of other rows in columns that the formula reads, except the response."""

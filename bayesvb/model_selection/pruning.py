@@ -115,7 +115,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     """
     if fit.members:
         raise DataError(
-            f"the fit combines {len(fit.members)} restarts, each with components of its own",
+            f"the fit {fit.combination}, each with components of its own",
             hint="prune one: bvb.prune(fit.members[0].fit), or fit with combine='best'",
         )
     if not fit.model.prunable:

@@ -345,6 +345,14 @@ class AbstractFit(abc.ABC):
         return self.members or (Member(number=self.best_restart, weight=1.0, fit=self),)
 
     @property
+    def combination(self) -> str:
+        """What a fit of several members does, as a verb with its object."""
+        n = len(self.members)
+        if self.model.design.imputed:
+            return f"pools the fits of {n} completed tables"
+        return f"combines {n} restarts"
+
+    @property
     def engine(self) -> AbstractEngine:
         """What made the fit."""
         return ENGINES[self.method].with_options(**self.method_options)

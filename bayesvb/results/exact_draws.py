@@ -59,7 +59,9 @@ def check_exact(
     if isinstance(model.core, IntegratesScales):
         return
     reason = _reason_against(model, engine)
-    if combined:
+    if combined and model.design.imputed:
+        reason = "posteriors of several completed tables are pooled"
+    elif combined:
         reason = "restarts are combined, each of them an approximation of the one exact posterior"
     if reason is not None:
         raise DataError(

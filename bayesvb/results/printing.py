@@ -104,6 +104,8 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     rows += "" if grouping is None else f" in {grouping.text}"
     if model.design.n_missing:
         rows += f" ({_omitted(model.design.left_out)})"
+    if model.design.imputed:
+        rows += f" (values {model.design.filled_in})"
     if model.weights is not None:
         sampling = model.weight_type == "sampling"
         total = model.weights.sum() if model.all_rows is None else model.all_rows.total_weight
@@ -115,6 +117,14 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
     noticed = [f"Response:  {note}" for note in (known, *notes) if note]
     described = [f"Formula:   {formula_text(model)}{filled}", f"Data:      {rows}"]
     return [*described, *noticed, *dates, *_level_lines(model)]
+
+
+def imputation_words(fit: AbstractFit) -> str:
+    """How missing values of covariates were drawn, in a sentence."""
+    return (
+        f"Missing values of covariates were drawn {len(fit.parts)} times given the response and "
+        "the other covariates, and the posteriors of the completed tables were pooled."
+    )
 
 
 def _omitted(missing: MissingValues) -> str:
@@ -217,7 +227,9 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     restarts = f", best of {len(bounds)} restarts ({close} within 0.1)" if len(bounds) > 1 else ""
     if "weight" in fit.restarts:
         restarts = f", restart {fit.best_restart} of {len(bounds)}, the best on held-out rows"
-    if fit.members:
+    if fit.members and fit.model.design.imputed:
+        restarts = f", {len(fit.members)} imputations pooled"
+    elif fit.members:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f", {len(fit.members)} of {len(bounds)} restarts with weights {weights}"
     height = f"{fit.engine.symbol} {fit.elbo:.1f}{_size(fit)}"

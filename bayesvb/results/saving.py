@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bayesvb.data.covariate_model import CovariateModel
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.results.all_rows import is_sample, rows_to_keep, sample_state
 from bayesvb.results.arviz_groups import attributes, fixed_groups
@@ -84,6 +85,7 @@ def _part(member: Member) -> dict[str, object]:
     fit = member.fit
     return {
         "number": member.number,
+        "restart": fit.best_restart,
         "weight": member.weight,
         "order": list(fit.order),
         "response": {"n_iter": fit.response.n_iter, "failure": fit.response.failure},
@@ -108,6 +110,14 @@ def _found_out(fit: AbstractFit) -> dict[str, np.ndarray]:
     }
 
 
+def _imputed(fit: AbstractFit, one: AbstractFit) -> list[np.ndarray]:
+    """Values of one completed table where the data have none, by column."""
+    lacking = list(fit.model.design.imputed)
+    given = fit.model.design.given[lacking]
+    found = CovariateModel.from_frame(given).to_numbers(one.model.design.complete_frame)
+    return [found[name] for name in lacking]
+
+
 def _state(fit: AbstractFit) -> xr.Dataset:
     """Statistics, standardised draws, traces and case weights."""
     import xarray as xr
@@ -127,6 +137,7 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         if one.engine_log_q is not None:
             arrays[f"{prefix}engine_log_q"] = one.engine_log_q
         arrays |= {f"{prefix}{name}": values for name, values in _found_out(one).items()}
+        arrays |= {f"{prefix}imputed.{j}": own for j, own in enumerate(_imputed(fit, one))}
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     source, complete = fit.model.source, fit.model.design.complete
     if is_sample(fit.model):

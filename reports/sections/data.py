@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.frames import kind_of
+from bayesvb.results.printing import imputation_words
 from bayesvb.results.subsampling import sample
 
 from ..cells.numerals import numeral, significant
@@ -47,6 +48,9 @@ def summary(fit: AbstractFit) -> Summary:
         **_sample(fit),
         "n_left_out": model.design.n_missing,
         "missing_in": model.design.left_out.columns,
+        "imputed": f"Values are {model.design.filled_in}. {imputation_words(fit)}"
+        if model.design.imputed
+        else "",
         "n_gaps": sum(int(np.isnan(values).sum()) for values in model.observed().values()),
         "weights": weights,
         "columns": _columns(fit),
