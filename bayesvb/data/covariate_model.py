@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int
 from scipy.special import logsumexp, ndtri
-from scipy.stats import rankdata
 
 from bayesvb.data.frames import kind_of, numbers
 
@@ -26,7 +25,7 @@ RIDGE = 1e-3
 
 @dataclass(frozen=True, eq=False)
 class NumericValues:
-    """Observed values of a numeric column, and what they are as normal scores.
+    """Observed values of a numeric column and their normal scores.
 
     Attributes
     ----------
@@ -49,8 +48,8 @@ class NumericValues:
         >>> NumericValues.from_observed(np.array([1.0, 5.0, 2.0])).scores.round(2).tolist()
         [-0.82, 0.0, 0.82]
         """
-        values, first = np.unique(observed, return_index=True)
-        ranks = rankdata(observed)[first]
+        values, counts = np.unique(observed, return_counts=True)
+        ranks = np.cumsum(counts) - (counts - 1.0) / 2.0
         scores = ndtri((ranks - 0.375) / (len(observed) + 0.25))
         return cls(values, scores, bool((values == np.round(values)).all()))
 

@@ -38,9 +38,9 @@ from bayesvb.results.stacking import stacked
 if TYPE_CHECKING:
     import pandas as pd
 
-    from bayesvb.estimators.density_regression import DensityRegression
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest
+    from bayesvb.estimators.mixture import AbstractGatedMixture
     from bayesvb.results.base import AbstractFit
 
 IMPUTE = "impute"
@@ -65,7 +65,7 @@ def imputed_rows(
     """Rows of a model, with observed values at random where covariates lack one.
 
     The draw is the same for the same table, so that a model of it has the same units. Rows without
-    response, group or date are left out.
+    response, group or date are dropped.
 
     Raises
     ------
@@ -99,13 +99,13 @@ def imputable(design: Design) -> list[str]:
 
 
 def pool_imputations(
-    model: DensityRegression, request: FitRequest, streams: Streams, workers: int
+    model: AbstractGatedMixture, request: FitRequest, streams: Streams, workers: int
 ) -> Fit:
     """Fit completed tables, and pool the fits.
 
     Parameters
     ----------
-    model : DensityRegression
+    model : AbstractGatedMixture
         Of the rows of ``imputed_rows``.
     request : FitRequest
     streams : Streams
@@ -147,13 +147,13 @@ def pool_imputations(
     return cast("Fit", replace(pooled, seconds=time.perf_counter() - request.began))
 
 
-def pool_members(members: Sequence[Member], model: DensityRegression) -> AbstractFit:
+def pool_members(members: Sequence[Member], model: AbstractGatedMixture) -> AbstractFit:
     """Return the fit that the fits of completed tables make together, in a model of the first.
 
     Parameters
     ----------
     members : sequence of Member
-    model : DensityRegression
+    model : AbstractGatedMixture
         Model that was given, with the places of its missing values.
     """
     first = members[0].fit.model
@@ -162,7 +162,7 @@ def pool_members(members: Sequence[Member], model: DensityRegression) -> Abstrac
     return replace(stacked(members), model=own)
 
 
-def with_completed_rows(model: DensityRegression, frame: pd.DataFrame) -> DensityRegression:
+def with_completed_rows(model: AbstractGatedMixture, frame: pd.DataFrame) -> AbstractGatedMixture:
     """Return the model of a completed table, in the same units; runs keep their components."""
     design = model.design
     rows = design.new(frame, response=True)

@@ -257,8 +257,7 @@ def _one(
     model: AbstractEstimator,
 ) -> Fit:
     """Fit of one restart."""
-    prefix = f"part{part['number']}."
-    restarts = _table(told["restarts"], part.get("restart", part["number"]))
+    restarts, prefix = _table(told["restarts"], part), f"part{part['number']}."
     method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
     core = _in_order(_core(model, method, options, restarts), part["order"], model)
     blank = core.first_stats(empty_stats(core, model.source))
@@ -370,8 +369,8 @@ def _core(
     return own.get(best.get("prior") or best["initialisation"], core)
 
 
-def _table(columns: Mapping[str, object], best: int) -> pd.DataFrame:
-    """Table of the restarts, one of them marked."""
+def _table(columns: Mapping[str, object], part: Mapping[str, Any]) -> pd.DataFrame:
+    """Table of the restarts, that of a part marked."""
     import pandas as pd
 
     from bayesvb.data.former_columns import RENAMED as COLUMNS
@@ -379,7 +378,7 @@ def _table(columns: Mapping[str, object], best: int) -> pd.DataFrame:
 
     table = FormerColumns({COLUMNS.get(name, name): values for name, values in columns.items()})
     table.index = pd.RangeIndex(1, len(table) + 1, name="restart")
-    return table.assign(best=table.index == best)
+    return table.assign(best=table.index == part.get("restart", part["number"]))
 
 
 def _named(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:

@@ -193,14 +193,14 @@ class Design:
 
     @property
     def given(self) -> pd.DataFrame:
-        """Rows used as they were given: ``frame`` has days for dates, and what was imputed."""
+        """Rows used as they were given: ``frame`` has days for dates, and imputed values."""
         frame = self.complete_frame
         lacking = {name: frame[name].mask(rows) for name, rows in self.imputed.items()}
         return frame.assign(**lacking) if lacking else frame
 
     @property
     def complete_frame(self) -> pd.DataFrame:
-        """Rows used, columns of dates as they were given, with what was imputed."""
+        """Rows used, columns of dates as they were given, with imputed values."""
         return self._encoder.bound.dates.restored(self.frame)
 
     @property

@@ -346,7 +346,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def combination(self) -> str:
-        """What a fit of several members does, as a verb with its object."""
+        """Verb and object that describe a fit of several members."""
         n = len(self.members)
         if self.model.design.imputed:
             return f"pools the fits of {n} completed tables"

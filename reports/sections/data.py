@@ -48,9 +48,7 @@ def summary(fit: AbstractFit) -> Summary:
         **_sample(fit),
         "n_left_out": model.design.n_missing,
         "missing_in": model.design.left_out.columns,
-        "imputed": f"Values are {model.design.filled_in}. {imputation_words(fit)}"
-        if model.design.imputed
-        else "",
+        **_imputed(fit),
         "n_gaps": sum(int(np.isnan(values).sum()) for values in model.observed().values()),
         "weights": weights,
         "columns": _columns(fit),
@@ -58,6 +56,12 @@ def summary(fit: AbstractFit) -> Summary:
             {"name": name, **_pictures(fit, name, values)} for name, values in _drawable(fit)
         ],
     }
+
+
+def _imputed(fit: AbstractFit) -> Summary:
+    """How missing values were imputed, if any were."""
+    filled_in = fit.model.design.filled_in
+    return {"imputed": f"Values are {filled_in}. {imputation_words(fit)}"} if filled_in else {}
 
 
 def _sample(fit: AbstractFit) -> Summary:
