@@ -370,7 +370,7 @@ def _core(
 
 
 def _table(columns: Mapping[str, object], part: Mapping[str, Any]) -> pd.DataFrame:
-    """Table of the restarts, that of a part marked."""
+    """Table of the restarts; the one of a part is marked."""
     import pandas as pd
 
     from bayesvb.data.former_columns import RENAMED as COLUMNS
