@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 IMPUTE = "impute"
-"""Policy of missing values by which those of covariates are imputed."""
+"""Policy by which missing values of covariates are imputed."""
 
 MISSING = ("drop", "raise", IMPUTE)
 """What may be done with rows that lack a value."""
