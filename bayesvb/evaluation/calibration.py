@@ -8,6 +8,7 @@ from functools import lru_cache
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.special import betainc, gammaln, xlogy
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import DataError
@@ -226,11 +227,9 @@ def uniformity_p_value(pit: Float[np.ndarray, " rows"]) -> float:
     points. The value is below 0.05 exactly when the ECDF leaves its band of 95%, up to the steps of
     the counts. In-sample PIT values are too regular: it is then conservative.
     """
-    from scipy.stats import binom
-
     counts, points = _counts(pit)
-    below = binom.cdf(counts, pit.size, points)
-    above = binom.sf(counts - 1, pit.size, points)
+    below = _binomial_cdf(counts, pit.size, points)
+    above = _binomial_cdf(pit.size - counts, pit.size, 1.0 - points)
     gamma = 2.0 * float(np.minimum(below, above).min())
     if gamma == 0.0 or gamma >= 1.0:
         return min(gamma, 1.0)
@@ -260,11 +259,29 @@ def _band(
     gamma: float, rows: int, points: Float[np.ndarray, " points"]
 ) -> tuple[Int[np.ndarray, " points"], Int[np.ndarray, " points"]]:
     """Smallest and largest counts inside the binomial intervals of probability 1 - gamma."""
-    from scipy.stats import binom
+    lower = _binomial_quantile(0.5 * gamma, rows, points)
+    return lower, rows - _binomial_quantile(0.5 * gamma, rows, 1.0 - points)
 
-    lower = binom.ppf(0.5 * gamma, rows, points)
-    upper = binom.isf(0.5 * gamma, rows, points)
-    return lower.astype(np.int64), upper.astype(np.int64)
+
+def _binomial_cdf(
+    counts: Int[np.ndarray, " points"], rows: int, points: Float[np.ndarray, " points"]
+) -> Float[np.ndarray, " points"]:
+    """Probability of at most these numbers of successes in ``rows`` trials."""
+    usual = np.clip(counts, 0, rows - 1)
+    found = np.where(counts < rows, betainc(rows - usual, usual + 1.0, 1.0 - points), 1.0)
+    return np.asarray(np.where(counts < 0, 0.0, found))
+
+
+def _binomial_quantile(
+    probability: float, rows: int, points: Float[np.ndarray, " points"]
+) -> Int[np.ndarray, " points"]:
+    """Smallest counts whose distribution function reaches a probability, by bisection."""
+    low, high = np.full(points.size, -1), np.full(points.size, rows)
+    for _ in range((rows + 1).bit_length()):
+        middle = (low + high) // 2
+        reached = _binomial_cdf(middle, rows, points) >= probability
+        low, high = np.where(reached, low, middle), np.where(reached, middle, high)
+    return high
 
 
 @lru_cache(maxsize=32)
@@ -293,19 +310,31 @@ def _stay_probability(
     The counts are a Poisson process given that it ends at ``rows``; its independent steps make
     the recursion a convolution.
     """
-    from scipy.signal import fftconvolve
-    from scipy.stats import poisson
-
     if (lower > upper).any():
         return 0.0
-    step = poisson.pmf(np.arange(rows + 1), rows / points.size)
+    step = _poisson(np.arange(rows + 1), rows / points.size)
     inside, first = np.ones(1), 0
     for low, high in zip(lower, upper, strict=True):
         reach = step[: high - first + 1]
         direct = inside.size * reach.size <= DIRECT
-        reached = np.convolve(inside, reach) if direct else fftconvolve(inside, reach)
+        reached = np.convolve(inside, reach) if direct else _fourier_convolve(inside, reach)
         inside, first = reached[low - first : high - first + 1], low
-    return float(inside[0] / poisson.pmf(rows, rows))
+    return float(inside[0] / _poisson(np.array(rows), float(rows)))
+
+
+def _poisson(counts: Int[np.ndarray, "..."], mean: float) -> Float[np.ndarray, "..."]:
+    """Probabilities of counts."""
+    return np.asarray(np.exp(xlogy(counts, mean) - gammaln(counts + 1.0) - mean))
+
+
+def _fourier_convolve(
+    first: Float[np.ndarray, " a"], second: Float[np.ndarray, " b"]
+) -> Float[np.ndarray, " c"]:
+    """Convolution of many numbers."""
+    size = first.size + second.size - 1
+    padded = 1 << (size - 1).bit_length()
+    spectrum = np.fft.rfft(first, padded) * np.fft.rfft(second, padded)
+    return np.asarray(np.fft.irfft(spectrum, padded)[:size])
 
 
 def _check_finite(name: str, values: Float[np.ndarray, " rows"]) -> None:

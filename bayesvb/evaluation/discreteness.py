@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from jaxtyping import Float
+from scipy.special import pdtrc
 
 Rows = Float[np.ndarray, " rows"]
 
@@ -67,7 +67,7 @@ def discreteness(response: Rows, cdf: Cdf) -> Discreteness:
     expected = float(np.sum(cdf(np.full(n, high[most])) - cdf(np.full(n, low[most]))))
     added = np.bincount(at, np.where(times[at] > 1, mass, 0.0)) / n
     top = int(added.argmax())
-    tail = float(scipy.stats.poisson.sf(times[most] - 1, max(expected, 0.5)))
+    tail = float(pdtrc(times[most] - 1, max(expected, 0.5)))
     return Discreteness(
         step=float(added.sum()),
         largest=(float(values[top]), float(added[top] / max(added.sum(), TINY))),

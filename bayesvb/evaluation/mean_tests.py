@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 from jaxtyping import Float
+from scipy.special import ndtr
 
 
 def mean_below(
@@ -54,4 +54,4 @@ def mean_below(
     skewness = float(w @ (centred / sd) ** 3) / n
     away = (mean - limit) / sd
     cubic = away + skewness * away**2 / 3.0 + skewness**2 * away**3 / 27.0 + skewness / (6.0 * n)
-    return float(scipy.stats.norm.cdf(np.sqrt(n) * cubic))
+    return float(ndtr(np.sqrt(n) * cubic))

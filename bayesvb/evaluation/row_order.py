@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy
 from jaxtyping import Float
+from scipy.special import ndtr
 
 LAGS = 5
 """Lags that are tested together."""
@@ -20,7 +20,7 @@ def autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
     n = len(scores)
     if positive == 1.0 and rho == 0.0:
         return rho, positive
-    negative = float(scipy.stats.norm.cdf(rho * np.sqrt(n * (n + 2.0) / (n - 1.0))))
+    negative = float(ndtr(rho * np.sqrt(n * (n + 2.0) / (n - 1.0))))
     return rho, min(1.0, 2.0 * min(positive, negative))
 
 
@@ -49,5 +49,5 @@ def positive_autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float,
         return 0.0, 1.0
     rho = np.array([float(centred[lag:] @ centred[:-lag]) for lag in range(1, LAGS + 1)]) / squares
     standard = rho * np.sqrt(n * (n + 2.0) / (n - np.arange(1, LAGS + 1)))
-    tails = scipy.stats.norm.sf([standard[0], standard.sum() / np.sqrt(LAGS)])
+    tails = ndtr([-standard[0], -standard.sum() / np.sqrt(LAGS)])
     return float(rho[0]), min(1.0, 2.0 * float(tails.min()))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy
 from jaxtyping import Float
 from numpy.polynomial import legendre
+from scipy.special import fdtrc
 
 from bayesvb.evaluation.within_groups import WithinGroups
+from bayesvb.numerics.order_statistics import mid_ranks
 
 Columns = Float[np.ndarray, "rows _"]
 
@@ -63,7 +64,7 @@ def added_beyond(
         return None
     explained = float(np.sum((added.T @ rest) ** 2))
     ratio = (explained / n_added) / max((whole - explained) / free, 1e-300)
-    return explained / whole, float(scipy.stats.f.sf(ratio, n_added, free))
+    return explained / whole, float(fdtrc(n_added, free, ratio))
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,7 @@ def powers(values: Float[np.ndarray, " rows"]) -> Columns:
 
 def waves(values: Float[np.ndarray, " rows"]) -> Columns:
     """Legendre polynomials of the ranks: bends that no outlying value hides."""
-    ranks = (2.0 * scipy.stats.rankdata(values) - 1.0) / len(values) - 1.0
+    ranks = (2.0 * mid_ranks(values) - 1.0) / len(values) - 1.0
     return np.asarray(legendre.legvander(ranks, WAVES)[:, 1:])
 
 

@@ -37,6 +37,18 @@ class _Interval:
     below: float
 
 
+def mid_ranks(values: Vector) -> Vector:
+    """Rank of each value from one; values that are equal have the mean of their ranks.
+
+    Examples
+    --------
+    >>> mid_ranks(np.array([3.0, 1.0, 3.0]))
+    array([2.5, 1. , 2.5])
+    """
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(count) - 0.5 * (count - 1))[place])
+
+
 def median(read: Callable[[], Iterator[Weighted]]) -> float:
     """Median of values of which one of weight w counts as w; see ``medians.median``.
 

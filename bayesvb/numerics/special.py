@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, ndtr, ndtri
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.sobol import sobol_points
 
 LOG_2PI = float(np.log(2.0 * np.pi))
 
@@ -196,9 +197,7 @@ def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..
 @lru_cache(maxsize=64)
 def normal_points(n_dims: int, n_points: int = 256) -> Float[np.ndarray, "points dims"]:
     """Low-discrepancy points of the standard normal in ``n_dims`` dimensions, always the same."""
-    from scipy.stats import qmc
-
-    uniform = qmc.Sobol(n_dims, seed=np.random.default_rng(0)).random(n_points)
+    uniform = sobol_points(n_dims, n_points)
     points = np.asarray(ndtri(np.clip(uniform, 1e-12, 1.0 - 1e-12)))
     points.flags.writeable = False
     return points

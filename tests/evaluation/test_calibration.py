@@ -22,6 +22,18 @@ from bayesvb.evaluation.calibration import (
 from bayesvb.evaluation.crps import crps
 
 
+@pytest.mark.parametrize("rows", [1, 20, 1000])
+@pytest.mark.parametrize("tail", [1e-12, 0.03, 0.5])
+def test_binomial_probabilities_and_quantiles_are_those_of_scipy(rows, tail):
+    points = module._points(rows)
+    lower, upper = module._band(2.0 * tail, rows, points)
+    assert_array_equal(lower, stats.binom.ppf(tail, rows, points))
+    assert_array_equal(upper, stats.binom.isf(tail, rows, points))
+    for counts in (lower, upper, np.full(points.size, rows), np.full(points.size, -1)):
+        found = module._binomial_cdf(counts, rows, points)
+        assert_allclose(found, stats.binom.cdf(counts, rows, points), rtol=1e-9)
+
+
 def random_mixture(seed, *, experts=3, rows=4, least_dof=3.0):
     rng = np.random.default_rng(seed)
     return StudentMixture(

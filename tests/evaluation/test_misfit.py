@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
 from scipy.special import ndtr
+from statsmodels.stats.diagnostic import normal_ad
 
 from bayesvb.evaluation.discreteness import discreteness, rows_beyond
 from bayesvb.evaluation.family_wise import holm
@@ -46,6 +47,18 @@ def test_tests_of_shape_keep_their_level_with_estimated_mean_and_variance():
 def test_the_width_and_the_order_of_rows_keep_their_level():
     assert abs(rejected(lambda rng: width_test(rng.normal(size=100))[1])) < 3.5
     assert rejected(lambda rng: positive_autocorrelation(rng.normal(size=200))[1]) < 3.5
+
+
+@pytest.mark.parametrize("n", [20, 35, 1000])
+@pytest.mark.parametrize("law", [stats.norm(), stats.expon(), stats.t(3), stats.randint(0, 4)])
+def test_tests_of_shape_are_those_of_scipy_and_statsmodels(law, n):
+    values = 2.0 + 1e3 * law.rvs(size=n, random_state=5)
+    found = shape_tests(values)
+    expected = (stats.skew(values), stats.skewtest(values).pvalue)
+    np.testing.assert_allclose(found["skew"], expected, rtol=1e-8, atol=1e-200)
+    expected = (stats.kurtosis(values), stats.kurtosistest(values).pvalue)
+    np.testing.assert_allclose(found["tails"], expected, rtol=1e-8, atol=1e-200)
+    np.testing.assert_allclose(found["shape"][1], normal_ad(values)[1], rtol=1e-7, atol=1e-30)
 
 
 @pytest.mark.parametrize("shape", [powers, waves])

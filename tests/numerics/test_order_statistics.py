@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.stats import rankdata
 
 from bayesvb.numerics import order_statistics
-from bayesvb.numerics.order_statistics import distinct_values, median, quantiles
+from bayesvb.numerics.order_statistics import distinct_values, median, mid_ranks, quantiles
 
 NUMBERS = st.lists(
     st.floats(-1e300, 1e300, allow_nan=False) | st.sampled_from([0.0, -0.0, 1.0, 5e-324]),
@@ -15,6 +16,11 @@ NUMBERS = st.lists(
     max_size=60,
 )
 SHARES = [0.0, 0.1, 0.25, 0.5, 0.77, 1.0]
+
+
+@given(values=NUMBERS)
+def test_mid_ranks_are_those_of_scipy(values):
+    assert_array_equal(mid_ranks(np.array(values)), rankdata(values))
 
 
 def in_blocks(values, n_blocks=3):

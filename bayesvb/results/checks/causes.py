@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import scipy
 from jaxtyping import Float
 from scipy.special import ndtri
 
 from bayesvb.evaluation.score_regression import Columns, Estimated, span
+from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.results.checks.base import Check, Misfit, judged
 from bayesvb.results.checks.scope import SCOPE
 
@@ -179,7 +179,7 @@ def without_spread(scores: Scores, columns: Columns) -> Scores:
 
 def without_shape(scores: Scores) -> Scores:
     """Normal scores of the ranks."""
-    return np.asarray(ndtri((scipy.stats.rankdata(scores) - 0.5) / len(scores)))
+    return np.asarray(ndtri((mid_ranks(scores) - 0.5) / len(scores)))
 
 
 def without_width(scores: Scores) -> Scores:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from jaxtyping import Float, Int
 from numpy.polynomial import legendre
 
@@ -31,6 +30,7 @@ from bayesvb.evaluation.score_regression import (
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.linear.designs import GroupRows
+from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import (
@@ -239,7 +239,7 @@ def basis_tests(
         lag, p = positive_autocorrelation(seen.scores[order])
         remedy = Remedies(fit, seen.name).basis(name, distinct)
         degree = min(WAVES_A_KNOT * knots[name], len(values) // ROWS_A_WAVE)
-        ranks = (2.0 * scipy.stats.rankdata(values) - 1.0) / len(values) - 1.0
+        ranks = (2.0 * mid_ranks(values) - 1.0) / len(values) - 1.0
         waves = legendre.legvander(ranks, degree)[:, 1:]
         tests.append(
             Misfit(f"Basis of s({name}){whose}", lag, "autocorrelation along it", remedy,

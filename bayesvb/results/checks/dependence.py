@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import scipy
 from jaxtyping import Int
 
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
+from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Scores, without_autocorrelation
 from bayesvb.results.checks.edits import Edit, Remedy
@@ -71,7 +71,8 @@ def order_tests(
     that the order of the rows means something. Where neither is so, both tests are notes at most.
     Sizes and not squares, whose skewness makes large autocorrelations by chance more frequent.
     """
-    rank = scipy.stats.spearmanr(np.arange(len(seen.values)), seen.values).statistic
+    with np.errstate(invalid="ignore"):  # NaN where all responses are the same
+        rank = np.corrcoef(np.arange(len(seen.values)), mid_ranks(seen.values))[0, 1]
     if not ordered and not np.abs(rank) < SCOPE.sorted_rank:
         return []
     # effects of groups make the rows of each alternate a little

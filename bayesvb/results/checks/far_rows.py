@@ -6,12 +6,11 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy
 from jaxtyping import Bool, Float
 from scipy.special import ndtr, ndtri, softmax
 
 from bayesvb.distributions.student_mixture import StudentMixture
-from bayesvb.evaluation.normal_scores import FEWEST_ROWS
+from bayesvb.evaluation.normal_scores import FEWEST_ROWS, skew_test, tail_test
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.edits import Remedy
 from bayesvb.results.checks.pits import Observed
@@ -107,15 +106,10 @@ def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]
 
 def _gap(rest: Float[np.ndarray, " rows"]) -> float:
     """How much farther than the remaining rows a row has to be."""
-    heavy = (
-        scipy.stats.kurtosis(rest) > 0.0
-        and scipy.stats.kurtosistest(rest).pvalue < OUTLIERS.p_value
-    )
-    return (
-        OUTLIERS.heavy_gap
-        if heavy or scipy.stats.skewtest(rest).pvalue < OUTLIERS.p_value
-        else OUTLIERS.gap
-    )
+    kurtosis, p_value = tail_test(rest)
+    heavy = kurtosis > 0.0 and p_value < OUTLIERS.p_value
+    skewed = skew_test(rest)[1] < OUTLIERS.p_value
+    return OUTLIERS.heavy_gap if heavy or skewed else OUTLIERS.gap
 
 
 def _distances(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
