@@ -78,7 +78,7 @@ def shape_tests(scores: Scores) -> dict[str, tuple[float, float]]:
 
 
 def skew_test(values: Scores) -> tuple[float, float]:
-    """Skewness, and the two-sided p-value that it is that of a normal distribution.
+    """Skewness, and the two-sided p-value under a normal distribution.
 
     References
     ----------
@@ -101,7 +101,7 @@ def skew_test(values: Scores) -> tuple[float, float]:
 
 
 def tail_test(values: Scores) -> tuple[float, float]:
-    """Excess kurtosis, and the two-sided p-value that it is that of a normal distribution.
+    """Excess kurtosis, and the two-sided p-value under a normal distribution.
 
     References
     ----------

@@ -41,7 +41,7 @@ DIRECTIONS = (
 def sobol_points(n_dims: int, n_points: int) -> Float[np.ndarray, "points dims"]:
     """Low-discrepancy points of the unit cube, always the same.
 
-    They are those of ``scipy.stats.qmc.Sobol(n_dims, seed=np.random.default_rng(0))``, whose
+    The points equal ``scipy.stats.qmc.Sobol(n_dims, seed=np.random.default_rng(0))``, whose
     module takes 0.3 s to import; it is used beyond the dimensions of ``DIRECTIONS``.
 
     References
