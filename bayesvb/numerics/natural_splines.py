@@ -107,14 +107,35 @@ def _placed(
 def _cardinal(
     place: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
 ) -> Float[np.ndarray, "rows knots"]:
-    """The splines that are one at a knot and zero at the others; lines beyond the knots."""
-    from scipy.interpolate import CubicSpline
+    """The splines that are one at a knot and zero at the others; lines beyond the knots.
 
-    spline = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")
+    See Green and Silverman (1994), section 2.4.
+    """
+    heights, bends = np.eye(len(knots)), _curvatures(knots)
     inside = np.clip(place, knots[0], knots[-1])
+    i = np.clip(np.searchsorted(knots, inside, side="right") - 1, 0, len(knots) - 2)
+    step, left, right = np.diff(knots)[i], inside - knots[i], knots[i + 1] - inside
+    over, under = (left / step)[:, None], (right / step)[:, None]
+    curved = (1.0 + over) * bends[i + 1] + (1.0 + under) * bends[i]
+    values = over * heights[i + 1] + under * heights[i] - (left * right / 6.0)[:, None] * curved
+    slopes = np.diff(heights[[0, 1, -2, -1]], axis=0)[[0, 2]] / np.diff(knots)[[0, -1], None]
+    slopes += np.diff(knots)[[0, -1], None] / 6.0 * np.stack([-bends[1], bends[-2]])
     beyond = (place - inside)[:, None]
-    ends = np.where(beyond < 0.0, spline(knots[0], 1), spline(knots[-1], 1))
-    return np.asarray(spline(inside) + beyond * ends)
+    return np.asarray(values + beyond * np.where(beyond < 0.0, slopes[0], slopes[1]))
+
+
+def _curvatures(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "knots knots"]:
+    """Second derivatives at the knots of the cardinal splines, zero at the ends."""
+    rates = np.diff(np.eye(len(knots)), axis=0) / np.diff(knots)[:, None]
+    bends = np.linalg.solve(_hats(knots), np.diff(rates, axis=0))
+    return np.asarray(np.pad(bends, ((1, 1), (0, 0))))
+
+
+def _hats(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "inner inner"]:
+    """Integrals of products of the hat functions at the inner knots."""
+    steps = np.diff(knots)
+    hats = np.diag((steps[:-1] + steps[1:]) / 3.0)
+    return hats + np.diag(steps[1:-1] / 6.0, 1) + np.diag(steps[1:-1] / 6.0, -1)
 
 
 def _unit_curvature(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "knots wiggles"]:
@@ -124,13 +145,8 @@ def _unit_curvature(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "kn
     functions: ``c' S c = c' M' W M c`` with its values ``M c`` at the inner knots. With ``W = L
     L'`` and the singular values ``L' M = U d V'`` the columns of ``V / d`` are such splines.
     """
-    from scipy.interpolate import CubicSpline
-
-    steps = np.diff(knots)
-    bends = CubicSpline(knots, np.eye(len(knots)), bc_type="natural")(knots[1:-1], 2)
-    hats = np.diag((steps[:-1] + steps[1:]) / 3.0)
-    hats += np.diag(steps[1:-1] / 6.0, 1) + np.diag(steps[1:-1] / 6.0, -1)
-    _, sizes, directions = np.linalg.svd(np.linalg.cholesky(hats).T @ bends, full_matrices=False)
+    root = np.linalg.cholesky(_hats(knots))
+    _, sizes, directions = np.linalg.svd(root.T @ _curvatures(knots)[1:-1], full_matrices=False)
     found = (directions / sizes[:, None]).T[:, ::-1]  # those that bend least come first
     largest = np.abs(found).argmax(axis=0)
     return np.asarray(found * np.sign(found[largest, np.arange(found.shape[1])]))

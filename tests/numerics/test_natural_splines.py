@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.interpolate import make_smoothing_spline
+from scipy.interpolate import CubicSpline, make_smoothing_spline
 
+from bayesvb.numerics import natural_splines
 from bayesvb.numerics.natural_splines import natural_spline, spread_knots
 
 
@@ -67,3 +68,12 @@ def test_it_does_not_depend_on_the_unit_of_x(shift, unit, x):
 
 def test_knots_are_quantiles_with_the_ends():
     assert spread_knots(np.arange(11.0), 3).tolist() == [0.0, 5.0, 10.0]
+
+
+@pytest.mark.parametrize("size", [3, 4, 25])
+def test_values_and_curvatures_are_those_of_scipy(size):
+    knots = np.sort(np.random.default_rng(size).uniform(size=size))
+    cubic = CubicSpline(knots, np.eye(size), bc_type="natural")
+    inside = np.linspace(knots[0], knots[-1], 201)
+    assert_allclose(natural_splines._cardinal(inside, knots), cubic(inside), atol=1e-12)
+    assert_allclose(natural_splines._curvatures(knots), cubic(knots, 2), rtol=1e-10, atol=1e-8)
