@@ -30,6 +30,8 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/workbench_command.py": ("interactive/test_server.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
+    "bayesvb/interactive/messages.py": ("interactive/test_state.py",),
+    "bayesvb/interactive/tasks.py": ("interactive/test_fitting.py",),
     "bayesvb/interactive/zygote.py": ("interactive/test_jobs.py",),
     **{f"bayesvb/interactive/panes/{pane}.py": ("interactive/test_page.py",) for pane in PANES},
     "bayesvb/data/former_columns.py": ("test_former_names.py",),

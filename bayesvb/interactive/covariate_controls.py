@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from bayesvb.argument_checks import shown
 from bayesvb.effects.covariates import covariate, crossed, held_value, is_number
 from bayesvb.errors import DataError
 from bayesvb.formula.group_columns import UNSEEN
+from bayesvb.interactive.messages import Control
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -22,33 +22,6 @@ MOST_LEVELS = 500
 
 STEPS = 200
 """Least number of steps of a slider; a step is a round number."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Control:
-    """Control for the value of one covariate.
-
-    Attributes
-    ----------
-    name : str
-    label : str
-        Label of the column with its unit.
-    kind : {"number", "level", "date"}
-    value : str
-        Value with which the control begins: the median, or the most frequent level.
-    low, high, step : str
-        Range of a number or of a date; empty for levels.
-    levels : tuple of str
-    """
-
-    name: str
-    label: str
-    kind: Literal["number", "level", "date"]
-    value: str
-    low: str = ""
-    high: str = ""
-    step: str = ""
-    levels: tuple[str, ...] = ()
 
 
 def covariate_controls(fit: AbstractFit) -> tuple[Control, ...]:

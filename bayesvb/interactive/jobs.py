@@ -26,6 +26,9 @@ PAUSE = 0.08
 PATIENCE = 2.0
 """Seconds after which an interrupted task is ended."""
 
+REST = 60.0
+"""Seconds without a question after which the process of a fit ends; it has 80 MB or more."""
+
 
 class Job:
     """The process of one task.
@@ -122,8 +125,8 @@ class Zygote:
 
 
 def _forked(ours: socket.socket, theirs: socket.socket) -> int:
-    """Fork the zygote from this process, with which it shares the memory of all imports."""
-    import_module("bayesvb.interactive.fitting")
+    """Fork the zygote from this process, with which it shares common imports."""
+    import_module("bayesvb.interactive.reading")
     gc.freeze()  # collections would write to the shared pages
     with warnings.catch_warnings():
         warnings.simplefilter(
@@ -176,6 +179,7 @@ class Desk:
     task: Task | None = None
     _job: Job | None = None
     _is_idle: bool = False
+    _rest: asyncio.TimerHandle | None = None
     _questions: dict[type, object] = field(default_factory=dict)
     _followers: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -188,12 +192,17 @@ class Desk:
         """End the present task, and work on this one unless another comes within the pause."""
         self.end()
         self.task = task
-        follower = asyncio.get_running_loop().create_task(self._follow(task, pause))
+        self._begin(task, pause)
+
+    def _begin(self, task: Task, pause: float, *, again: bool = False) -> None:
+        follower = asyncio.get_running_loop().create_task(self._follow(task, pause, again))
         self._followers.add(follower)  # the loop keeps weak references only
         follower.add_done_callback(self._followers.discard)
 
     def ask(self, question: object) -> bool:
         """Put a question to the present task, in place of an older one of its kind.
+
+        If its process has ended for rest, the task is done again, of which nothing is heard.
 
         Returns
         -------
@@ -203,6 +212,9 @@ class Desk:
         if self.task is None:
             return False
         self._questions[type(question)] = question
+        if self._is_idle and self._job is None:
+            self._is_idle = False
+            self._begin(self.task, 0.0, again=True)
         self._send_question()
         return True
 
@@ -211,6 +223,7 @@ class Desk:
         self.task = None
         self._is_idle = False
         self._questions.clear()
+        self._awake()
         if self._job is not None:
             self._job.end()
             self._job = None
@@ -229,9 +242,20 @@ class Desk:
         if self._is_idle and self._questions and self._job is not None:
             kind = next(iter(self._questions))
             self._is_idle = False
+            self._awake()
             self._job.send(self._questions.pop(kind))
 
-    async def _follow(self, task: Task, pause: float) -> None:
+    def _awake(self) -> None:
+        if self._rest is not None:
+            self._rest.cancel()
+
+    def _let_rest(self, job: Job) -> None:
+        """End an idle process whose task is soon done again."""
+        if job is self._job and self.task is not None and self.task.is_repeatable:
+            self._job = None
+            job.end()
+
+    async def _follow(self, task: Task, pause: float, again: bool) -> None:
         await asyncio.sleep(pause)
         if task is not self.task:
             return
@@ -244,9 +268,13 @@ class Desk:
             if task is self.task:
                 self._is_idle = isinstance(message, Idle)
                 job.interrupted &= not self._is_idle
-                await self.hear(task, message)
+                again &= not self._is_idle
+                if self._is_idle:
+                    self._rest = asyncio.get_running_loop().call_later(REST, self._let_rest, job)
+                if not again:
+                    await self.hear(task, message)
                 self._send_question()
-        if task is self.task:
+        if job is self._job:
             self._job = None
             await self.hear(task, None)
             if task is self.task:

@@ -6,7 +6,7 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
-from importlib import resources
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +15,18 @@ from shiny import App, Inputs, Outputs, Session, reactive, render, ui
 
 from bayesvb.datasets import names
 from bayesvb.errors import BayesVBError
-from bayesvb.interactive.answers import Along, Components, Question
-from bayesvb.interactive.fitting import QUICK_ROWS, FitTask, Shown
 from bayesvb.interactive.guard import LARGEST_UPLOAD
 from bayesvb.interactive.jobs import Desk, Start
+from bayesvb.interactive.messages import Along, Components, Shown, WhatIf
 from bayesvb.interactive.panes import PANES, Pane
 from bayesvb.interactive.panes.controls import first_controls, further_controls
 from bayesvb.interactive.reading import ROWS, completions, read, sample_of, vocabulary, word_before
-from bayesvb.interactive.reporting import ReportTask
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.session import Session as Open
 from bayesvb.interactive.session import first_request, save_session
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import Table, file_table, shipped_table
-from bayesvb.interactive.what_if import WhatIf
+from bayesvb.interactive.tasks import QUICK_ROWS, FitTask, ReportTask
 from bayesvb.interactive.zygote import Idle
 
 MOST_PAGES = 4
@@ -36,17 +34,26 @@ MOST_PAGES = 4
 
 OLDER = "The picture is of the last formula that could be read."
 
+
+def _static(package: str) -> dict[str, str]:
+    """Folder with the files of a package, which is not imported."""
+    spec = find_spec(package)
+    assert spec is not None
+    (folder,) = spec.submodule_search_locations or []
+    return {"subdir": str(Path(folder) / "static")}
+
+
 ASSETS = [
     HTMLDependency(
         "bayesvb-report",
         "1",
-        source={"subdir": str(resources.files("bayesvb.reports") / "static")},
+        source=_static("bayesvb.reports"),
         stylesheet={"href": "report.css"},
     ),
     HTMLDependency(
         "bayesvb-workbench",
         "1",
-        source={"subdir": str(Path(__file__).parent / "static")},
+        source=_static("bayesvb.interactive"),
         stylesheet={"href": "workbench.css"},
         script={"src": "workbench.js", "defer": ""},
     ),
@@ -138,7 +145,7 @@ class Page:
         self.asked: tuple[Request, str] | None = None
         self.above = ""
         self.open_panes: set[str] = set()
-        self._questions: dict[str, tuple[object, Question]] = {}
+        self._questions: dict[str, tuple[object, object]] = {}
         self._drawn: dict[str, reactive.Value[State]] = {}
         self._take(opened.table)
 
@@ -204,7 +211,7 @@ class Page:
 
     def _ask_for_panes(self) -> None:
         """Ask the fit what the open panes show, unless it has been asked the same before."""
-        questions: dict[str, Question] = {
+        questions: dict[str, object] = {
             "predict": WhatIf(values=self.state.row, above=self.above),
             "components": Components(),
         }

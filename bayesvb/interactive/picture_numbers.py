@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.effects.covariates import covariate, quantiles
+from bayesvb.interactive.messages import PictureNumbers
 from bayesvb.reports.cells.numerals import PROBABILITY, Decimals, numeral, significant
 from bayesvb.reports.rows.profiles import Profile, labels, profile
 
@@ -20,23 +20,6 @@ PROBS = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 MOST_VALUES = 12
 """Levels of a covariate that have a row, the first ones."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class PictureNumbers:
-    """A table of text.
-
-    Attributes
-    ----------
-    caption : str
-    titles : tuple of str
-    rows : tuple of tuple of str
-        Each begins with the value of the covariate.
-    """
-
-    caption: str
-    titles: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def picture_numbers(fit: AbstractFit, along: str) -> PictureNumbers | None:

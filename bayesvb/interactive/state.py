@@ -6,15 +6,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from bayesvb.interactive.answers import ComponentTables, Picture
-from bayesvb.interactive.covariate_controls import Control
-from bayesvb.interactive.fitting import Failed, FitTask, Judged, Progress, Shown
 from bayesvb.interactive.history import History, Record
+from bayesvb.interactive.messages import (
+    ComponentTables,
+    Control,
+    Failed,
+    Judged,
+    Picture,
+    Predicted,
+    Preview,
+    Progress,
+    Shown,
+    Written,
+)
 from bayesvb.interactive.reading import Reading
-from bayesvb.interactive.reporting import Preview, Written
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.tables import Table
-from bayesvb.interactive.what_if import Predicted
+from bayesvb.interactive.tasks import FitTask
 
 RESTARTS = 8
 """Initialisations of a full fit of several components."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,14 +15,15 @@ from bayesvb.effects import predictions
 from bayesvb.errors import DataError
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.interactive.covariate_controls import number, row_of
+from bayesvb.interactive.messages import Predicted, Prediction, Quantity, WhatIf
 from bayesvb.reports.cells.numerals import numeral, significant
 from bayesvb.reports.figures.plot import Canvas, number_axis, plotted
+from bayesvb.reports.fragments import figure_html
 from bayesvb.results.back_transformation import INVERSE
 from bayesvb.results.local_support import has_support, supported
 
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
-    from bayesvb.results.checks.base import Check
 
 MOST_RESPONSES = 4
 """Responses that are predicted, the first ones."""
@@ -41,98 +42,33 @@ EXTRAPOLATION = "Extrapolation: few observations have such values."
 NEW_GROUP = "The table is of a typical new group; sentence and density are of any new group."
 
 
-@dataclass(frozen=True, kw_only=True)
-class Quantity:
-    """A property of the predictive distribution with its 89% credible interval, as text."""
+def predicted(fit: Fit, question: WhatIf) -> Predicted:
+    """Predict each response of a row.
 
-    name: str
-    value: str
-    interval: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class Prediction:
-    """Predictive distribution of one response.
-
-    Attributes
-    ----------
-    response : str
-    sentence : str
-        Central intervals of a new observation; empty for levels and for zeros and ones.
-    quantities : tuple of Quantity
-    figure : mapping or None
-        Its density, or probabilities of counts, as the summary of a section has it.
+    Raises
+    ------
+    DataError
+        If a value is not one of its covariate.
     """
-
-    response: str
-    sentence: str
-    quantities: tuple[Quantity, ...]
-    figure: dict[str, object] | None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Predicted:
-    """Answer to ``WhatIf``.
-
-    Attributes
-    ----------
-    values : Mapping of str to str
-        Values of the question.
-    predictions : tuple of Prediction
-        One for each response.
-    notes : tuple of str
-        Warning of an extrapolation, and what is predicted of a new group.
-    """
-
-    values: Mapping[str, str]
-    predictions: tuple[Prediction, ...]
-    notes: tuple[str, ...]
+    row = row_of(fit, question.values)
+    names = fit.model.design.response_names[:MOST_RESPONSES]
+    notes = [] if not has_support(fit) or supported(fit, row)[0] else [EXTRAPOLATION]
+    notes += [NEW_GROUP] if (row == UNSEEN).any(axis=None) else []
+    made = [_prediction(_Row(fit, row, name), question.above, i) for i, name in enumerate(names)]
+    return Predicted(values=question.values, predictions=tuple(made), notes=tuple(notes))
 
 
-@dataclass(frozen=True, kw_only=True)
-class WhatIf:
-    """Question for the predictive distribution of one row.
-
-    Attributes
-    ----------
-    values : Mapping of str to str
-        Values by covariate; a covariate without one has its typical value.
-    above : str
-        Value of the response of which the probability of more is computed; empty for none.
-    """
-
-    values: Mapping[str, str]
-    above: str = ""
-
-    def answer(self, fit: Fit, checks: Sequence[Check]) -> Predicted:
-        """Predict each response.
-
-        Raises
-        ------
-        DataError
-            If a value is not one of its covariate.
-        """
-        row = row_of(fit, self.values)
-        names = fit.model.design.response_names[:MOST_RESPONSES]
-        notes = [] if not has_support(fit) or supported(fit, row)[0] else [EXTRAPOLATION]
-        notes += [NEW_GROUP] if (row == UNSEEN).any(axis=None) else []
-        return Predicted(
-            values=self.values,
-            predictions=tuple(_prediction(_Row(fit, row, name), self.above) for name in names),
-            notes=tuple(notes),
-        )
-
-
-def _prediction(row: _Row, above: str) -> Prediction:
+def _prediction(row: _Row, above: str, place: int) -> Prediction:
     response = row.fit.model.response
     if response.level_names or response.is_binary:
         quantities = row.levels() if response.level_names else row.mean()
-        return Prediction(response=row.label, sentence="", quantities=quantities, figure=None)
+        return Prediction(response=row.label, sentence="", quantities=quantities, figure="")
+    figure = row.counts() if response.is_discrete else row.density()
     return Prediction(
         response=row.label,
         sentence=row.sentence,
         quantities=(*row.mean(), *row.quantiles(), *row.exceedance(above)),
-        figure=row.counts() if response.is_discrete else row.density(),
+        figure=figure_html(figure, f"density-{place}"),
     )
 
 

@@ -12,6 +12,7 @@ Nothing outlives the server: the zygote ends when its socket closes, a task when
 
 from __future__ import annotations
 
+import gc
 import os
 import queue
 import signal
@@ -21,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from bayesvb.numerics.forking import end_with_parent
 
@@ -36,21 +37,11 @@ class Idle:
 
 @runtime_checkable
 class Task(Protocol):
-    """Work of one process: its messages until it ends."""
+    """Work of one process; ``fitting.work`` yields its messages until it ends."""
 
-    def messages(
-        self, tell: Callable[[object], None], questions: Iterator[object]
-    ) -> Iterator[object]:
-        """Yield the messages.
-
-        Parameters
-        ----------
-        tell : callable
-            Sends a message from within a callback, which cannot yield it.
-        questions : iterator
-            Waits for the next question of the page. A task that does not iterate over it ends with
-            its last message.
-        """
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it takes a moment to do again."""
 
 
 @runtime_checkable
@@ -61,16 +52,27 @@ class Failure(Protocol):
         """Return the message."""
 
 
+@runtime_checkable
+class Work(Protocol):
+    """Does a task."""
+
+    def __call__(
+        self, task: Any, tell: Callable[[object], None], questions: Iterator[object]
+    ) -> Iterator[object]:
+        """Yield the messages of the task."""
+
+
 def run(descriptor: int) -> None:
     """Fork a process for each request on a socket, until its other end closes.
 
     A request has one descriptor with it, on which the process serves; the reply is its number.
     """
-    from bayesvb.interactive.fitting import failed, warm
+    from bayesvb.interactive.fitting import failed, warm, work
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the processes
     control = socket.socket(fileno=descriptor)
     warm()
+    gc.freeze()  # collections of the tasks would write to the shared pages
     while True:
         request, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not request:
@@ -79,12 +81,12 @@ def run(descriptor: int) -> None:
         pid = os.fork()
         if pid == 0:
             control.close()
-            _serve(descriptors[0], zygote, failed)
+            _serve(descriptors[0], zygote, work, failed)
         os.close(descriptors[0])
         control.sendall(PID.pack(pid))
 
 
-def _serve(descriptor: int, zygote: int, failed: Failure) -> None:
+def _serve(descriptor: int, zygote: int, work: Work, failed: Failure) -> None:
     """Receive a task, send its messages, and end the process."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # fits wait for processes of their own
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell may have it ignored
@@ -92,9 +94,9 @@ def _serve(descriptor: int, zygote: int, failed: Failure) -> None:
     connection = Connection(descriptor)
     received: queue.SimpleQueue[object] = queue.SimpleQueue()
     try:
-        task: Task = connection.recv()
+        task = connection.recv()
         threading.Thread(target=_receive, args=(connection, received), daemon=True).start()
-        for message in task.messages(connection.send, _questions(connection, received)):
+        for message in work(task, connection.send, _questions(connection, received)):
             connection.send(message)
     except (EOFError, BrokenPipeError):
         pass

@@ -6,10 +6,10 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
-from bayesvb.interactive.answers import Along
-from bayesvb.interactive.fitting import QUICK_ROWS, Failed, FitTask, Judged, Progress, Shown, failed
+from bayesvb.interactive.fitting import failed, work
+from bayesvb.interactive.messages import Along, Failed, Judged, Progress, Shown, WhatIf
 from bayesvb.interactive.request import Request
-from bayesvb.interactive.what_if import WhatIf
+from bayesvb.interactive.tasks import QUICK_ROWS, FitTask
 
 RNG = np.random.default_rng(1)
 FRAME = pd.DataFrame({"x": RNG.uniform(size=40), "z": RNG.uniform(size=40)})
@@ -19,7 +19,7 @@ FRAME["y"] = 2 * FRAME["x"] + RNG.normal(size=40)
 def messages(questions=(), **options):
     told = []
     task = FitTask(request=Request(formula="y ~ x + z"), **options)
-    return list(task.messages(told.append, iter(questions))), told
+    return list(work(task, told.append, iter(questions))), told
 
 
 def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
@@ -32,14 +32,14 @@ def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
     assert isinstance(shown, Shown) and isinstance(judged, Judged) and told == []
     assert shown.picture.along == "x"
     assert shown.picture.covariates == ("x", "z")
-    assert "y" in shown.picture.sentences[0] and shown.picture.figure["drawing"]
+    assert "y" in shown.picture.sentences[0] and "<svg" in shown.picture.figure
     assert {check.group for check in judged.checks} == {"fit"}
 
 
 def test_a_quick_fit_is_of_a_sample_of_the_rows():
     rows = pd.concat([FRAME] * 60, ignore_index=True)
     task = FitTask(request=Request(formula="y ~ x"), frame=rows)
-    assert next(task.messages(print, iter(()))).n_rows == QUICK_ROWS
+    assert next(work(task, print, iter(()))).n_rows == QUICK_ROWS
 
 
 @pytest.mark.heavy

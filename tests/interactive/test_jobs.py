@@ -11,13 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from bayesvb.interactive.answers import Along
-from bayesvb.interactive.fitting import Failed, FitTask, Judged, Shown
+from bayesvb.interactive import jobs as module
 from bayesvb.interactive.jobs import Desk, Zygote
+from bayesvb.interactive.messages import Along, Failed, Judged, Shown
 from bayesvb.interactive.request import Request
+from bayesvb.interactive.tasks import FitTask
 from bayesvb.interactive.zygote import Idle
-
-LONG = "import time\ntime.sleep(600)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +24,7 @@ class Words:
     """A task that says some words."""
 
     words: tuple[str, ...]
-
-    def messages(self, tell, questions):
-        yield from self.words
+    is_repeatable: bool = False
 
 
 class Recorded:
@@ -48,6 +45,15 @@ class Recorded:
 
     def end(self):
         self.ended = True
+
+
+class Waiting(Recorded):
+    """A job that says nothing more after its words, until it is ended."""
+
+    def receive(self):
+        while not self.words and not self.ended:
+            time.sleep(0.001)
+        return super().receive()
 
 
 def work(tasks, between, pause, stops=0):
@@ -115,6 +121,33 @@ def test_questions_wait_for_the_task_and_the_newest_of_a_kind_is_asked():
     assert not desk.ask(1)
 
 
+@pytest.mark.parametrize("is_repeatable", [True, False])
+def test_an_idle_fit_ends_for_rest_and_is_made_again_for_a_question(monkeypatch, is_repeatable):
+    monkeypatch.setattr(module, "REST", 0.01)
+    jobs, heard = [], []
+
+    async def hear(task, message):
+        heard.append(message)
+
+    async def main():
+        desk.submit(Words(("shown", Idle()), is_repeatable), 0.0)
+        await asyncio.sleep(0.1)
+        assert jobs[0].ended == is_repeatable and not desk.is_busy
+        assert desk.ask("question")
+        await asyncio.sleep(0.1)
+        asked = jobs[-1].asked
+        desk.end()
+        assert len(jobs) == 1 + is_repeatable and asked == ["question"]
+
+    def start(task):
+        jobs.append(Waiting(task))
+        return jobs[-1]
+
+    desk = Desk(start, hear)
+    asyncio.run(main())
+    assert heard == ["shown", Idle(), *[Idle()] * is_repeatable]
+
+
 def gone(pid: int, within: float = 5.0) -> bool:
     """Whether a process ends soon; one that nobody has buried is gone too."""
     until = time.monotonic() + within
@@ -129,19 +162,9 @@ def gone(pid: int, within: float = 5.0) -> bool:
     return False
 
 
-@dataclass(frozen=True, eq=False)
-class Sleep:
-    """A task that says its process and its parent, then sleeps."""
-
-    def messages(self, tell, questions):
-        tell((os.getpid(), os.getppid()))
-        time.sleep(600)
-        yield None
-
-
 SERVER = """
 import sys, time
-from bayesvb.interactive.fitting import FitTask
+from bayesvb.interactive.tasks import FitTask
 from bayesvb.interactive.jobs import Zygote
 from bayesvb.interactive.request import Request
 import pandas as pd

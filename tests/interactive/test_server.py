@@ -2,6 +2,8 @@
 
 import importlib.util
 import socket
+import subprocess
+import sys
 
 import pytest
 
@@ -32,6 +34,18 @@ def test_without_the_extra_one_line_says_what_to_install(without, command):
     result = command("workbench", "mcycle")
     assert result.exit_code == 2
     assert "pip install 'bayesvb[workbench]'" in result.stderr
+
+
+def test_the_server_has_neither_fits_nor_reports_in_memory():
+    program = (
+        "import sys, bayesvb.interactive.server, bayesvb.interactive.reading\n"
+        "from bayesvb.interactive import state, tasks\n"
+        "late = ('scipy.stats', 'scipy.optimize', 'xarray', 'jinja2', 'bayesvb.reports',"
+        " 'bayesvb.interactive.fitting')\n"
+        "print([name for name in late if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
 
 
 def test_a_port_that_is_taken_is_a_sentence():

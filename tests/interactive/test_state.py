@@ -6,20 +6,27 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from bayesvb.interactive.answers import Picture
-from bayesvb.interactive.covariate_controls import Control
-from bayesvb.interactive.fitting import Failed, FitTask, Judged, Progress, Shown
-from bayesvb.interactive.reporting import Preview, Written
+from bayesvb.interactive.messages import (
+    Control,
+    Failed,
+    Judged,
+    Picture,
+    Preview,
+    Progress,
+    Shown,
+    Written,
+)
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import open_table
+from bayesvb.interactive.tasks import FitTask
 
 STATE = State(table=open_table(pd.DataFrame({"y": [1.0] * 3000, "x": [2.0] * 3000})))
 QUICK = FitTask(
     request=Request(formula="y ~ x", options={"n_components": 2}), frame=STATE.table.frame
 )
 FULL = FitTask(request=QUICK.request, frame=QUICK.frame, path=Path("fit.nc"))
-PICTURE = Picture(figure=None, sentences=(), along="", covariates=())
+PICTURE = Picture(figure="", sentences=(), along="", covariates=())
 SHOWN = Shown(picture=PICTURE, n_rows=2000, seconds=0.4, notes=())
 JUDGED = Judged(verdict="ok", checks=(), remedies={}, sentences=(), panels=(), seconds=1.0)
 

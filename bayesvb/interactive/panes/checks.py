@@ -6,9 +6,10 @@ import re
 
 from htmltools import Tag, TagList, tags
 
-from bayesvb.interactive.fitting import FitTask, Judged
+from bayesvb.interactive.messages import Judged
 from bayesvb.interactive.panes.buttons import request_button
 from bayesvb.interactive.state import State
+from bayesvb.interactive.tasks import FitTask
 from bayesvb.results.checks.base import Check
 
 VERDICTS = {

@@ -8,7 +8,6 @@ from bayesvb.interactive.history import Row
 from bayesvb.interactive.panes.buttons import event_button
 from bayesvb.interactive.request import DEFAULT_MODEL
 from bayesvb.interactive.state import State
-from bayesvb.reports.cells.numerals import counted
 
 CAPTION = (
     "Expected log predictive density of held-out rows minus the best fit's, in nats "
@@ -34,7 +33,7 @@ def compare(state: State) -> Tag:
 def _row(row: Row, state: State) -> Tag:
     record = row.record
     request = record.request
-    size = "" if request.size is None else counted(request.size, "component")
+    size = "" if request.size is None else f"{request.size} component" + "s" * (request.size > 1)
     given = [f"{key}={value}" for key, value in {**request.options, **request.priors}.items()
              if not key.startswith("n_")]  # fmt: skip
     model = "" if request.model == DEFAULT_MODEL else request.model

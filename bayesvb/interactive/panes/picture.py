@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from htmltools import HTML, Tag, tags
 
-from bayesvb.interactive.fitting import FitTask
-from bayesvb.interactive.picture_numbers import PictureNumbers
+from bayesvb.interactive.messages import PictureNumbers
 from bayesvb.interactive.state import State
-from bayesvb.reports.fragments import figure_html
+from bayesvb.interactive.tasks import FitTask
 
 
 def picture(state: State) -> Tag:
@@ -19,7 +18,7 @@ def picture(state: State) -> Tag:
     return tags.div(
         tags.p(first, class_="lead"),
         *[tags.p(sentence, class_="more") for sentence in more],
-        HTML(figure_html(shown.figure, "picture")) if shown.figure else None,
+        HTML(shown.figure),
         *[tags.p(note, class_="note") for note in state.shown.notes[:2]],
         _numbers(shown.numbers) if shown.numbers else None,
         fit_name(state.task),

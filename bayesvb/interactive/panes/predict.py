@@ -6,11 +6,9 @@ import json
 
 from htmltools import HTML, Tag, tags
 
-from bayesvb.interactive.covariate_controls import Control
+from bayesvb.interactive.messages import Control, Prediction
 from bayesvb.interactive.panes.picture import fit_name
 from bayesvb.interactive.state import State
-from bayesvb.interactive.what_if import Prediction
-from bayesvb.reports.fragments import figure_html
 
 
 def row(state: State) -> Tag:
@@ -48,7 +46,7 @@ def predicted(state: State) -> Tag:
     task, answer = state.predicted
     return tags.div(
         *[tags.p(note, class_="warned") for note in answer.notes],
-        *[_prediction(i, one) for i, one in enumerate(answer.predictions)],
+        *[map(_prediction, answer.predictions)],
         fit_name(task),
         id="row-predicted",
         data_formula=task.request.formula,
@@ -56,7 +54,7 @@ def predicted(state: State) -> Tag:
     )
 
 
-def _prediction(place: int, prediction: Prediction) -> Tag:
+def _prediction(prediction: Prediction) -> Tag:
     lines = [
         tags.tr(tags.th(one.name, scope="row"), tags.td(one.value), tags.td(one.interval))
         for one in prediction.quantities
@@ -67,11 +65,10 @@ def _prediction(place: int, prediction: Prediction) -> Tag:
         tags.thead(tags.tr(*heads)),
         tags.tbody(*lines),
     )
-    figure = prediction.figure
     return tags.div(
         tags.div(
             tags.p(prediction.sentence, class_="says") if prediction.sentence else None,
-            HTML(figure_html(figure, f"density-{place}")) if figure else None,
+            HTML(prediction.figure),
         ),
         table if lines else None,
         class_="prediction",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from htmltools import Tag, tags
 
-from bayesvb.interactive.reporting import FORMATS
+from bayesvb.interactive.messages import FORMATS
 from bayesvb.interactive.state import State
 
 
