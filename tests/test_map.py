@@ -18,7 +18,7 @@ PARTS = "reports/test_report_parts.py"
 CLASSES = "reports/test_report_classes.py"
 
 PANES = (
-    "buttons checks code compare components controls effects picture predict reading report "
+    "buttons checks code compare components controls effects offer picture predict reading report "
     "variables"
 ).split()
 
@@ -30,6 +30,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/cli/workbench_command.py": ("interactive/test_server.py",),
     "bayesvb/cli/options.py": ("cli/test_commands.py",),
     "bayesvb/cli/tables.py": ("cli/test_commands.py",),
+    "bayesvb/interactive/document.py": ("interactive/test_page.py",),
     "bayesvb/interactive/messages.py": ("interactive/test_state.py",),
     "bayesvb/interactive/tasks.py": ("interactive/test_fitting.py",),
     "bayesvb/interactive/zygote.py": ("interactive/test_jobs.py",),

@@ -2,7 +2,7 @@
 
 The folder has not the name of its function ``bayesvb.workbench``, which a module would hide. Only
 ``cli`` and the face of the package import it, when they are asked for a page. Only ``page``,
-``server`` and ``panes`` import Shiny, which the extra ``bayesvb[workbench]`` brings.
+``document``, ``server`` and ``panes`` import Shiny, which the extra ``bayesvb[workbench]`` brings.
 
 May import: errors, argument_checks, numerics, storage, data, formula, distributions, datasets,
 evaluation, gates, experts, results, effects, reports, estimators.

@@ -6,24 +6,23 @@ import asyncio
 import itertools
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict, replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from htmltools import HTMLDependency, Tag, head_content, tags
-from shiny import App, Inputs, Outputs, Session, reactive, render, ui
+from htmltools import Tag, tags
+from shiny import App, Inputs, Outputs, Session, reactive, render
 
 from bayesvb.datasets import names
 from bayesvb.errors import BayesVBError
-from bayesvb.interactive.guard import LARGEST_UPLOAD
+from bayesvb.interactive.autosave import autosave, new_folder, newest_session
+from bayesvb.interactive.document import document
 from bayesvb.interactive.jobs import Desk, Start
 from bayesvb.interactive.messages import Along, Components, Shown, WhatIf
 from bayesvb.interactive.panes import PANES, Pane
-from bayesvb.interactive.panes.controls import first_controls, further_controls
 from bayesvb.interactive.reading import ROWS, completions, read, sample_of, vocabulary, word_before
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.session import Session as Open
-from bayesvb.interactive.session import first_request, save_session
+from bayesvb.interactive.session import first_request, open_session, save_session
 from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import Table, file_table, shipped_table
 from bayesvb.interactive.tasks import QUICK_ROWS, FitTask, ReportTask
@@ -32,32 +31,13 @@ from bayesvb.interactive.zygote import Idle
 MOST_PAGES = 4
 """Pages of one server that fit at the same time."""
 
+SAVED = ("history", "task", "typed")
+"""Parts of the state after whose change the session is saved."""
+
+PAUSE = 1.0
+"""Seconds between a change and its saving, in which others may follow."""
+
 OLDER = "The picture is of the last formula that could be read."
-
-
-def _static(package: str) -> dict[str, str]:
-    """Folder with the files of a package, which is not imported."""
-    spec = find_spec(package)
-    assert spec is not None
-    (folder,) = spec.submodule_search_locations or []
-    return {"subdir": str(Path(folder) / "static")}
-
-
-ASSETS = [
-    HTMLDependency(
-        "bayesvb-report",
-        "1",
-        source=_static("bayesvb.reports"),
-        stylesheet={"href": "report.css"},
-    ),
-    HTMLDependency(
-        "bayesvb-workbench",
-        "1",
-        source=_static("bayesvb.interactive"),
-        stylesheet={"href": "workbench.css"},
-        script={"src": "workbench.js", "defer": ""},
-    ),
-]
 
 
 def make_app(opened: Open, start: Start, folder: Path) -> App:
@@ -87,11 +67,12 @@ def make_app(opened: Open, start: Start, folder: Path) -> App:
         page = Page(opened, start, folder, session, numbers)
         session.on_ended(page.desk.end)
         session.on_ended(page.writer.end)
+        session.on_ended(page.autosave)
         for pane in PANES:
             page.show(pane, output)
         _listen(page, input)
 
-    return App(_document(), server, static_assets={"/files": folder})
+    return App(document(), server, static_assets={"/files": folder})
 
 
 def _listen(page: Page, input: Inputs) -> None:
@@ -147,6 +128,8 @@ class Page:
         self.open_panes: set[str] = set()
         self._questions: dict[str, tuple[object, object]] = {}
         self._drawn: dict[str, reactive.Value[State]] = {}
+        self._is_saved_soon = False
+        self._saving = asyncio.Lock()
         self._take(opened.table)
 
     def show(self, pane: Pane, output: Outputs) -> None:
@@ -159,8 +142,38 @@ class Page:
         for pane in PANES:
             if any(getattr(before, part) is not getattr(state, part) for part in pane.reads):
                 self._drawn[pane.name].set(state)
+        changed = any(getattr(before, part) is not getattr(state, part) for part in SAVED)
+        if changed and not self._is_saved_soon:
+            self._is_saved_soon = True
+            self._soon = asyncio.get_running_loop().create_task(self._autosave_soon())
+
+    @property
+    def _open(self) -> Open:
+        """The session as it is saved."""
+        state = self.state
+        request = state.typed or self.first
+        return Open(table=state.table, request=request, history=state.history)
+
+    async def _autosave_soon(self) -> None:
+        await asyncio.sleep(PAUSE)
+        await self.autosave()
+
+    async def autosave(self) -> None:
+        """Save the session if it has changed."""
+        if not self._is_saved_soon:
+            return
+        self._is_saved_soon = False
+        async with self._saving:
+            try:
+                await asyncio.to_thread(autosave, self._open, self.saved)
+            except BayesVBError as error:
+                async with reactive.lock():
+                    with reactive.isolate():
+                        self._set(self.state.failing(f"not saved: {error.why}", error.hint or ""))
+                    await reactive.flush()
 
     def _take(self, table: Table) -> None:
+        self.saved = new_folder(table)
         self.words = vocabulary(table.frame)
         self.sample = sample_of(table.frame, ROWS)
         self.quick_rows = sample_of(table.frame, QUICK_ROWS)
@@ -236,7 +249,13 @@ class Page:
         """Do what a button says."""
         if name == "ready":
             await self._send("columns", [str(column) for column in self.state.table.frame])
-            await self._begin_session()
+            await self._offer()
+            if not value:  # otherwise the browser has restored a formula
+                await self._begin_session()
+        elif name == "resume":
+            await self._resume()
+        elif name == "decline":
+            self._set(replace(self.state, offer=None))
         elif name == "stop":
             self._stop()
         elif name == "full":
@@ -283,13 +302,30 @@ class Page:
         else:
             await self._send("set", asdict(self.first))
 
+    async def _offer(self) -> None:
+        """Offer the newest session of these data, unless one is open."""
+        if not self.state.history.records:
+            offer = await asyncio.to_thread(newest_session, self.state.table)
+            self._set(replace(self.state, offer=offer))
+
+    async def _resume(self) -> None:
+        """Restore the session that is offered."""
+        offer, table = self.state.offer, self.state.table
+        if offer is None:
+            return
+        try:
+            again = await asyncio.to_thread(open_session, offer.folder, table.frame, self.folder)
+        except BayesVBError as error:
+            self._set(replace(self.state, offer=None).failing(error.why, error.hint or ""))
+            return
+        self.first = again.request
+        self._set(replace(self.state, offer=None, history=again.history))
+        await self._begin_session()
+
     async def _save(self, folder: str) -> None:
         """Save the session."""
-        state = self.state
-        request = state.typed or self.first
-        session = Open(table=state.table, request=request, history=state.history)
         try:
-            path = await asyncio.to_thread(save_session, session, folder)
+            path = await asyncio.to_thread(save_session, self._open, folder)
         except BayesVBError as error:
             self._set(self.state.failing(error.why, error.hint or ""))
         else:
@@ -348,139 +384,10 @@ class Page:
         self._set(State(table=table, status=f"{table.name} is open"))
         await self._send("columns", [str(column) for column in table.frame])
         await self._send("set", asdict(first_request(table)))
+        await self._offer()
 
 
 def _register(output: Outputs, name: str, draw: Callable[[], Tag]) -> None:
     """Make a function the content of an output, which Shiny names after it."""
     draw.__name__ = name
     output(suspend_when_hidden=False)(render.ui(draw))  # a pane that is folded is hidden
-
-
-def _document() -> Tag:
-    """The page without what its outputs show."""
-    head = head_content(
-        tags.title("bayesvb workbench"),
-        tags.meta(name="viewport", content="width=device-width, initial-scale=1"),
-        tags.meta(name="color-scheme", content="light dark"),
-        tags.link(rel="icon", href="data:,"),
-    )
-    header = tags.header(
-        tags.h1("bayesvb workbench"),
-        ui.output_ui("data"),
-        tags.details(tags.summary("Save session"), _saving(), id="saving"),
-        tags.details(tags.summary("Open data"), _opening(), id="opening"),
-    )
-    main = tags.main(
-        _formula(),
-        _controls(),
-        tags.section(tags.h2("Columns"), ui.output_ui("variables"), class_="variables"),
-        tags.section(
-            tags.h2("Picture", class_="hidden"),
-            tags.div(ui.output_ui("status"), role="status", class_="status"),
-            ui.output_ui("picture"),
-            id="seen",
-            tabindex="-1",
-        ),
-        tags.section(tags.h2("Checks"), ui.output_ui("checks"), id="verdict"),
-        tags.section(tags.h2("Effects"), ui.output_ui("effects")),
-        tags.section(tags.h2("Compare"), ui.output_ui("compare")),
-        _folded("predict", "Predict", ui.output_ui("row"), _above(), ui.output_ui("predicted")),
-        _folded("components", "Components", ui.output_ui("components")),
-        _folded("report", "Report", ui.output_ui("report")),
-        tags.section(tags.h2("Code"), ui.output_ui("code"), _pasting(), class_="code"),
-    )
-    skip = tags.a("Skip to the picture", href="#seen", class_="skip")
-    return tags.html(tags.body(head, *ASSETS, skip, header, main), lang="en")
-
-
-def _folded(name: str, title: str, *content: Any) -> Tag:
-    """A pane that is computed only while it is open."""
-    summary = tags.summary(tags.h2(title))
-    return tags.section(tags.details(summary, *content, data_pane=name), class_="folded")
-
-
-def _above() -> Tag:
-    field = tags.input(type="number", step="any", id="above")
-    label = tags.label("Probability of a response above", for_="above")
-    return tags.div(tags.div(label, field), class_="row")
-
-
-def _saving() -> Tag:
-    return tags.div(
-        tags.label("Folder on this machine", for_="folder"),
-        tags.input(type="text", id="folder", value="session.bayesvb", spellcheck="false"),
-        tags.button("Save", type="button", class_="act", id="save"),
-        class_="opening",
-    )
-
-
-def _opening() -> Tag:
-    return tags.div(
-        tags.label("Shipped data set", for_="shipped"),
-        tags.select(
-            tags.option("choose ...", value=""),
-            *[tags.option(name, value=name) for name in names()],
-            id="shipped",
-        ),
-        ui.input_file("upload", "CSV or Parquet file", accept=[".csv", ".gz", ".parquet"]),
-        data_largest=str(LARGEST_UPLOAD),
-        class_="opening",
-    )
-
-
-def _formula() -> Tag:
-    return tags.section(
-        tags.label("Formula", for_="formula"),
-        tags.div(
-            tags.textarea(
-                id="formula",
-                rows="1",
-                spellcheck="false",
-                autocomplete="off",
-                autocapitalize="off",
-                aria_describedby="reading",
-                aria_autocomplete="list",
-                aria_controls="choices",
-                aria_haspopup="listbox",
-            ),
-            tags.ul(id="choices", role="listbox", aria_label="Completions", hidden=""),
-            class_="editor",
-        ),
-        tags.div(ui.output_ui("reading"), aria_live="polite", class_="reading"),
-        class_="formula",
-        aria_label="Formula",
-    )
-
-
-def _controls() -> Tag:
-    return tags.section(
-        *first_controls(),
-        tags.div(
-            tags.label("Picture along", for_="along"),
-            tags.select(tags.option("automatic", value=""), id="along"),
-        ),
-        tags.details(
-            tags.summary("Weights, groups, priors"),
-            tags.div(*further_controls(), class_="row"),
-            id="further",
-        ),
-        tags.div(
-            tags.button("Stop", type="button", data_event="stop", data_value="", title="Escape"),
-            tags.button(
-                "Fit all rows", type="button", class_="main", data_event="full", data_value="",
-                title="Ctrl+Enter",
-            ),
-            class_="buttons",
-        ),
-        class_="controls",
-        aria_label="Model",
-    )  # fmt: skip
-
-
-def _pasting() -> Tag:
-    return tags.div(
-        tags.label("Paste a line of Python or of a shell to restore its state", for_="pasted"),
-        tags.textarea(id="pasted", rows="2", spellcheck="false"),
-        tags.button("Restore", type="button", class_="act", id="restore"),
-        class_="pasting",
-    )

@@ -11,6 +11,7 @@ import json
 import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -81,15 +82,15 @@ def save_session(session: Session, folder: str | Path) -> Path:
     target = _folder(folder)
     fits = []
     for record in session.history.records:
-        fit = record.path.read_bytes()
-        name = f"fit-{hashlib.sha256(fit).hexdigest()[:16]}.nc"  # files of an older session stay
-        write_whole(fit, target / name)
+        name = f"fit-{_digest(record.path)}.nc"  # files of an older session stay
+        if not (target / name).exists():
+            write_whole(record.path.read_bytes(), target / name)
         fits.append({**_record_values(record), "file": name})
     content = {
         "format": FORMAT,
         "version": version("bayesvb"),
         "data": {"name": session.table.name, "source": _source(session.table),
-                 "sha256": data_hash(session.table.frame)},
+                 "sha256": session.table.sha256},
         "request": asdict(session.request),
         "fits": fits,
     }  # fmt: skip
@@ -127,7 +128,7 @@ def open_session(folder: str | Path, data: object, into: Path) -> Session:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{source} is not the file of a session: {error!r}") from None
     table = _known_table(known) if data is None else open_table(data)
-    if data_hash(table.frame) != known["sha256"]:
+    if table.sha256 != known["sha256"]:
         raise DataError(
             f"the data {table.name} have changed since the session was saved",
             hint="open them without the session: its fits are of other rows",
@@ -147,6 +148,12 @@ def _folder(path: str | Path) -> Path:
     return target
 
 
+@cache
+def _digest(path: Path) -> str:
+    """Return the beginning of the hash of a fit's file, which does not change."""
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+
+
 def _known_table(known: Mapping[str, Any]) -> Table:
     if known["source"] is None:
         raise DataError(
@@ -162,22 +169,6 @@ def _source(table: Table) -> str | None:
         return table.source
     path = Path(table.source).resolve()
     return str(path) if path.is_file() else None
-
-
-def data_hash(frame: pd.DataFrame) -> str:
-    """SHA-256 of the columns, and of the values in each row.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"x": [1, 2]})
-    >>> data_hash(frame) == data_hash(frame.copy()), data_hash(frame) == data_hash(frame[::-1])
-    (True, False)
-    """
-    digest = hashlib.sha256(json.dumps([str(name) for name in frame]).encode())
-    for name in frame:
-        column = frame[name].astype(str) if frame[name].dtype == object else frame[name]
-        digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
-    return digest.hexdigest()
 
 
 def _record_values(record: Record) -> dict[str, object]:

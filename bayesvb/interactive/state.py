@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from bayesvb.interactive.autosave import Offer
 from bayesvb.interactive.history import History, Record
 from bayesvb.interactive.messages import (
     ComponentTables,
@@ -47,6 +48,8 @@ class State:
         Report that is shown.
     reports : frozenset of Path
         Files of the fits whose reports are written.
+    offer : Offer or None
+        Earlier session of these data.
     typed, reading : Request and Reading, or None
         What stands in the controls, and what is said of it.
     controls : tuple of Control
@@ -68,6 +71,7 @@ class State:
     history: History = field(default_factory=History)
     preview: Preview | None = field(default=None, repr=False)
     reports: frozenset[Path] = frozenset()
+    offer: Offer | None = None
     typed: Request | None = None
     reading: Reading | None = None
     controls: tuple[Control, ...] = ()

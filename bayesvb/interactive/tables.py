@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
@@ -43,6 +46,27 @@ class Table:
     source: str | None
     formula: str
     notes: tuple[str, ...] = ()
+
+    @cached_property
+    def sha256(self) -> str:
+        """Hash of the rows, by which data that have changed are recognised."""
+        return data_hash(self.frame)
+
+
+def data_hash(frame: pd.DataFrame) -> str:
+    """SHA-256 of the columns, and of the values in each row.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"x": [1, 2]})
+    >>> data_hash(frame) == data_hash(frame.copy()), data_hash(frame) == data_hash(frame[::-1])
+    (True, False)
+    """
+    digest = hashlib.sha256(json.dumps([str(name) for name in frame]).encode())
+    for name in frame:
+        column = frame[name].astype(str) if frame[name].dtype == object else frame[name]
+        digest.update(pd.util.hash_pandas_object(column, index=False).to_numpy().tobytes())
+    return digest.hexdigest()
 
 
 def shipped_table(name: str) -> Table:

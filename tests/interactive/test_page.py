@@ -1,10 +1,12 @@
 """The page in Chromium. What is seen stands in attributes: they are waited for, never a time."""
 
+import os
 import re
 import shutil
 import signal
 import subprocess
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -32,15 +34,25 @@ def children(pid: int) -> set[int]:
     return found
 
 
+@contextmanager
+def serving(sessions, program=PROGRAM):
+    """Process of a server that saves sessions below a folder, and its address with the token."""
+    command, environment = [sys.executable, "-c", program], {"XDG_STATE_HOME": str(sessions)}
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, text=True, env={**os.environ, **environment}
+    )
+    try:
+        yield process, re.search(r"http\S+", process.stdout.readline())[0]
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
 @pytest.fixture(scope="module")
-def server():
-    """Process of a server, and its address with the token."""
-    command = [sys.executable, "-c", PROGRAM]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    yield process, re.search(r"http\S+", process.stdout.readline())[0]
-    process.kill()
-    process.wait()
-    process.stdout.close()
+def server(tmp_path_factory):
+    with serving(tmp_path_factory.mktemp("state")) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
@@ -243,6 +255,41 @@ def test_two_pages_do_not_disturb_each_other(page, server):
     write(other, "accel ~ 1")
     has(other, "#shown", formula="accel ~ 1")
     has(page, "#shown", formula="accel ~ s(times)")
+
+
+def test_a_killed_server_loses_nothing_and_is_a_sentence(browser, tmp_path):
+    formula = "accel ~ s(times) | sigma(times)"
+    with serving(tmp_path) as (process, address):
+        page = browser.new_page()
+        page.set_default_timeout(WAIT)
+        page.goto(address)
+        write(page, formula)
+        has(page, "#shown", formula=formula)
+        page.keyboard.press("Control+Enter")
+        has(page, "#compared", rows="1")
+        write(page, "accel ~ s(ti")
+        has(page, "#message", formula="accel ~ s(ti")
+        for _ in range(500):
+            saved = list(tmp_path.glob("bayesvb/sessions/*/session.json"))
+            if saved and '"accel ~ s(ti"' in saved[0].read_text():
+                break
+            signal.sigtimedwait([], 0.01)
+        process.kill()
+        page.locator("#gone", has_text="offers to restore").wait_for()
+        page.close()
+    assert sorted(path.suffix for path in saved[0].parent.iterdir()) == [".json", ".nc"]
+    with serving(tmp_path) as (_, address):
+        page = browser.new_page()
+        page.goto(address)
+        has(page, "#offered", formula="accel ~ s(ti")
+        assert "1 full fit" in page.locator("#offered").inner_text()
+        page.get_by_role("button", name="Restore session", exact=True).click()
+        has(page, "#message", formula="accel ~ s(ti")
+        has(page, "#compared", rows="1")
+        assert page.locator("#offered").count() == 0
+        page.get_by_label(f"Back to {formula}").click()
+        has(page, "#shown", formula=formula, full="true")
+        page.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

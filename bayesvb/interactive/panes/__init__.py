@@ -14,6 +14,7 @@ from .code import code
 from .compare import compare
 from .components import components
 from .effects import effects
+from .offer import offer
 from .picture import picture
 from .predict import predicted, row
 from .reading import reading, status
@@ -44,6 +45,7 @@ class Pane:
 
 PANES = (
     Pane("data", data, ("table",)),
+    Pane("offer", offer, ("offer",)),
     Pane("reading", reading, ("reading", "typed")),
     Pane("variables", variables, ("table",)),
     Pane("status", status, ("status",)),

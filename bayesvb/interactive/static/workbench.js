@@ -155,8 +155,9 @@
       select.replaceChildren(...options);
       select.value = names.includes(value) ? value : "";
     });
+    act("ready", formula.value);
     if (formula.value) changed();  // typed, or restored by the browser, before the server was there
-    else act("ready");
   };
   $(document).one("shiny:sessioninitialized", ready);
+  $(document).one("shiny:disconnected", () => { byId("gone").hidden = false; });
 })();
