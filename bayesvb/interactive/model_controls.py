@@ -12,6 +12,8 @@ from bayesvb.argument_checks import check_choice, check_count, check_text, shown
 from bayesvb.data.case_weights import MEANINGS
 from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
+from bayesvb.estimators.imputation import MISSING
+from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
 from bayesvb.estimators.priors import (
     COEFFICIENT_UNITS,
     SCALES,
@@ -40,8 +42,17 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "weight_type": MEANINGS,
     "coefficient_units": COEFFICIENT_UNITS,
     "scales": SCALES,
+    "latent_covariance": COVARIANCES,
+    "latent_posterior": POSTERIORS,
+    "missing": ("drop", "raise"),
 }
 """Values of the arguments and fields that have names."""
+
+OF_ONE_MODEL: dict[tuple[str, str], tuple[str, ...]] = {
+    ("BayesianPCA", "missing"): ("keep", "drop", "raise"),
+    ("DensityRegression", "missing"): MISSING,
+}
+"""Values of arguments that have others in one model."""
 
 COLUMNS = ("weights", "group")
 """Arguments that name a column of the data."""
@@ -118,7 +129,7 @@ def model_controls(model: str) -> dict[str, ModelControl]:
     (['n_components', 'gate', 'family'], ['weights', 'weight_type'])
     """
     arguments = inspect.signature(MODELS[model]).parameters.values()
-    controls = (_control(one.name, one.default) for one in arguments)
+    controls = (_control(one.name, one.default, model) for one in arguments)
     return {control.name: control for control in controls if control is not None}
 
 
@@ -140,10 +151,11 @@ def prior_controls(model: str) -> dict[str, ModelControl]:
     return {control.name: control for control in controls}
 
 
-def _control(name: str, default: object) -> ModelControl | None:
+def _control(name: str, default: object, model: str = "") -> ModelControl | None:
     """Return the control of an argument; None if the page has none for it."""
     if name in CHOICES:
-        return ModelControl(name=name, kind="choice", default=default, choices=CHOICES[name])
+        choices = OF_ONE_MODEL.get((model, name), CHOICES[name])
+        return ModelControl(name=name, kind="choice", default=default, choices=choices)
     if isinstance(default, bool):
         return ModelControl(name=name, kind="flag", default=default)
     if name in COUNTS:

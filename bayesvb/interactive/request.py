@@ -207,7 +207,8 @@ def _read_shell(line: str) -> dict[str, object]:
     if OF_FITS["seed"] in given:
         values["seed"] = _number(given.pop(OF_FITS["seed"]))
     controls = model_controls(model)
-    known = {OF_MODELS.get(name, "--weights"): control for name, control in controls.items()}
+    written = {**OF_MODELS, "weights": "--weights"}
+    known = {written[name]: one for name, one in controls.items() if name in written}
     for option in given:
         if option not in known:
             listed = ", ".join([*known, OF_FITS["seed"]])

@@ -8,8 +8,8 @@ from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
 from bayesvb.interactive.model_controls import PRIORS, model_controls, prior_controls
 
-NONE = {"formula", "data", "priors", "context", "missing", "latent_covariance", "latent_posterior"}
-"""Arguments without a control: those of the data, and of networks which differ little."""
+NONE = {"formula", "data", "priors", "context"}
+"""Arguments without a control of their own."""
 
 
 @pytest.mark.parametrize("model", MODELS)

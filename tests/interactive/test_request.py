@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
+from bayesvb.estimators.shell_line import OF_MODELS
 from bayesvb.interactive.model_controls import model_controls, prior_controls
 from bayesvb.interactive.request import Request
 
@@ -23,9 +24,13 @@ VALUES = {
 }
 
 
-def some(controls):
+IN_SHELL = {*OF_MODELS, "weights"}
+"""Arguments that have an option of the command line."""
+
+
+def some(controls, names):
     """Values of some of the controls of a model."""
-    each = {name: VALUES[control.kind](control) for name, control in controls.items()}
+    each = {name: VALUES[controls[name].kind](controls[name]) for name in controls if name in names}
     return st.fixed_dictionaries({}, optional=each)
 
 
@@ -34,8 +39,8 @@ def values(model, priors):
     return st.fixed_dictionaries({
         "formula": formulas,
         "model": st.just(model),
-        "options": some(model_controls(model)),
-        "priors": some(prior_controls(model)) if priors else st.just({}),
+        "options": some(model_controls(model), model_controls(model) if priors else IN_SHELL),
+        "priors": some(prior_controls(model), prior_controls(model)) if priors else st.just({}),
         "seed": st.integers(0, 2**32 - 1),
     })  # fmt: skip
 
@@ -75,7 +80,8 @@ def test_lines_of_a_shell_are_read_back(given_values, source):
         "bvb.DensityRegression()": "without a formula",
         "bvb.DensityRegression(open('/etc/passwd').read(), data)": "is not a constant",
         "bvb.DensityRegression('y ~ x', data, priors=1)": "priors=1 is not a call",
-        "bvb.DensityRegression('y ~ x', data, missing='raise')": "options='missing'",
+        "bvb.DensityRegression('y ~ x', data, missing='keep')": "missing='keep'",
+        "bvb.DensityRegression('y ~ x', data, context={})": "options='context'",
         "bvb.DensityRegression('y ~ x', data).fit(restarts=2)": "a request has",
         "bvb.DensityRegression('y ~ x', data, gate='open')": "gate='open'",
         "(" * 3000: "neither Python",

@@ -25,13 +25,18 @@ LABELS = {
     "weights": "Case weights",
     "weight_type": "Weight type",
     "group": "One component per",
+    "missing": "Rows with missing values",
+    "latent_covariance": "Latent covariance",
+    "latent_posterior": "Latent posterior",
 }
 """Labels of arguments whose name does not say enough."""
 
 SLIDER = "n_components"
 """Argument that has a slider where its default is a number."""
 
-FOLDED = ("levels", "weights", "weight_type", "group")
+FOLDED = (
+    "levels", "weights", "weight_type", "group", "missing", "latent_covariance", "latent_posterior",
+)  # fmt: skip
 """Arguments below the fold, with the priors."""
 
 
@@ -45,18 +50,18 @@ def first_controls() -> list[Tag]:
 
 
 def further_controls() -> list[Tag]:
-    """Return arguments of the rows, and the fields of the priors."""
+    """Return the rarer arguments, and the fields of the priors."""
     rows = [one for one in _merged(model_controls, "option") if one.attrs["data-name"] in FOLDED]
     return [*rows, *_merged(prior_controls, "prior")]
 
 
 def _merged(declared: Callable[[str], Mapping[str, ModelControl]], kind: str) -> list[Tag]:
     """Return one control for models whose argument has the same name and default."""
-    models: dict[tuple[str, str], list[str]] = {}
-    controls: dict[tuple[str, str], ModelControl] = {}
+    models: dict[tuple[object, ...], list[str]] = {}
+    controls: dict[tuple[object, ...], ModelControl] = {}
     for model in ORDER:
         for name, control in declared(model).items():
-            key = name, repr(control.default)
+            key = name, repr(control.default), control.choices
             controls[key] = control
             models.setdefault(key, []).append(model)
     taken: set[str] = set()
