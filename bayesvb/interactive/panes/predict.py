@@ -46,7 +46,7 @@ def predicted(state: State) -> Tag:
     task, answer = state.predicted
     return tags.div(
         *[tags.p(note, class_="warned") for note in answer.notes],
-        *[map(_prediction, answer.predictions)],
+        *map(_prediction, answer.predictions),
         fit_name(task),
         id="row-predicted",
         data_formula=task.request.formula,

@@ -143,7 +143,13 @@
   }, true);
 
   const ready = () => {
-    Shiny.addCustomMessageHandler("set", request => { byId("along").value = ""; set(request); });
+    let first = true;
+    Shiny.addCustomMessageHandler("set", request => {
+      if (first && formula.value) return first = false;  // the user was quicker
+      first = false;
+      byId("along").value = "";
+      set(request);
+    });
     Shiny.addCustomMessageHandler("words", offer);
     Shiny.addCustomMessageHandler("columns", names => {
       for (const select of document.querySelectorAll("[data-kind=column]"))
