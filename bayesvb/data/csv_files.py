@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import codecs
 import gzip
 import io
 import re
 import warnings
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,8 +19,11 @@ if TYPE_CHECKING:
 SEPARATORS = (",", ";", "\t", "|")
 """The first of them that divides the first line into most names is taken."""
 
-ENCODINGS = ("utf-8", "cp1252", "latin-1")
-"""Tried in this order; the last one can read anything."""
+ENCODINGS = {"utf-8": "", "cp1252": " (Latin-1)", "latin-1": ""}
+"""Tried in this order, with their other names; the last one can read anything."""
+
+MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""First two bytes of a text in UTF-16."""
 
 WORDS = {";": "semicolons", "\t": "tabs", "|": "vertical bars", " ": "blanks"}
 
@@ -112,9 +117,10 @@ def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list
     """Text of a file, and a note if it is not UTF-8."""
     try:
         content = gzip.decompress(content) if content[:2] == GZIP else content
-    except (OSError, EOFError) as error:
+    except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{name!r} cannot be read as CSV: {error}") from error
-    for one in ENCODINGS if encoding is None else (encoding,):
+    usual = {"utf-16": "", **ENCODINGS} if content[:2] in MARKS else ENCODINGS
+    for one in usual if encoding is None else (encoding,):
         try:
             text = content.decode(one)
         except UnicodeDecodeError as error:
@@ -132,8 +138,8 @@ def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list
                 f"{name!r} cannot be read as CSV: it holds NUL characters",
                 hint="of text in UTF-16 say so: --encoding utf-16",
             )
-        other = encoding is None and one != ENCODINGS[0]
-        notes = [f"{name}: not UTF-8, read as {one} (Latin-1); {TELL}"] if other else []
+        other = encoding is None and one != "utf-8"
+        notes = [f"{name}: not UTF-8, read as {one}{usual[one]}; {TELL}"] if other else []
         return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}"), notes
     raise AssertionError("Latin-1 reads anything")
 

@@ -62,4 +62,5 @@ def _read_parquet(path: Path, name: str) -> pd.DataFrame:
             f"{name!r}: Parquet files need pyarrow", hint="pip install pyarrow, or give a CSV"
         ) from error
     except (ValueError, OSError) as error:
-        raise DataError(f"{name!r} cannot be read as Parquet: {error}") from error
+        said = str(error).replace(f" '{path}'", "")  # an upload is elsewhere
+        raise DataError(f"{name!r} cannot be read as Parquet: {said}") from error

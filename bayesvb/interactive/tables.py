@@ -13,6 +13,7 @@ import pandas as pd
 from bayesvb.data.frames import as_frame
 from bayesvb.data.table_files import PARQUET_ENDING, read_table_file
 from bayesvb.datasets import describe, load, names
+from bayesvb.errors import DataError
 
 AS_RECOGNISED = (
     "from pathlib import Path\n\nfrom bayesvb.data.table_files import read_table_file\n\n"
@@ -103,6 +104,8 @@ def file_table(path: Path, name: str) -> Table:
         If it cannot be read as a table.
     """
     frame, notes = read_table_file(path, name)
+    if frame.empty:
+        raise DataError(f"{name!r} has names of columns, but no rows", hint="give the rows below")
     return Table(
         frame=frame,
         name=Path(name).name,

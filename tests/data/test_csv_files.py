@@ -62,6 +62,9 @@ def test_codes_that_differ_by_leading_zeros_are_text():
 def test_what_is_given_is_not_recognised():
     frame, notes = read_csv(b"a;b,c\n1;2,3\n", "a.csv", CsvFormat(","))
     assert list(frame) == ["a;b", "c"] and notes == []
+    frame, notes = read_csv(written(encoding="utf-16"), "a.csv")
+    pd.testing.assert_frame_equal(frame, ROWS)
+    assert notes == ["a.csv: not UTF-8, read as utf-16; --sep and --encoding say otherwise"]
     frame, notes = read_csv(written(encoding="utf-16"), "a.csv", CsvFormat(encoding="utf-16"))
     pd.testing.assert_frame_equal(frame, ROWS)
     assert notes == []
@@ -75,7 +78,8 @@ def test_separators_between_quotes_do_not_count_and_texts_with_commas_stay_texts
 
 
 WRONG = {
-    "UTF-16": (written(encoding="utf-16"), CsvFormat(), "utf-16"),
+    "UTF-16 without its mark": (written(encoding="utf-16-le"), CsvFormat(), "utf-16"),
+    "a broken gzip": (b"\x1f\x8b\x08" + b"broken" * 9, CsvFormat(), "cannot be read as CSV"),
     "another encoding": (written(), CsvFormat(encoding="ascii"), "written otherwise"),
     "no encoding": (written(), CsvFormat(encoding="nothing"), "encoding='nothing'"),
     "cut off": (gzip.compress(written())[:30], CsvFormat(), "cannot be read as CSV"),

@@ -9,6 +9,8 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from bayesvb.interactive.session import open_session
@@ -255,6 +257,93 @@ def test_two_pages_do_not_disturb_each_other(page, server):
     write(other, "accel ~ 1")
     has(other, "#shown", formula="accel ~ 1")
     has(page, "#shown", formula="accel ~ s(times)")
+
+
+HOSTILE = [
+    "<img src=x onerror=alert(1)>",
+    "</script><b>bold",
+    "left\N{RIGHT-TO-LEFT OVERRIDE}thgir",
+    "a\x1b[31mred",
+    "say 'hi' \"there\"",
+    "100% of {x}",
+]
+"""Names of columns, each of which would do harm if it were taken for more than text."""
+
+
+def test_names_and_levels_stay_text_wherever_they_are_shown(page, tmp_path):
+    frame = pd.DataFrame({name: np.arange(40.0) * (1 + i) % 11 for i, name in enumerate(HOSTILE)})
+    frame["level"] = ["<u>one", "two & <i>three"] * 20
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    page.locator("#opening summary").click()
+    page.locator("#upload").set_input_files(tmp_path / "rows.csv")
+    has(page, "#table", name="rows.csv")
+    for pane in ("predict", "components"):
+        page.locator(f"[data-pane={pane}] summary").click()
+    for name in HOSTILE[1:]:
+        formula = f"`{HOSTILE[0]}` ~ `{name}` + level"
+        write(page, formula)
+        has(page, "#message", formula=formula)
+        assert page.locator("#message.wrong").count() == ("\x1b" in name), name
+        if "\x1b" not in name:
+            has(page, "#judged", formula=formula)
+            has(page, "#row-predicted", formula=formula)
+    assert page.locator("main :is(img, b, u, i):not(.parameters *)").count() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("rows.csv", "größe,y\n1,2\n3,5\n4,7\n9,1\n".encode("latin-1"), None),
+        ("rows.csv", "größe,y\n1,2\n3,5\n4,7\n9,1\n".encode("utf-16"), None),
+        ("rows.csv", b"\x00\x01\x02\xff" * 50, "NUL"),
+        ("rows.csv", b"<!doctype html><p>not found</p>", "no rows"),
+        ("rows.csv", b"a,a\n1,2\n", "two columns named"),
+        ("rows.parquet", b"PAR1 no", "Parquet"),
+        ("rows.csv.gz", b"\x1f\x8b broken", "cannot be read as CSV"),
+    ],
+)
+def test_a_file_that_is_no_table_is_one_sentence(page, tmp_path, name, content, said):
+    (tmp_path / name).write_bytes(content)
+    page.locator("#opening summary").click()
+    page.locator("#upload").set_input_files(tmp_path / name)
+    if said is None:
+        has(page, "#table", name=name)
+        assert page.locator(".columns .name").all_inner_texts() == ["größe", "y"]
+        return
+    has(page, "#doing", tone="failed")
+    text = page.locator("#doing").inner_text()
+    assert said in text and "Traceback" not in text and "\n" not in text
+    has(page, "#table", name="mcycle")
+    has(page, "#shown", formula="accel ~ s(times)")
+
+
+def test_an_upload_that_is_too_large_and_a_folder_that_takes_no_files_are_sentences(page, tmp_path):
+    with (tmp_path / "large.csv").open("wb") as file:
+        file.truncate(200 << 20)
+    page.locator("#opening summary").click()
+    page.locator("#upload").set_input_files(tmp_path / "large.csv")
+    page.locator("#doing", has_text="large.csv is larger than 64 MB").wait_for()
+    page.locator("#opening summary").click()
+    page.locator("#saving summary").click()
+    for folder, said in (("/dev/null/here", "cannot be made"), ("/proc", "other files")):
+        page.locator("#folder").fill(folder)
+        page.locator("#save").click()
+        page.locator("#doing", has_text=said).wait_for()
+    has(page, "#shown", formula="accel ~ s(times)")
+
+
+def test_a_fifth_page_is_told_so_and_a_closed_one_makes_room(page, server):
+    others = [page.context.new_page() for _ in range(4)]
+    for other in others:
+        other.goto(server[1])
+    others[-1].get_by_text("is open in 4 pages").wait_for()
+    others[0].close()
+    for _ in range(100):
+        others[-1].reload()
+        if others[-1].get_by_text("is open in 4 pages").count() == 0:
+            has(others[-1], "#shown", formula="accel ~ s(times)")
+            return
+    pytest.fail("a closed page makes no room")
 
 
 def test_a_killed_server_loses_nothing_and_is_a_sentence(browser, tmp_path):
