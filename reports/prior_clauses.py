@@ -22,7 +22,7 @@ NOISE = "sigma"
 
 FURTHER = {
     SIGMA: "the log standard deviation",
-    ZERO: "the log odds of a structural zero",
+    ZERO: "the log odds of a zero",
 }
 """Parts that experts read besides the mean, and what is linear in their coefficients."""
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
 from bayesvb.numerics.special import log_total
@@ -31,6 +31,10 @@ class AbstractRowDistribution(abc.ABC):
 
     is_discrete: ClassVar[bool] = False
     """Whether single values have probabilities, and ``density_at`` returns these."""
+
+    def has_mass(self, y: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Values that have a probability, and not a density."""
+        return np.full(np.shape(y), self.is_discrete)
 
     @abc.abstractmethod
     def mean(self) -> Float[np.ndarray, " rows"]:

@@ -193,10 +193,13 @@ def _density(distribution: AbstractRowDistribution, options: CheckedOptions) -> 
 
 
 def _probability(distribution: AbstractRowDistribution, options: CheckedOptions) -> Table:
-    if not distribution.is_discrete:
+    if not distribution.has_mass(options.at.values).all():
+        at_zero = bool(distribution.has_mass(np.zeros(1)).all())
         raise DataError(
-            "kind = 'probability': single values of a continuous response have probability zero",
-            hint="kind='density', or kind='cdf' for the probability of a value up to at",
+            f"kind = 'probability': single values {'above 0' if at_zero else ''} of a continuous "
+            "response have probability zero".replace("  ", " "),
+            hint=f"{'at=0 for the probability of 0, ' if at_zero else ''}kind='density', or "
+            "kind='cdf' for the probability of a value up to at",
         )
     return _density(distribution, options)
 

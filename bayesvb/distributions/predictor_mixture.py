@@ -247,7 +247,7 @@ class AbstractDrawnPredictorMixture(AbstractDrawnMixture):
         """Probabilities of more than a value."""
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Probabilities of less than a value."""
         return self._cdf(np.asarray(value, dtype=float))
 

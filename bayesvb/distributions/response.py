@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.errors import DataError
@@ -14,12 +14,13 @@ from bayesvb.errors import DataError
 __all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
 
 ResponseKind = Literal[
-    "continuous", "positive", "count", "successes", "binary", "levels", "classes", "none"
+    "continuous", "positive", "amount", "count", "successes", "binary", "levels", "classes", "none"
 ]
 
 POSSIBLE: dict[ResponseKind, str] = {
     "continuous": "a number in the support of its family",
     "positive": "a number above 0",
+    "amount": "a number from 0",
     "count": "a whole number from 0",
     "successes": "a whole number from 0 to the number of trials",
     "binary": "0 or 1",
@@ -36,8 +37,9 @@ RATIOS: dict[ResponseKind, str] = {
 
 REMEDIES: dict[ResponseKind, str] = {
     "continuous": "correct the value, or choose another family",
-    "positive": "model whether the response is 0 by family='bernoulli' and the positive rows by "
-    "this family, or choose family='gaussian'",
+    "positive": "of amounts some of which are 0 write the part zero(1), or zero(z) with terms of "
+    "the probability of 0; of numbers below 0 choose family='gaussian'",
+    "amount": "correct the value, or choose family='gaussian'",
     "count": "correct the value, or choose a family for continuous responses",
     "successes": "write cbind(successes, failures) ~ ..., or successes | trials(n) ~ ...",
     "levels": "levels=[...] names the levels from the lowest to the highest",
@@ -51,7 +53,9 @@ class Response:
 
     Attributes
     ----------
-    kind : {"continuous", "positive", "count", "successes", "binary", "levels", "classes", "none"}
+    kind : {"continuous", "positive", "amount", "count", "successes", "binary", "levels", \
+            "classes", "none"}
+        ``"amount"`` is positive or exactly 0, which has a probability.
         ``"successes"`` are counted among trials; without their number a row is one trial.
         ``"levels"`` are ordered, as in ``order``. ``"classes"`` have no order and no numbers; their
         labels are ``levels``. ``"none"``: the variables of a row are modelled jointly.
@@ -103,6 +107,25 @@ class Response:
         A discrete response enters as it is, so that no offset is subtracted, and a model has one.
         """
         return self.kind in ("count", "successes", "binary", "levels")
+
+    @property
+    def measure(self) -> str:
+        """What ``log_density`` is a logarithm of; fits of different measures do not compare."""
+        if self.kind == "amount":
+            return "a probability of 0 and a density elsewhere"
+        return "probabilities" if self.is_discrete else "a density"
+
+    def has_mass(self, values: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Values that have a probability, and not a density.
+
+        Examples
+        --------
+        >>> Response(kind="amount").has_mass(np.array([0.0, 1.5]))
+        array([ True, False])
+        """
+        if self.kind == "amount":
+            return np.asarray(values == 0.0)
+        return np.full(np.shape(values), self.is_discrete)
 
     @property
     def targets(self) -> tuple[str, ...]:

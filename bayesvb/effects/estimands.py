@@ -73,9 +73,10 @@ class Estimand:
         response = self.scales[response][1] if response in self.scales else response
         if self.target in IN_UNITS:
             response = label(response)
-        return target_words(self.target, self.described).format(
-            y=response, v=shown, sign=">" if self.option == "above" else "<"
-        )
+        words = target_words(self.target, self.described)
+        if self.option == "at" and self.values == (0.0,) and self.described.kind == "amount":
+            words = "P({y} = {v})"
+        return words.format(y=response, v=shown, sign=">" if self.option == "above" else "<")
 
     def entries(self, n_components: int) -> tuple[str | None, tuple[object, ...]]:
         """Column that distinguishes the entries, and its values; None if there is one entry."""

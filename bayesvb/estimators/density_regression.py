@@ -104,8 +104,8 @@ class DensityRegression(AbstractGatedMixture):
         a known summand of the response, or of the linear predictor of a discrete response.
         ``"y ~ x1 | sigma(x1)"``: terms of the log standard deviation of Gaussian and Student
         components; ``"y ~ x1 | zero(x1)"``: terms of the log odds of a structural zero of Poisson
-        and negative binomial counts. The weights are then constant unless ``gating(...)`` is
-        written.
+        and negative binomial counts, or of 0 beside gamma and Weibull amounts. The weights are
+        then constant unless ``gating(...)`` is written.
     data : table
         pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a
         Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
@@ -389,7 +389,7 @@ class DensityRegression(AbstractGatedMixture):
         weights averaged over (evenly thinned) rows; ``scale_mean``, ``scale_sigma``, ``scale_zero``
         and ``scale_gating`` the learned standard deviations of the coefficients of a term, on the
         standardised scale. ``beta_sigma`` are the coefficients of the log standard deviation in the
-        part ``sigma``, ``beta_zero`` the coefficients of the log odds of a structural zero in the
+        part ``sigma``, ``beta_zero`` the coefficients of the log odds of a zero in the
         part ``zero``. If coefficients scatter around common ones, these are ``beta_common``, and
         the standard deviations ``scale_between`` and, for penalised terms, ``scale_common``.
         Effects of at most 500 groups without columns are ``beta_groups``.

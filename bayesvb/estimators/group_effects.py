@@ -150,13 +150,12 @@ def check_response_columns(formula: Formula, family: str, read: tuple[str, ...])
 
 WITHOUT = {
     SIGMA: ": the spread of its response follows from the mean",
-    ZERO: ": structural zeros are zeros of counts",
+    ZERO: ": it is for counts and for positive amounts",
 }
 """Reasons why a family does not have a part."""
 
 INSTEAD = {
-    ZERO: "of counts choose family='negbinomial'; of amounts some of which are 0 fit "
-    "I(y > 0) ~ ... by family='bernoulli' and the rows above 0 by family='gamma'",
+    ZERO: "of counts choose family='negbinomial', of amounts some of which are 0 family='gamma'",
 }
 """Remedies for parts that few families have."""
 

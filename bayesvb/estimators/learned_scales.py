@@ -102,7 +102,7 @@ OF_FURTHER = {
     ZERO: ParameterText(
         symbol="s_ζ",
         meaning="standard deviation of the coefficients of a smooth of the log odds of a "
-        "structural zero, per standard deviation of its columns",
+        "zero, per standard deviation of its columns",
         heading="Scales of the smooths of zero",
         caption="Scale of each smooth of zero: standard deviation of its coefficients",
     ),

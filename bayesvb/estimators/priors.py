@@ -118,7 +118,7 @@ class Priors:
         The same rate for smooth terms of the part ``sigma``, whose scales are learned.
     zero_sd : float
         Prior standard deviation of a coefficient of the part ``zero``: of the log odds of a
-        structural zero per standard deviation of a column. Smooth terms learn their scale, with
+        zero per standard deviation of a column. Smooth terms learn their scale, with
         ``gating_scale_rate``.
 
     Raises

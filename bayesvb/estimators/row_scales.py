@@ -77,7 +77,7 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
     ends = rows.ends(RESPONSE)
     described.check(ends, names, has_offset=has_offset)
     if ZERO in rows.design.formula.parts and rows.is_whole:
-        _check_zeros(names[0], float(ends.min()))
+        _check_zeros(names[0], float(ends.min()), counts=described.is_discrete)
     if INTERVAL in rows.design.matrices:
         if rows.is_whole:
             _check_intervals(rows.moments[INTERVAL].highest)
@@ -92,13 +92,16 @@ def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
             described.check(values, names)
 
 
-def _check_zeros(name: str, least: float) -> None:
-    """Raise for counts without a zero, of which none can be structural."""
+def _check_zeros(name: str, least: float, *, counts: bool) -> None:
+    """Raise for a response without a zero, whose probability would be estimated as 0."""
     if least > 0.0:
+        truncated = (
+            "; if rows with 0 were not recorded, the counts are truncated, and there is no model "
+            "of truncated counts"
+        )
         raise DataError(
             f"{ZERO}(...) describes zeros, and the response `{name}` is never 0",
-            hint=f"leave {ZERO}(...) out; if rows with 0 were not recorded, the counts are "
-            "truncated, and there is no model of truncated counts",
+            hint=f"leave {ZERO}(...) out{truncated if counts else ''}",
         )
 
 

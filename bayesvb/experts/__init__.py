@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from bayesvb.data.parts import SIGMA
+from bayesvb.data.parts import SIGMA, ZERO
 from bayesvb.data.response_columns import INTERVAL
 from bayesvb.errors import PriorError
 from bayesvb.experts.bernoulli import BernoulliExperts
@@ -16,6 +16,7 @@ from bayesvb.experts.binomial import BinomialExperts
 from bayesvb.experts.gamma import GammaExperts
 from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 from bayesvb.experts.gaussian_full import FullGaussianExperts
+from bayesvb.experts.hurdle import HurdleExperts
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.linear_interval import IntervalLinearExperts
 from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
@@ -96,6 +97,27 @@ def negbinomial(prior: RegressionPrior) -> AnyExperts:
     return with_zeros(NegativeBinomialExperts.from_prior(prior), prior)
 
 
+def gamma(prior: RegressionPrior) -> AnyExperts:
+    """Gamma experts, beside a probability of 0 if the formula has one."""
+    return with_zeros(GammaExperts.from_prior(prior), prior, HurdleExperts)
+
+
+def weibull(prior: RegressionPrior) -> AnyExperts:
+    """Weibull experts, beside a probability of 0 if the formula has one.
+
+    Raises
+    ------
+    PriorError
+        If some times are censored beside zeros.
+    """
+    if prior.further_terms.get(ZERO) and INTERVAL in prior.response_columns:
+        raise PriorError(
+            "zero(...) is not available where the response is censored",
+            hint="omit it, or fit the rows above 0 alone and I(y > 0) by family='bernoulli'",
+        )
+    return with_zeros(WeibullExperts.from_prior(prior), prior, HurdleExperts)
+
+
 EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "gaussian": gaussian,
     "student": student,
@@ -103,8 +125,8 @@ EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "binomial": BinomialExperts.from_prior,
     "poisson": poisson,
     "negbinomial": negbinomial,
-    "gamma": GammaExperts.from_prior,
-    "weibull": WeibullExperts.from_prior,
+    "gamma": gamma,
+    "weibull": weibull,
     "ordinal": OrdinalExperts.from_prior,
     "ordinal-probit": OrdinalProbitExperts.from_prior,
     "sequential": SequentialExperts.from_prior,

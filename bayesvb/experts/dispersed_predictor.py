@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
@@ -97,20 +97,21 @@ class DispersedLocalPosterior(AbstractLocalPosterior):
     predictor : PredictorLocalPosterior
     values : ndarray, shape (some nodes, experts, rows)
         Expected log density at the nodes that have a part in the posterior, and their neighbours.
-    nearest : ndarray, shape (nodes,)
-        For each node, the nearest of these.
+    nearest : ndarray, shape (experts, nodes)
+        For each node of an expert, the nearest one that has a part in its posterior.
     """
 
     expected_log_density: Float[np.ndarray, "experts rows"]
     predictor: PredictorLocalPosterior
     values: Float[np.ndarray, "some experts rows"]
-    nearest: Int[np.ndarray, " nodes"]
+    nearest: Int[np.ndarray, "experts nodes"]
 
     def sufficient_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> DispersedStats:
         """Sums of the predictor, and of the log density at each node."""
-        sums = np.vecdot(self.values, responsibilities)[self.nearest].T
+        some = np.vecdot(self.values, responsibilities).T
+        sums = np.take_along_axis(some, self.nearest, axis=-1)
         return DispersedStats(self.predictor.sufficient_stats(responsibilities), sums)
 
     def joined(self, others: Sequence[DispersedLocalPosterior]) -> DispersedLocalPosterior:
@@ -122,7 +123,8 @@ class DispersedLocalPosterior(AbstractLocalPosterior):
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> DispersedStats:
         """Contribution of each row to the sums."""
-        sums = np.moveaxis(self.values * responsibilities, (0, 2), (2, 0))[..., self.nearest]
+        some = np.moveaxis(self.values * responsibilities, (0, 2), (2, 0))
+        sums = np.take_along_axis(some, self.nearest[None], axis=-1)
         return DispersedStats(self.predictor.row_stats(responsibilities), sums)
 
 
@@ -208,11 +210,14 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         law, design = posterior.dispersion, self.design(block)
         mean, variance = with_offset(*logit_moments(posterior.coefficients, design), block)
         # A posterior of many rows has a part at a fourth of the nodes only. Sums at the others are
-        # those of the nearest one: where the posterior reaches so far, the next pass has theirs.
-        some = law.near
+        # those of the nearest one: where the posterior reaches so far, the next pass has theirs. Of
+        # each expert: far nodes of one without rows hold log densities of any size under another,
+        # and a row left out would move its posterior there.
+        near = law.near
+        some = np.flatnonzero(near.any(axis=0))
         each = self.expected_at(block, mean, variance, on_axis(self.dispersion.values[some]))
         local = local_posterior(average(each, law.weights[:, some]), mean, block, design)
-        nearest = nearest_places(some, self.dispersion.n_nodes)
+        nearest = nearest_places(near, some)
         return DispersedLocalPosterior(local.expected_log_density, local, each.value, nearest)
 
     def partition_stats(
@@ -263,11 +268,13 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         law, design = posterior.dispersion, self.design(block)
         known, variance = logit_moments(posterior.coefficients, design)
         mean, _ = with_offset(known, variance, block)
-        active, features = law.active, (design.products(), design.columns)
+        active = np.flatnonzero(law.active.any(axis=0))
+        features = design.products(), design.columns
         values = on_axis(self.dispersion.values[active])
         each = self.expected_at(block, mean, variance, values, all_orders=True)
         found = average(each, law.weights[:, active])
         slopes, bends = in_moments(found, known, responsibilities)
+        each = without_nodes(each, ~law.active[:, active].T)
         slopes, bends = with_nodes(slopes, bends, each, known, responsibilities)
         n_experts = len(mean)
         widths = [*(len(one) for one in features), self.dispersion.n_nodes]
@@ -435,15 +442,26 @@ def on_axis(values: Float[np.ndarray, " nodes"]) -> Nodes:
     return values[:, None, None]
 
 
-def nearest_places(some: Int[np.ndarray, " some"], n_nodes: int) -> Int[np.ndarray, " nodes"]:
-    """For each node, the place of the nearest of some nodes."""
-    return np.asarray(np.abs(np.arange(n_nodes)[:, None] - some).argmin(axis=1))
+def nearest_places(
+    near: Bool[np.ndarray, "experts nodes"], some: Int[np.ndarray, " some"]
+) -> Int[np.ndarray, "experts nodes"]:
+    """For each node, the place among some nodes of the nearest one that is near for the expert."""
+    distance = np.abs(np.arange(near.shape[1])[:, None] - some)
+    each = np.where(near[:, None, some], distance, near.shape[1])
+    return np.asarray(each.argmin(axis=-1))
 
 
 def average(each: Expected, weights: Float[np.ndarray, "experts nodes"]) -> Expected:
     """Expected log density averaged over values of the positive parameter."""
     orders = [order for order in vars(each).values() if order is not None]
     return Expected(*(np.einsum("kj,jkn->kn", weights, order) for order in orders))
+
+
+def without_nodes(each: Expected, idle: Bool[np.ndarray, "nodes experts"]) -> Expected:
+    """Nothing at nodes that have no part in the posterior of their expert."""
+    return Expected(
+        *(np.where(idle[..., None], 0.0, one) for one in (each.value, each.slope, each.curvature))
+    )
 
 
 def with_nodes(

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import MEAN, ZERO
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.gamma_mixture import PositiveLaw
 from bayesvb.distributions.predictor_mixture import (
@@ -22,6 +23,8 @@ __all__ = ["AbstractPositiveExperts"]
 
 class AbstractPositiveExperts(AbstractDispersedExperts):
     """Experts of a positive response: draws of its law, and its mixtures."""
+
+    parts = (MEAN, ZERO)
 
     law: ClassVar[PositiveLaw]
     """Law of the response given predictor and shape."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -36,8 +37,7 @@ __all__ = ["ZeroInflatedExperts", "with_zeros"]
 
 OneLogit = Float[np.ndarray, "1 rows"]
 
-FIRST_STRUCTURAL = 0.5
-"""Share of the zeros that are structural where runs start."""
+Logits = Float[np.ndarray, "..."]
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,20 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
 
     part = ZERO
     draws_name = ZERO
+
+    first_structural: ClassVar[float] = 0.5
+    """Share of the zeros that are structural where runs start."""
+
+    further_text: ClassVar[ParameterText] = ParameterText(
+        symbol="ζ",
+        meaning="coefficients of the log odds of a structural zero, the same for all components, "
+        "per unit of the term; exp(ζ) is an odds ratio, of the intercept the odds",
+        heading="Log odds of a structural zero",
+        caption="Coefficients of the log odds of a structural zero, per unit of the term",
+        forest=True,
+        ratio="odds ratio",
+    )
+
     posterior_by_row = True
     learns_scales = True
     reads_offset = True
@@ -119,21 +133,32 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         """Whether the counts have a dispersion."""
         return self.experts.reads_dispersion
 
+    def counted(self, block: Block) -> Block:
+        """Rows as the experts of counts read them."""
+        return block
+
+    def of_zero(self, logit: Logits, of_count: Logits) -> Logits:
+        """Log density of a zero, but for that of the log odds: structural, or a count."""
+        either: Logits = namespace(logit).logaddexp(logit, of_count)
+        return either
+
     def local(self, posterior: FurtherPosterior, block: Block) -> ZeroLocalPosterior:
         """Expected log probability of these rows under every expert."""
         design = self.design(block)
-        counts = self.experts.local(posterior.experts, block)
+        counts = self.experts.local(posterior.experts, self.counted(block))
         logit, variance = logit_moments(posterior.further, design)
         value, share, curvature = softplus_moments(logit, variance)
         of_count, zeros = counts.expected_log_density, _is_zero(block)
-        density = np.where(zeros, np.logaddexp(logit, of_count), of_count) - value
-        structural = np.where(zeros, expit(logit - of_count), 0.0)
+        either = self.of_zero(logit, of_count)
+        density = np.where(zeros, either, of_count) - value
+        structural = np.where(zeros, np.exp(logit - either), np.zeros_like(of_count))
         return ZeroLocalPosterior(density, counts, design, structural, logit, share, curvature)
 
     def partition_stats(self, responsibilities: Rows, block: Block) -> FurtherStats:
         """Sums of one step from even odds, some of the zeros structural."""
-        structural = np.where(_is_zero(block), FIRST_STRUCTURAL, 0.0)
-        counts = self.experts.partition_stats(responsibilities * (1.0 - structural), block)
+        structural = np.where(_is_zero(block), self.first_structural, 0.0)
+        some = responsibilities * (1.0 - structural)
+        counts = self.experts.partition_stats(some, self.counted(block))
         total = responsibilities.sum(axis=0, keepdims=True)
         # At even odds the logistic function is a half, and its derivative a quarter.
         weights = 0.25 * total, total * (structural - 0.5)
@@ -148,7 +173,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         """
         local = self.local(posterior, block)
         weights = responsibilities * (1.0 - local.structural)
-        own = self.experts.row_derivatives(posterior.experts, block, weights)
+        own = self.experts.row_derivatives(posterior.experts, self.counted(block), weights)
         if own is None:
             return None
         features = local.design.products(), local.design.columns
@@ -167,9 +192,13 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         """Mixture of the counts with the expected probability of a structural zero, exact."""
         counts = self.experts.predictive(posterior.experts, weights, block, response)
         assert isinstance(counts, AbstractCountMixture)
+        zero = self.expected_zeros(posterior, block)
+        return ZeroInflatedMixture(weights, counts, np.broadcast_to(zero, weights.shape))
+
+    def expected_zeros(self, posterior: FurtherPosterior, block: Block) -> OneLogit:
+        """Expected probability of a structural zero of every row, exact."""
         moments = logit_moments(posterior.further, self.design(block))
-        share = softplus_moments(*moments, 1)[1]
-        return ZeroInflatedMixture(weights, counts, np.broadcast_to(share, weights.shape))
+        return np.asarray(softplus_moments(*moments, 1)[1])
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of independent experts."""
@@ -184,7 +213,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         counts = self.experts.with_prior_power(power)
         further = self.of_further if power == 0.0 else self.of_further.to_the_power(power)
-        return ZeroInflatedExperts(counts, further)
+        return type(self)(counts, further)
 
     def collapsed(self, posterior: FurtherPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
         """Experts of counts without noise."""
@@ -192,11 +221,12 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
-        logit, of_count = self.drawn_further(draws, block), self.experts.log_lik(draws, block)
-        xp = namespace(logit)
+        logit = self.drawn_further(draws, block)
+        of_count = self.experts.log_lik(draws, self.counted(block))
         either: Float[np.ndarray, "draws experts rows"]
-        either = xp.where(_is_zero(block), xp.logaddexp(logit, of_count), of_count)
-        either = either - softplus(logit)
+        either = namespace(logit).where(
+            _is_zero(block), self.of_zero(logit, of_count), of_count
+        ) - softplus(logit)
         return either
 
     def responses(
@@ -245,7 +275,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
             name=PARTS[ZERO].coefficients,
             values=units.scales.parts[ZERO].coefficients(draws[ZERO][:, 0]),
             dims=("term_zero",),
-            text=OF_LOG_ODDS,
+            text=self.further_text,
             part=ZERO,
             signed=True,
             coords={"term_zero": units.further_terms[ZERO]},
@@ -253,26 +283,17 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return [first, own, *others]
 
 
-OF_LOG_ODDS = ParameterText(
-    symbol="ζ",
-    meaning="coefficients of the log odds of a structural zero, the same for all components, per "
-    "unit of the term; exp(ζ) is an odds ratio, of the intercept the odds",
-    heading="Log odds of a structural zero",
-    caption="Coefficients of the log odds of a structural zero, per unit of the term",
-    forest=True,
-    ratio="odds ratio",
-)
-
-
 def with_zeros(
-    counts: AbstractLinkedExperts, prior: RegressionPrior
+    counts: AbstractLinkedExperts,
+    prior: RegressionPrior,
+    kind: type[ZeroInflatedExperts] = ZeroInflatedExperts,
 ) -> AbstractLinkedExperts | ZeroInflatedExperts:
-    """Experts with structural zeros; the experts of the counts themselves if zero has no terms."""
+    """Experts with zeros of this kind; the experts of the counts if zero has no terms."""
     n_terms = prior.further_terms.get(ZERO, 0)
     if not n_terms:
         return counts
     precision = np.eye(n_terms) / prior.zero_sd**2
-    return ZeroInflatedExperts(counts, Normal.from_precision(np.zeros(n_terms), precision))
+    return kind(counts, Normal.from_precision(np.zeros(n_terms), precision))
 
 
 def _is_zero(block: Block) -> Bool[np.ndarray, " rows"]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import comb, factorial
 
 from bayesvb.numerics.array_library import namespace
@@ -257,17 +257,19 @@ class GridLaw:
         spread = np.swapaxes(deviation * self.probabilities[..., None], -1, -2)
         return np.asarray(spread @ deviation)
 
-    @property
-    def active(self) -> Int[np.ndarray, " active"]:
-        """Numbers of the nodes whose interpolation weight is not zero under one of the laws."""
+    @cached_property
+    def active(self) -> Bool[np.ndarray, "*laws nodes"]:
+        """Nodes whose interpolation weight is not zero, under each law."""
         used = (self._basis != 0.0) & (self.probabilities > NEGLIGIBLE)[..., None]
-        return np.flatnonzero(used.reshape(-1, self.grid.n_nodes).any(axis=0))
+        return np.asarray(used.any(axis=-2))
 
     @property
-    def near(self) -> Int[np.ndarray, " near"]:
-        """Numbers of the active nodes and of their neighbours, which show where sums rise."""
-        each = self.active[:, None] + np.arange(-1, 2)
-        return np.unique(np.clip(each, 0, self.grid.n_nodes - 1))
+    def near(self) -> Bool[np.ndarray, "*laws nodes"]:
+        """The active nodes and their neighbours, which show where sums rise, under each law."""
+        found = self.active.copy()
+        found[..., 1:] |= self.active[..., :-1]
+        found[..., :-1] |= self.active[..., 1:]
+        return found
 
     def expectation(
         self, function: Callable[[Float[np.ndarray, "*laws points"]], Float[np.ndarray, "..."]]

@@ -49,7 +49,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     """``linear_baseline``, computed; the result is read-only."""
     design, response = fit.model.design, fit.model.response
-    if response.is_discrete or design.interval is not None:  # probabilities are no densities
+    if response.measure != "a density" or design.interval is not None:
         return None
     if MEAN not in design.matrices or response.is_categorical:
         raise DataError(

@@ -246,12 +246,12 @@ def check_comparable(fits: Mapping[str, AbstractFit], *, jacobian: bool = False)
 
 
 def _check_measures(first: str, reference: AbstractFit, name: str, fit: AbstractFit) -> None:
-    """Raise if densities of a response are compared with its probabilities."""
-    if reference.model.response.is_discrete != fit.model.response.is_discrete:
-        smooth, discrete = (name, first) if reference.model.response.is_discrete else (first, name)
+    """Raise if log densities of a response are compared with log probabilities."""
+    mine, theirs = reference.model.response.measure, fit.model.response.measure
+    if mine != theirs:
         raise DataError(
-            f"{smooth!r} gives the response a density and {discrete!r} probabilities: their "
-            "logarithms are not comparable",
+            f"{first!r} gives the response {mine}, and {name!r} {theirs}: their logarithms are not "
+            "comparable",
             hint="compare families of one kind of response",
         )
 

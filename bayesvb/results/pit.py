@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from scipy.special import softmax
 
 from bayesvb.argument_checks import check_choice
@@ -67,9 +67,10 @@ def check_continuous(fit: AbstractFit) -> None:
             "recalibrate= needs the value of every response, and some are censored",
             hint="omit recalibrate; fit.calibration() compares predictions with the data",
         )
-    if fit.model.response.is_discrete:
+    if fit.model.response.measure != "a density":
         raise DataError(
-            "recalibrate= is for continuous responses, and the response is discrete",
+            "recalibrate= is for continuous responses, and the response has "
+            f"{fit.model.response.measure}",
             hint="omit recalibrate; fit.calibration() compares predictions with the data",
         )
 
@@ -141,7 +142,7 @@ def randomised(
         Probabilities of the responses, read only where they have some.
     """
     design = fit.model.design
-    probable = design.hidden[at] | fit.model.response.is_discrete
+    probable = design.hidden[at] | _have_mass(fit, at)
     if not probable.any():
         return cdf
     mass = np.where(probable, mass, 0.0)
@@ -176,7 +177,7 @@ def _by_draws(
         block = source.take(rows)
         log_lik = fit.core.log_lik(some.draws, block)
         weights = np.exp(psis(-log_lik)[0])
-        mass = np.exp(log_lik) if fit.model.response.is_discrete else np.zeros_like(log_lik)
+        mass = np.where(_have_mass(fit, rows), np.exp(log_lik), 0.0)
         each = [
             model.drawn_mixture(some, block, i).below(values) + mass
             for i, values in enumerate(observed[rows].T)
@@ -195,11 +196,18 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     ends = response if design.interval is None else response + design.interval[:, 1:]
     cdf = np.stack([law.cdf(y) for law, y in zip(laws, ends[at].T, strict=True)])
     mass = np.zeros(len(at))
-    if fit.model.response.is_discrete:
-        mass = np.exp(laws[0].log_density(response[at, 0]))
+    if (probable := _have_mass(fit, at)).any():
+        mass = np.where(probable, np.exp(laws[0].log_density(response[at, 0])), 0.0)
     if design.interval is not None:
         mass = np.exp(interval_log_scores(laws[0], response[at, 0], design.interval[at].T))
     return randomised(fit, at, cdf, mass)
+
+
+def _have_mass(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Bool[np.ndarray, " chosen"]:
+    """Rows whose response has a probability, and not a density."""
+    design = fit.model.design
+    response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
+    return fit.model.response.has_mass(response[at, 0])
 
 
 Transforms = tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]
@@ -264,8 +272,8 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
         for law, values in zip(laws, observed, strict=True)
     ]
     each = [np.moveaxis(one, 0, 1) for one in below]
-    if model.response.is_discrete:  # less than, then up to
-        each = [one + np.exp(density) for one in each]
+    probable = model.response.has_mass(observed[0])  # less than, then up to
+    each = [one + np.where(probable, np.exp(density), 0.0) for one in each]
     return np.stack([(weights * one).sum(axis=1).mean(axis=0) for one in (*each, np.exp(density))])
 
 

@@ -26,15 +26,14 @@ REMEDIES: Mapping[str, str | None] = {
     "where their variance is their mean",
     "coarse": "use exact values, or rounded({name}, step) on the left of the formula",
     "bound": "if these rows are censored, write cens({name}, status) on the left of the formula; "
-    "if they are a case of their own, model whether a row is there by family='bernoulli', and the "
-    "other rows alone",
+    "if they are a case of their own, family='gamma' with the part zero(1) gives 0 a probability; "
+    "of another value model whether a row is there by family='bernoulli', and the other rows alone",
     "heap": "one of several components may shrink to that value; use exact values, or remove "
     "rows that stand for something else",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
     "positive": "log({name}) and family='gamma' keep predictions positive",
-    "nonnegative": "log({name}) has no value where it is 0: model whether it is 0, "
-    "I({name} > 0) ~ ..., by family='bernoulli' and the other rows by family='gamma', or take "
-    "sqrt({name})",
+    "nonnegative": "log({name}) has no value where it is 0: family='gamma' with the part zero(1) "
+    "gives 0 a probability, or take sqrt({name})",
 }
 """What to do, by kind of support."""
 

@@ -108,9 +108,10 @@ def _of_numbers(
     """Scores of one response by its predictive distribution."""
     distribution = fit.predictive(test, response=name)
     pit = pit_values(distribution, observed)
-    if fit.model.response.is_discrete:
+    if (probable := fit.model.response.has_mass(observed)).any():
         v = Streams(fit.seed).branch("pit").rng("test").random(len(test))
-        pit = randomised_pit(pit, np.exp(distribution.log_density(observed)), v)
+        mass = np.where(probable, np.exp(distribution.log_density(observed)), 0.0)
+        pit = randomised_pit(pit, mass, v)
     found = {"pit": pit} if asked.jacobian else {"crps": crps(distribution, observed), "pit": pit}
     if asked.jacobian:
         distribution, observed = before_formula(distribution, name), original(name, observed)

@@ -1,6 +1,7 @@
 """Held-out log density of families beside the standard model of each, on published data.
 
     python tests/benchmarks/bench_held_out_families.py [data ...]
+    python tests/benchmarks/bench_held_out_families.py rates [sets] [first seed] [family ...]
 
 Absences (`MASS::quine`, negative binomial), satisfaction (`MASS::housing`, ordinal), survival of
 lung cancer (`survival::lung`, Weibull, right censored) by `Rscript`; pupils above the median
@@ -8,6 +9,12 @@ lung cancer (`survival::lung`, Weibull, right censored) by `Rscript`; pupils abo
 of the same family: statsmodels' `NegativeBinomial`, `OrderedModel` and `GLM`, a Weibull regression.
 Writes docs/benchmarks/held_out_families.csv: nats per row, and the difference from the standard
 model with its standard error.
+
+``rates`` compares two components under the default priors and under the prior rate 0.005 of the
+scales, which Gaussian components have: on simulated rows (slopes of 3 standard errors of opposite
+signs, ``small``; of 10, ``large``; one component only, ``one``; three further columns without
+effect), 2,000 new rows, and on published data, five folds. Writes held_out_rates.csv: nats per row
+by which the default is better, with its standard error over sets or over rows.
 """
 
 import subprocess
@@ -19,6 +26,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import statsmodels.api as sm
+from bench_effect_sizes import INTERCEPTS, LEFT, SHARES, information, response
 from scipy.optimize import minimize
 from scipy.stats import binom, nbinom
 from statsmodels.miscmodels.ordinal_model import OrderedModel
@@ -27,6 +35,10 @@ from tables import keep
 import bayesvb as bvb
 
 FOLDS = 10
+NEW_ROWS = 2000
+EFFECTS = {"small": (3.0, -3.0), "large": (10.0, -10.0), "one": (3.0,)}
+"""Slopes of the components in standard errors."""
+BEFORE = bvb.Priors(coefficient_sd=2.5, scale_rate=0.005)
 LEVELS = ["Low", "Medium", "High"]
 
 
@@ -103,16 +115,108 @@ def sets():
     }
 
 
-def held_out(data, formula, family, n_components, train, test):
-    options = {"levels": LEVELS} if family == "ordinal" else {}
+def held_out(data, formula, family, n_components, train, test, **options):
+    options |= {"levels": LEVELS} if family == "ordinal" else {}
     model = bvb.DensityRegression(
         formula, data.iloc[train], family=family, n_components=n_components, **options
     )
     return model.fit(seed=1, n_jobs=1).log_density(data.iloc[test]).to_numpy()
 
 
+def simulated(family, law, n, seed):
+    """Rows of a law for a fit, and new ones."""
+    rng = np.random.default_rng([seed, n, len(law), 5])
+    further = {"negbinomial": 5.0, "gamma": 3.0, "weibull": 1.5}.get(family, 1.0)
+    effects = np.array(EFFECTS[law])
+    base, shares = np.array(INTERCEPTS[family])[: len(effects)], SHARES[: len(effects)]
+    slopes = effects / np.sqrt(n * shares * information(family, base, further))
+    x, kind = rng.normal(size=(4, n + NEW_ROWS)), rng.random(n + NEW_ROWS) > SHARES[0]
+    kind = kind.astype(int) % len(effects)
+    y = response(family, base[kind] + slopes[kind] * x[0], further, rng)
+    return pd.DataFrame({"y": y, "x": x[0], "z": x[1], "v": x[2], "w": x[3]})
+
+
+def rates_simulated(family, sets, first):
+    """Mean gain per new row of every law and number of rows."""
+    formula = f"{LEFT.get(family, 'y')} ~ x + z + v + w | 1"
+    for law in EFFECTS:
+        for n in (100, 400):
+            gains = []
+            for seed in range(first, first + sets):
+                given = simulated(family, law, n, seed), formula, family, 2
+                rows = np.arange(n), np.arange(n, n + NEW_ROWS)
+                after, before = held_out(*given, *rows), held_out(*given, *rows, priors=BEFORE)
+                gains.append(np.mean(after - before))
+            line = {"family": family, "data": f"{family}, {law}", "rows": n, "sets": sets}
+            error = np.std(gains, ddof=1) / np.sqrt(sets)
+            yield {**line, "gain": np.mean(gains), "se": error}
+
+
+def published():
+    """Name -> data, formula and family of two components."""
+    lung, times = sets()["lung"][0], "Surv(time, status)"
+    star, formula, family, _ = sets()["star98"]
+    articles = from_r("pscl::bioChemists")
+    trips = from_r("{data(RecreationDemand, package='AER'); RecreationDemand}")
+    people = bvb.datasets.load("cps1985")
+    return {
+        "quine": (from_r("MASS::quine"), "Days ~ Eth + Sex + Age + Lrn | 1", "negbinomial"),
+        "epil": (from_r("MASS::epil"), "y ~ trt + lbase + lage + V4 | 1", "poisson"),
+        "bioChemists": (articles, "art ~ fem + mar + kid5 + phd + ment | 1", "negbinomial"),
+        "bioChemists, Poisson": (articles, "art ~ fem + mar + kid5 + phd + ment | 1", "poisson"),
+        "RecreationDemand": (
+            trips,
+            "trips ~ quality + ski + income + userfee + costC + costS + costH | 1",
+            "negbinomial",
+        ),
+        "cps1985": (people, "wage ~ education + age + gender + sector + union | 1", "gamma"),
+        "engel": (bvb.datasets.load("engel"), "foodexp ~ log(income) | 1", "gamma"),
+        "lung": (
+            lung.assign(status=lung["status"] - 1),
+            f"{times} ~ age + sex + ph_ecog | 1",
+            "weibull",
+        ),
+        "veteran": (
+            from_r("survival::veteran"),
+            f"{times} ~ trt + celltype + karno + age | 1",
+            "weibull",
+        ),
+        "star98": (star, f"{formula} | 1", family),
+    }
+
+
+def rates_published():
+    """Mean gain per held-out row of each data set."""
+    for name, (table, formula, family) in published().items():
+        data, part = table.reset_index(drop=True), np.arange(len(table))
+        part = np.random.default_rng(2).permutation(part) % 5
+        gains = np.empty(len(data))
+        for fold in range(5):
+            rows = np.flatnonzero(part != fold), np.flatnonzero(part == fold)
+            given = data, formula, family, 2, *rows
+            gains[rows[1]] = held_out(*given) - held_out(*given, priors=BEFORE)
+        line = {"family": family, "data": name, "rows": len(data), "sets": 1, "gain": gains.mean()}
+        yield {**line, "se": gains.std(ddof=1) / np.sqrt(len(gains))}
+
+
+def compare_rates(arguments):
+    """Both prior rates on simulated and on published data."""
+    n_sets, first = ([int(a) for a in arguments[:2]] + [10, 301][len(arguments[:2]) :])[:2]
+    lines = []
+    for family in arguments[2:] or [*INTERCEPTS, "published"]:
+        every = (
+            rates_published() if family == "published" else rates_simulated(family, n_sets, first)
+        )
+        for line in every:
+            lines.append(line)
+            print(line, flush=True)
+    keep(pd.DataFrame(lines), "held_out_rates", by="data")
+
+
 def main():
     warnings.simplefilter("ignore")
+    if sys.argv[1:2] == ["rates"]:
+        return compare_rates(sys.argv[2:])
     lines = []
     given = sets()
     for name in sys.argv[1:] or given:

@@ -191,7 +191,7 @@ def test_new_rows_have_uniform_pits():
 
 
 def test_families_without_zeros_say_so():
-    with pytest.raises(FormulaError, match=r"no part zero: structural zeros (.|\n)*family='gamma'"):
+    with pytest.raises(FormulaError, match=r"no part zero: it is for counts (.|\n)*family='gamma'"):
         model_of(table(20, 1).assign(y=[0.0, 1.0] * 10), family="bernoulli")
     with pytest.raises(DataError, match=r"zero\(...\) describes zeros, and .* is never 0"):
         model_of(table(20, 1).assign(y=np.arange(1.0, 21.0)))

@@ -184,7 +184,7 @@ class Remedies:
 
     def log(self) -> Edit | None:
         """The logarithm of the response; None where it has none, or is taken already."""
-        if self.fit.model.response.is_discrete:
+        if self.fit.model.response.measure != "a density":
             return None
         observed = self.fit.model.observed()
         name = next(iter(observed)) if self.response is None else self.response

@@ -181,7 +181,7 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     firm, tests = [], []
     for one in seen:
         whose = _whose(one, seen)
-        density = not fit.model.response.is_discrete and design.interval is None
+        density = fit.model.response.measure == "a density" and design.interval is None
         if density:  # probabilities have no far rows, ties and ends
             found, ends = response_checks(fit, one, whose)
             firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]

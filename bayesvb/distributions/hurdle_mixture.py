@@ -1,0 +1,201 @@
+"""Mixtures of positive distributions with a probability of exactly zero."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from bayesvb.distributions.base import (
+    AbstractDrawnMixture,
+    AbstractUnscaledMixture,
+    check_probabilities,
+)
+from bayesvb.distributions.predictor_mixture import (
+    AbstractDrawnPredictorMixture,
+    AbstractPredictorMixture,
+)
+from bayesvb.numerics.special import log_total
+
+__all__ = ["DrawnHurdleMixture", "HurdleMixture"]
+
+Numbers = Float[np.ndarray, "..."]
+
+HARMLESS = 1.0
+"""Value in place of zeros, at which no positive distribution overflows; the result is not read."""
+
+
+def amounts_of(y: Numbers) -> Numbers:
+    """Values with another one in place of those that are not above 0."""
+    return np.asarray(np.where(y > 0.0, y, HARMLESS))
+
+
+@dataclass(frozen=True)
+class HurdleMixture(AbstractUnscaledMixture):
+    """Predictive distribution ``sum_k w_k {psi_k 1[y = 0] + (1 - psi_k) E p(y | u_k, phi_k)}``.
+
+    Densities are with respect to the sum of the Lebesgue measure and of a unit mass at 0: at 0
+    they are probabilities.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    amounts : AbstractPredictorMixture
+        Of values above 0; its own weights are not read.
+    zero : ndarray, shape (experts, rows)
+        Expected probability of 0, which is independent of the amounts.
+    """
+
+    values = "amounts"
+
+    weights: Float[np.ndarray, "experts rows"]
+    amounts: AbstractPredictorMixture
+    zero: Float[np.ndarray, "experts rows"]
+
+    def has_mass(self, y: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+        """Zeros."""
+        return np.asarray(y == 0.0)
+
+    def _above(self, factor: float | Float[np.ndarray, " rows"] = 1.0) -> AbstractPredictorMixture:
+        """Amounts by the probability that they are above 0, which need not add to one."""
+        return replace(self.amounts, weights=self.weights * (1.0 - self.zero) * factor)
+
+    def _at_zero(self) -> Float[np.ndarray, " rows"]:
+        """Probability of 0."""
+        return np.asarray((self.weights * self.zero).sum(axis=0))
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """Mean of each row, zeros included."""
+        return self._above().mean()
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row, zeros included."""
+        return self._above().sd()  # of moments whose weights need not add to one
+
+    def component_log_density(
+        self, y: Float[np.ndarray, " rows"]
+    ) -> Float[np.ndarray, "experts rows"]:
+        """Log density of one value per row under each component; at 0 the log probability."""
+        with np.errstate(divide="ignore"):
+            at_zero, above = np.log(self.zero), np.log1p(-self.zero)
+        positive = above + self.amounts.component_log_density(amounts_of(y))
+        return np.where(y == 0.0, at_zero, np.where(y > 0.0, positive, -np.inf))
+
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row; at 0 the log probability."""
+        with np.errstate(divide="ignore"):
+            terms = np.log(self.weights) + self.component_log_density(y)
+        return np.asarray(log_total(terms, axis=0))
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density of every row at every point; at 0 the probability."""
+        n_rows = self.weights.shape[1]
+        found = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
+        return np.reshape(found, (len(points), n_rows))
+
+    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Distribution function at one value per row."""
+        up_to = np.where(y > 0.0, self._above().cdf(amounts_of(y)), 0.0)
+        return np.where(y >= 0.0, self._at_zero() + up_to, 0.0).clip(0.0, 1.0)
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function of every row at every point."""
+        n_rows = self.weights.shape[1]
+        found = [self.cdf(np.full(n_rows, point)) for point in points]
+        return np.reshape(found, (len(points), n_rows))
+
+    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+        """Quantiles of every row: 0 up to its probability."""
+        check_probabilities(q)
+        at_zero = self._at_zero()
+        above = self._above(1.0 / (1.0 - at_zero))
+        found = [quantile_above(above, float(one), at_zero, above.mean()) for one in q]
+        return np.reshape(found, (len(q), self.weights.shape[1]))
+
+    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+        """Independent draws of every row."""
+        at_zero = self._at_zero()
+        amounts = self._above(1.0 / (1.0 - at_zero)).draws(n, rng)
+        return np.where(rng.random(amounts.shape) < at_zero, 0.0, amounts)
+
+
+@dataclass(frozen=True)
+class DrawnHurdleMixture(AbstractDrawnMixture):
+    """Mixtures of positive distributions with zeros for every draw and row.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, draws, rows)
+    amounts : AbstractDrawnPredictorMixture
+        Of values above 0; its own weights are not read.
+    zero : ndarray, shape (1, draws, rows)
+        Probability of 0, the same for all components.
+    """
+
+    weights: Float[np.ndarray, "experts ..."]
+    amounts: AbstractDrawnPredictorMixture
+    zero: Float[np.ndarray, "1 ..."]
+
+    def _above(self) -> AbstractDrawnPredictorMixture:
+        """Amounts by the probability that they are above 0."""
+        return replace(self.amounts, weights=self.weights * (1.0 - self.zero))
+
+    def _at_zero(self) -> Float[np.ndarray, "..."]:
+        """Probabilities of 0."""
+        return np.asarray((self.weights * self.zero).sum(axis=0))
+
+    def mean(self) -> Float[np.ndarray, "..."]:
+        """Means, zeros included."""
+        return self._above().mean()
+
+    def sd(self) -> Float[np.ndarray, "..."]:
+        """Standard deviations, zeros included."""
+        return self._above().sd()
+
+    def above(self, value: float) -> Float[np.ndarray, "..."]:
+        """Probabilities of more than a value."""
+        total = self.weights.sum(axis=0)
+        if value < 0.0:
+            return np.asarray(total)
+        up_to = self._above().below(value) if value > 0.0 else 0.0
+        return np.asarray(total - self._at_zero() - up_to).clip(0.0, 1.0)
+
+    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+        """Probabilities of less than a value."""
+        y = np.asarray(value, dtype=float)
+        found = self._at_zero() + self._above().below(amounts_of(y))
+        return np.where(y > 0.0, found, 0.0).clip(0.0, 1.0)
+
+    def density(self, value: float) -> Float[np.ndarray, "..."]:
+        """Densities at a value; probabilities at 0."""
+        return self._at_zero() if value == 0.0 else self._above().density(value)
+
+    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+        """Quantiles: 0 up to its probability."""
+        check_probabilities(np.array([q]))
+        at_zero = self._at_zero()
+        above = replace(self.amounts, weights=self._above().weights / (1.0 - at_zero))
+        return quantile_above(above, q, at_zero, above.mean())
+
+
+def quantile_above(amounts: Any, q: float, at_zero: Numbers, start: Numbers) -> Numbers:
+    """Quantiles of amounts that are above 0 with the remaining probability.
+
+    Parameters
+    ----------
+    amounts : mixture
+        Given that they are above 0.
+    q : float
+    at_zero, start : ndarray, shape (..., rows)
+        Probabilities of 0, and means of the amounts.
+    """
+    target = (q - at_zero) / (1.0 - at_zero)
+    is_zero = target <= 0.0
+    if q in (0.0, 1.0):
+        return np.where(is_zero, 0.0, np.inf)
+    aim = np.where(is_zero, 0.5, target)
+    cdf = amounts.cdf if isinstance(amounts, AbstractPredictorMixture) else amounts.below
+    found = amounts.law.quantile(lambda y: cdf(y) - aim + q, q, start)
+    return np.where(is_zero, 0.0, found)
