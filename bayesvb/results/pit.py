@@ -206,6 +206,8 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
 def _have_mass(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Bool[np.ndarray, " chosen"]:
     """Rows whose response has a probability, and not a density."""
     design = fit.model.design
+    if design.response is None:
+        return np.zeros(len(at), dtype=bool)
     response = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
     return fit.model.response.has_mass(response[at, 0])
 
