@@ -24,11 +24,11 @@ __all__ = ["DrawnHurdleMixture", "HurdleMixture"]
 Numbers = Float[np.ndarray, "..."]
 
 HARMLESS = 1.0
-"""Value in place of zeros, at which no positive distribution overflows; the result is not read."""
+"""Value that replaces zeros, at which no positive distribution overflows; the result is not read."""
 
 
 def amounts_of(y: Numbers) -> Numbers:
-    """Values with another one in place of those that are not above 0."""
+    """Values, with another number for values that are not above 0."""
     return np.asarray(np.where(y > 0.0, y, HARMLESS))
 
 

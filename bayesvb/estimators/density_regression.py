@@ -104,7 +104,7 @@ class DensityRegression(AbstractGatedMixture):
         a known summand of the response, or of the linear predictor of a discrete response.
         ``"y ~ x1 | sigma(x1)"``: terms of the log standard deviation of Gaussian and Student
         components; ``"y ~ x1 | zero(x1)"``: terms of the log odds of a structural zero of Poisson
-        and negative binomial counts, or of 0 beside gamma and Weibull amounts. The weights are
+        and negative binomial counts, or of 0 for gamma and Weibull amounts. The weights are
         then constant unless ``gating(...)`` is written.
     data : table
         pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a

@@ -98,17 +98,17 @@ def negbinomial(prior: RegressionPrior) -> AnyExperts:
 
 
 def gamma(prior: RegressionPrior) -> AnyExperts:
-    """Gamma experts, beside a probability of 0 if the formula has one."""
+    """Gamma experts, with a probability of 0 if the formula has one."""
     return with_zeros(GammaExperts.from_prior(prior), prior, HurdleExperts)
 
 
 def weibull(prior: RegressionPrior) -> AnyExperts:
-    """Weibull experts, beside a probability of 0 if the formula has one.
+    """Weibull experts, with a probability of 0 if the formula has one.
 
     Raises
     ------
     PriorError
-        If some times are censored beside zeros.
+        If some times are censored and others are 0.
     """
     if prior.further_terms.get(ZERO) and INTERVAL in prior.response_columns:
         raise PriorError(

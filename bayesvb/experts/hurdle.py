@@ -62,7 +62,7 @@ class HurdleExperts(ZeroInflatedExperts):
         return replace(self.experts.response, kind="amount")
 
     def counted(self, block: Block) -> Block:
-        """Rows with a value above 0 in place of zeros, which have no weight."""
+        """Rows whose zeros, which have no weight, are replaced by a value above 0."""
         return replace(block, response=amounts_of(block.response))
 
     def of_zero(self, logit: Logits, of_count: Logits) -> Logits:

@@ -138,7 +138,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return block
 
     def of_zero(self, logit: Logits, of_count: Logits) -> Logits:
-        """Log density of a zero, but for that of the log odds: structural, or a count."""
+        """Log density of a zero, structural or a count, up to a term of the log odds."""
         either: Logits = namespace(logit).logaddexp(logit, of_count)
         return either
 
