@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_text, checked
+from bayesvb.argument_checks import check_choice, check_listed, check_text, checked
 from bayesvb.data.column_units import check_known, check_units
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB
@@ -303,6 +303,37 @@ class Fit(AbstractFit):
 
         figure: Figure = overview(self, along)[0].figure
         return figure
+
+    @partial(checked, covariates=check_listed)
+    def conditional_effects(
+        self,
+        covariates: Sequence[str] | None = None,
+        *,
+        target: str | None = None,
+        prob: float = PROB,
+        response: str | None = None,
+    ) -> Figure:
+        """Figure of predictions with intervals along each covariate.
+
+        See ``bayesvb.plots.conditional_effects``, whose arguments these are, and which returns the
+        axes; ``bayesvb.effects.predictions`` returns the numbers.
+        """
+        from bayesvb.plots.overview import conditional_effects
+
+        figure: Figure = conditional_effects(
+            self, covariates, target=target, prob=prob, response=response
+        )[0].figure
+        return figure
+
+    @checked
+    def plot_check(self, *, response: str | None = None) -> Figure:
+        """Figure of six diagnostic pictures; each title says what a good picture looks like.
+
+        See ``bayesvb.plots.checks``, whose argument this is.
+        """
+        from bayesvb.plots.checks import checks
+
+        return checks(self, response=response)
 
     @checked
     def predict(

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 from bayesvb.effects.plotting import effects
 from bayesvb.plots.benchmark import benchmark
+from bayesvb.plots.checks import checks
 from bayesvb.plots.conditional import quantiles, ridges, weights
 from bayesvb.plots.curves import curve, groups
 from bayesvb.plots.diagnostics import calibration, replicates, residual
 from bayesvb.plots.influence import influence
-from bayesvb.plots.overview import overview
+from bayesvb.plots.overview import conditional_effects, overview
 from bayesvb.plots.survival import survival
 
 __all__ = [
-    "benchmark", "calibration", "curve", "effects", "groups", "influence", "overview", "quantiles",
-    "replicates", "residual", "ridges", "survival", "weights",
+    "benchmark", "calibration", "checks", "conditional_effects", "curve", "effects", "groups",
+    "influence", "overview", "quantiles", "replicates", "residual", "ridges", "survival", "weights",
 ]  # fmt: skip

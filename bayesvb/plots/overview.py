@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from bayesvb.argument_checks import checked
+from bayesvb.argument_checks import check_listed, checked
 from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.distributions.intervals import PROB
 from bayesvb.drawing import marks
 from bayesvb.drawing.notebooks import shown_once
 from bayesvb.drawing.palette import palette_of
@@ -28,21 +29,25 @@ if TYPE_CHECKING:
 
 Panel = Callable[..., object]
 
+MOST_COVARIATES = 6
+"""Covariates to draw by default."""
+
 
 @checked
 def overview(fit: AbstractFit, along: str | None = None) -> Any:
     """Figures of the fit on one grid.
 
-    For numbers: quantiles of the response and weights of the components along a covariate,
-    calibration of held-out rows, residuals, replicated data, all of the first response. For
-    classes: probabilities along the covariate, and calibration. For variables without a response:
-    replicated data of each.
+    For numbers: quantiles of the response along each covariate, weights of the components along
+    the first, calibration of held-out rows, residuals, replicated data, all of the first response.
+    For classes: probabilities along each covariate, and calibration. For variables without a
+    response: replicated data of each.
 
     Parameters
     ----------
     fit : Fit
     along : str, optional
-        A covariate of the formula; by default the first one, groups of ``(1 | g)`` last.
+        The covariate to draw; by default up to six, groups of ``(1 | g)`` only if there are no
+        others.
 
     Returns
     -------
@@ -54,9 +59,62 @@ def overview(fit: AbstractFit, along: str | None = None) -> Any:
     DataError
         If ``along`` is not a covariate.
     """
+    return _on_grid(_panels(fit, along))
+
+
+@partial(checked, covariates=check_listed)
+def conditional_effects(
+    fit: AbstractFit,
+    covariates: Sequence[str] | None = None,
+    *,
+    target: str | None = None,
+    prob: float = PROB,
+    response: str | None = None,
+) -> Any:
+    """Predictions with intervals along each covariate, others at their mean or most frequent level.
+
+    Parameters
+    ----------
+    fit : Fit
+    covariates : sequence of str, optional
+        Covariates to draw; by default up to six, groups of ``(1 | g)`` only if there are no others.
+    target : str, optional
+        Predicted quantity without an option, such as ``"mean"`` or ``"sd"``; see
+        ``bayesvb.effects.predictions``.
+    prob : float
+        Probability of the intervals.
+    response : str, optional
+        Name of the response, if there are several; by default the first.
+
+    Returns
+    -------
+    numpy.ndarray of matplotlib.axes.Axes
+        In the order of the covariates; ``axes[0].figure`` is the figure.
+
+    Raises
+    ------
+    DataError
+        If a covariate is not in the formula, or there is none.
+    """
+    names = _drawn(fit) if covariates is None else list(covariates)
+    if not names:
+        raise DataError("the formula has no covariates", hint="fit.plot() draws the response")
+    for name in names:
+        _check_along(fit, name)
+    options = {"target": target, "prob": prob}
+    options["response"] = response or next(iter(fit.model.design.response_names), None)
+    return _on_grid([partial(_predictions, fit, name, options) for name in names])
+
+
+def _predictions(fit: AbstractFit, name: str, options: Mapping[str, Any], ax: Axes) -> Axes:
+    """Predictions along a covariate."""
+    return effects(predictions(fit, name, **options), ax=ax)
+
+
+def _on_grid(panels: Sequence[Panel]) -> Any:
+    """Axes of a figure with these pictures, two in a row."""
     import matplotlib.pyplot as plt
 
-    panels = _panels(fit, along)
     columns = min(len(panels), 2)
     rows = -(-len(panels) // columns)
     size = (6.0 * columns, 3.8 * rows)
@@ -70,29 +128,41 @@ def overview(fit: AbstractFit, along: str | None = None) -> Any:
     return axes[: len(panels)]
 
 
+def _drawn(fit: AbstractFit) -> list[str]:
+    """Covariates to draw by default."""
+    design = fit.model.design
+    others = [name for name in design.covariates if name not in design.groupings]
+    return (others or list(design.covariates))[:MOST_COVARIATES]
+
+
+def _check_along(fit: AbstractFit, along: str) -> None:
+    """Raise unless this is a covariate."""
+    covariates = fit.model.design.covariates
+    if along not in covariates:
+        raise DataError(
+            f"along={along!r} is not a covariate of the formula",
+            hint=f"it reads {', '.join(covariates) or 'none'}",
+        )
+
+
 def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
     """Panels, in order."""
     design = fit.model.design
     if design.response is None:
         return [partial(replicates, fit, response=name) for name in fit.model.observed()]
-    if along is not None and along not in design.covariates:
-        raise DataError(
-            f"along={along!r} is not a covariate of the formula",
-            hint=f"it reads {', '.join(design.covariates) or 'none'}",
-        )
-    others = [name for name in design.covariates if name not in design.groupings]
-    first = along or next(iter(others or design.covariates), None)
+    if along is not None:
+        _check_along(fit, along)
+    drawn = _drawn(fit) if along is None else [along]
+    own: list[Panel] = [partial(_probabilities, fit, name) for name in drawn]
     if fit.model.response.is_categorical:
-        own: list[Panel] = [] if first is None else [partial(_probabilities, fit, first)]
         return [*own, partial(calibration, fit)]
     if fit.model.response.is_probability:
-        own = [] if first is None else [partial(_probabilities, fit, first)]
         last = [] if fit.model.response.is_binary else [partial(residual, fit)]
         return [*own, partial(calibration, fit), *last, partial(replicates, fit)]
     name = design.response_names[0]
-    seen: list[Panel] = [] if first is None else [partial(quantiles, fit, first, response=name)]
-    if first is not None and _has_weights(fit):
-        seen.append(partial(weights, fit, first))
+    seen: list[Panel] = [partial(quantiles, fit, one, response=name) for one in drawn]
+    if drawn and _has_weights(fit):
+        seen.append(partial(weights, fit, drawn[0]))
     seen += [partial(calibration, fit), partial(residual, fit)]
     if not design.is_censored:
         return [*seen, partial(replicates, fit)]

@@ -87,6 +87,7 @@ def given_first(fits, folder):
         **dict.fromkeys(("plots.quantiles", "plots.ridges", "plots.weights"), along),
         **dict.fromkeys(("plots.calibration", "plots.influence", "plots.overview"), fit),
         **dict.fromkeys(("plots.replicates", "plots.residual"), fit),
+        **dict.fromkeys(("plots.checks", "plots.conditional_effects"), fit),
         "plots.survival": fit,
         "plots.effects": {"result": None},
         "plots.benchmark": {"table": None},

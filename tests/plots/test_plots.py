@@ -179,3 +179,20 @@ def test_classes_of_networks_are_averaged_over_observed_rows_by_case_weight(weig
 def test_quantiles_go_along_the_first_covariate_that_is_no_grouping(regimes_fit):
     alone, named = (plots.quantiles(regimes_fit, along) for along in (None, "x"))
     assert alone.get_xlabel() == named.get_xlabel() == "x"
+
+
+def test_each_covariate_has_a_picture():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=80)
+    data = {"x": x, "z": rng.normal(size=80), "g": np.where(x > 0, "a", "b"), "y": x}
+    data["y"] = x + rng.normal(size=80)
+    fit = DensityRegression("y ~ x + z + g", data, n_components=1).fit(seed=1)
+    assert [axes.get_xlabel() for axes in fit.plot().axes[:3]] == ["x", "z", "g"]
+    assert fit.plot("z").axes[0].get_xlabel() == "z"
+    figure = fit.conditional_effects()
+    assert [axes.get_xlabel() for axes in figure.axes] == ["x", "z", "g"]
+    expected = effects.predictions(fit, "z").summary["estimate"]
+    np.testing.assert_allclose(figure.axes[1].get_lines()[0].get_ydata(), expected)
+    assert len(fit.conditional_effects(["z"], target="sd").axes) == 1
+    with pytest.raises(DataError, match="along='w'"):
+        fit.conditional_effects(["w"])
