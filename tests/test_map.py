@@ -114,6 +114,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/estimators/half_t.py": ("results/test_integrated_draws.py",),
     "bayesvb/estimators/learned_scales.py": ("estimators/test_priors.py",),
     "bayesvb/estimators/loading.py": ("results/test_saving.py", "conformance/test_models.py"),
+    "bayesvb/estimators/fit_pictures.py": ("plots/test_plots.py", "plots/test_checks.py"),
     "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),
     "bayesvb/estimators/prior_rows.py": (
         "results/test_prior_predictive.py",

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_listed, check_text, checked
+from bayesvb.argument_checks import check_choice, check_text, checked
 from bayesvb.data.column_units import check_known, check_units
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.errors import warn_renamed, without_controls
+from bayesvb.estimators.fit_pictures import PicturedFit
 from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 from bayesvb.results.all_rows import fitted_rows
-from bayesvb.results.base import AbstractFit, with_fields
+from bayesvb.results.base import with_fields
 from bayesvb.results.named_draws import PosteriorDraws
 from bayesvb.results.other_names import meant
 from bayesvb.results.simulation_calibration import SimulationCalibration
@@ -28,7 +29,6 @@ from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
-    from matplotlib.figure import Figure
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
@@ -48,7 +48,7 @@ RENAMED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Fit(AbstractFit):
+class Fit(PicturedFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
     Intervals are exact if there are few rows and importance sampling reaches the posterior,
@@ -282,58 +282,6 @@ class Fit(AbstractFit):
         from bayesvb.results.calibration import calibration
 
         return calibration(self)
-
-    @checked
-    def pp_check(self, n: int = 50, *, response: str | None = None, ax: Any = None) -> object:
-        """Posterior predictive check: replicated data sets and the data.
-
-        See ``bayesvb.plots.replicates``, whose arguments these are.
-        """
-        from bayesvb.plots.diagnostics import replicates
-
-        return replicates(self, n, response=response, ax=ax)
-
-    @checked
-    def plot(self, along: str | None = None) -> Figure:
-        """Figure of the fit: its main result, and its agreement with the data.
-
-        See ``bayesvb.plots.overview``, whose argument this is, and which returns the axes.
-        """
-        from bayesvb.plots.overview import overview
-
-        figure: Figure = overview(self, along)[0].figure
-        return figure
-
-    @partial(checked, covariates=check_listed)
-    def conditional_effects(
-        self,
-        covariates: Sequence[str] | None = None,
-        *,
-        target: str | None = None,
-        prob: float = PROB,
-        response: str | None = None,
-    ) -> Figure:
-        """Figure of predictions with intervals along each covariate.
-
-        See ``bayesvb.plots.conditional_effects``, whose arguments these are, and which returns the
-        axes; ``bayesvb.effects.predictions`` returns the numbers.
-        """
-        from bayesvb.plots.overview import conditional_effects
-
-        figure: Figure = conditional_effects(
-            self, covariates, target=target, prob=prob, response=response
-        )[0].figure
-        return figure
-
-    @checked
-    def plot_check(self, *, response: str | None = None) -> Figure:
-        """Figure of six diagnostic pictures; each title says what a good picture looks like.
-
-        See ``bayesvb.plots.checks``, whose argument this is.
-        """
-        from bayesvb.plots.checks import checks
-
-        return checks(self, response=response)
 
     @checked
     def predict(
