@@ -63,7 +63,7 @@ class PicturedFit(AbstractFit):
 
     @checked
     def plot_check(self, *, response: str | None = None) -> Figure:
-        """Figure of six diagnostic pictures; each title says what a good picture looks like.
+        """Figure of six diagnostic pictures; each title describes a good picture.
 
         See ``bayesvb.plots.checks``, whose argument this is.
         """

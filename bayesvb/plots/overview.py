@@ -46,8 +46,7 @@ def overview(fit: AbstractFit, along: str | None = None) -> Any:
     ----------
     fit : Fit
     along : str, optional
-        The covariate to draw; by default up to six, groups of ``(1 | g)`` only if there are no
-        others.
+        The covariate to draw; by default up to six, without groups of ``(1 | g)`` if possible.
 
     Returns
     -------
@@ -77,7 +76,7 @@ def conditional_effects(
     ----------
     fit : Fit
     covariates : sequence of str, optional
-        Covariates to draw; by default up to six, groups of ``(1 | g)`` only if there are no others.
+        Covariates to draw; by default up to six, without groups of ``(1 | g)`` if possible.
     target : str, optional
         Predicted quantity without an option, such as ``"mean"`` or ``"sd"``; see
         ``bayesvb.effects.predictions``.
