@@ -13,10 +13,12 @@ grows, ``b`` and ``beta_k`` become one number, and independent factors of both w
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from scipy.linalg.lapack import dtrtrs
 from scipy.special import polygamma
 
 from bayesvb.factors.bounded_scale import BoundedScale
@@ -30,6 +32,7 @@ from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     quadratic_weights,
     times,
+    trace_of_product,
     unpack,
 )
 from bayesvb.numerics.special import LOG_2PI
@@ -180,11 +183,10 @@ class CommonEffectPrior:
         noise, step = shape / rate, np.full(1, np.inf)
         for turn in range(MOST_ROUNDS):
             before, far = noise, (np.abs(step) > NEAR).any()
-            total = np.einsum("...k,...kij->...ij", noise, information)
-            covariance = np.linalg.inv(prior + total)
+            covariance, log_det = inverse_and_log_det(prior + _weighted_sum(noise, information))
             mean = (covariance @ (noise[..., None] * pull).sum(axis=-2)[..., None])[..., 0]
             score = pull - (information @ mean[..., None, :, None])[..., 0]
-            trace = np.einsum("...kij,...ij->...k", information, covariance)
+            trace = trace_of_product(information, covariance[..., None, :, :])
             square = trace - np.vecdot(score + pull, mean[..., None, :])
             rate = prior_rate + 0.5 * (residual + square)
             check_gamma(shape, rate)
@@ -197,9 +199,7 @@ class CommonEffectPrior:
             noise = before * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
             if not (np.abs(step) > SETTLED).any():
                 break
-        half = np.linalg.cholesky(covariance)
-        log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
-        return mean, covariance, np.asarray(log_det), rate
+        return mean, covariance, -log_det, rate
 
     def log_density(
         self,
@@ -280,6 +280,16 @@ def noise_through_common(
     return np.asarray(-linear - 0.5 * flat @ np.swapaxes(turned, -1, -2))
 
 
+def _weighted_sum(
+    weights: Float[np.ndarray, "*batch experts"],
+    matrices: Float[np.ndarray, "*matrices experts columns columns"],
+) -> Float[np.ndarray, "*batch columns columns"]:
+    """Sums of the matrices of all components, as products with the matrices as rows."""
+    shape = matrices.shape
+    flat = weights[..., None, :] @ matrices.reshape(*shape[:-2], shape[-1] ** 2)
+    return np.asarray(flat.reshape(*weights.shape[:-1], *shape[-2:]))
+
+
 def _coupling(xp: ModuleType, ell: AnyArray, total: AnyArray, linear: AnyArray) -> AnyArray:
     """Log ratio of the densities of coefficients with and without a common part."""
     return 0.5 * (linear**2 / (ell + total) - xp.log1p(total / ell))
@@ -339,7 +349,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         operator = DensePrecision(precision, (self.covariance, -log_det))
         return MatrixNormalGamma(self.mean, operator, self.shape, self.rate)
 
-    @property
+    @cached_property
     def deviations(self) -> Float[np.ndarray, "*batch experts terms"]:
         """``E[tau_k (beta_kj - b_j)^2]``, with ``b_j = 0`` in columns without a common part."""
         at, noise = self.prior.columns.places, self.expected_precision
@@ -458,14 +468,16 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         terms = self.prior.terms[at]
         linear = np.einsum("nk,nkj->nj", tau, shift[:, :, at]) * terms
         known = terms[:, None] * self.slope[:, at]
-        # One inverse for each noise: in second differences most points have that of the centre.
+        # One factor for each noise: in second differences most points have that of the centre.
         drawn, number = np.unique(tau, axis=0, return_inverse=True)
-        inner = np.einsum("nk,kij->nij", drawn, 0.5 * (known + np.swapaxes(known, -1, -2)))
-        inverse, log_dets = inverse_and_log_det(inner + np.linalg.inv(self.common_covariance))
+        inner = _weighted_sum(drawn, 0.5 * (known + np.swapaxes(known, -1, -2)))
+        half = np.linalg.cholesky(inner + np.linalg.inv(self.common_covariance))
+        log_dets = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
         number, explained = number.reshape(-1), np.empty(len(tau))
         ends = np.cumsum(np.bincount(number))[:-1]
-        for rows, matrix in zip(np.split(np.argsort(number), ends), inverse, strict=True):
-            explained[rows] = np.vecdot(linear[rows] @ matrix, linear[rows])
+        for rows, root in zip(np.split(np.argsort(number), ends), half, strict=True):
+            solved = dtrtrs(root.T, linear[rows].T, trans=1)[0]  # LAPACK stores by columns
+            explained[rows] = (solved * solved).sum(axis=0)
         coefficient = (self.log_det + n_terms * (np.log(tau) - LOG_2PI) - pull).sum(axis=1)
         coefficient += explained - log_dets[number] - self.common_log_det
         noise = gamma_log_density(tau, self.shape, self.rate[:, 0]).sum(axis=1)
