@@ -46,6 +46,9 @@ SETTLED = 1e-12
 NEAR = 1e-3
 """Step of the logarithm of a noise precision below which derivatives stay: they take most time."""
 
+ENTRIES_AT_ONCE = 1 << 18
+"""Entries of the matrices of several draws that are factorised together: 2 MiB stay in cache."""
+
 LONGEST_STEP = 1.0
 """Largest step of the logarithm of a noise precision."""
 
@@ -468,20 +471,33 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         terms = self.prior.terms[at]
         linear = np.einsum("nk,nkj->nj", tau, shift[:, :, at]) * terms
         known = terms[:, None] * self.slope[:, at]
-        # One factor for each noise: in second differences most points have that of the centre.
-        drawn, number = np.unique(tau, axis=0, return_inverse=True)
-        inner = _weighted_sum(drawn, 0.5 * (known + np.swapaxes(known, -1, -2)))
-        half = np.linalg.cholesky(inner + np.linalg.inv(self.common_covariance))
-        log_dets = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
-        number, explained = number.reshape(-1), np.empty(len(tau))
-        ends = np.cumsum(np.bincount(number))[:-1]
-        for rows, root in zip(np.split(np.argsort(number), ends), half, strict=True):
-            solved = dtrtrs(root.T, linear[rows].T, trans=1)[0]  # LAPACK stores by columns
-            explained[rows] = (solved * solved).sum(axis=0)
+        common = self._log_common(tau, linear, 0.5 * (known + np.swapaxes(known, -1, -2)))
         coefficient = (self.log_det + n_terms * (np.log(tau) - LOG_2PI) - pull).sum(axis=1)
-        coefficient += explained - log_dets[number] - self.common_log_det
+        coefficient += common - self.common_log_det
         noise = gamma_log_density(tau, self.shape, self.rate[:, 0]).sum(axis=1)
         return np.asarray(0.5 * coefficient + noise)[:, None, None]
+
+    def _log_common(
+        self,
+        tau: Float[np.ndarray, "draws experts"],
+        linear: Float[np.ndarray, "draws columns"],
+        known: Float[np.ndarray, "experts columns columns"],
+    ) -> Float[np.ndarray, " draws"]:
+        """``l' A^-1 l - log |A|`` with ``A = C^-1 + sum_k tau_k E' Lambda W_k``, of each draw."""
+        own, found = np.linalg.inv(self.common_covariance), np.empty(len(tau))
+        # One factor for each noise: in second differences most points have that of the centre.
+        drawn, number = np.unique(tau, axis=0, return_inverse=True)
+        number = number.reshape(-1)
+        rows_of = np.split(np.argsort(number), np.cumsum(np.bincount(number))[:-1])
+        together = max(ENTRIES_AT_ONCE // own.size, 1)
+        for start in range(0, len(drawn), together):
+            some = slice(start, start + together)
+            half = np.linalg.cholesky(own + _weighted_sum(drawn[some], known))
+            log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
+            for rows, root, less in zip(rows_of[some], half, log_det, strict=True):
+                solved = dtrtrs(root.T, linear[rows].T, trans=1)[0]  # LAPACK stores by columns
+                found[rows] = (solved * solved).sum(axis=0) - less
+        return found
 
 
 @dataclass(frozen=True)
