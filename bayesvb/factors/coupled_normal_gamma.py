@@ -202,7 +202,7 @@ class CommonEffectPrior:
             noise = before * np.exp(np.clip(step, -LONGEST_STEP, LONGEST_STEP))
             if not (np.abs(step) > SETTLED).any():
                 break
-        return mean, covariance, -log_det, rate
+        return mean, covariance, np.asarray(-log_det), rate
 
     def log_density(
         self,
