@@ -15,8 +15,10 @@ from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
 from bayesvb.estimators.refitting import split_arguments
+from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.parser import RESPONSE, parse_formula
-from bayesvb.model_selection.selection import select
+from bayesvb.formula.smooth_terms import SmoothTerm
+from bayesvb.model_selection.selection import select_few
 from bayesvb.results.comparison import compare
 
 if TYPE_CHECKING:
@@ -89,8 +91,10 @@ def fit(
     The response decides the family: ``cens`` and ``rounded`` Gaussian, ``Surv`` Weibull, successes
     in trials binomial; a column of 0 and 1 Bernoulli, of whole numbers from 0 Poisson or negative
     binomial, of ordered levels ordinal, of unordered classes a ``ConditionalMixtureNetwork``; all
-    other numbers Gaussian. A Gaussian response has one to five components, all others one. Where
-    there are candidates, leave-one-out densities decide, as in ``select`` and ``compare``.
+    other numbers Gaussian. A Gaussian response without group-level terms has one to five
+    components, all others one. Where there are candidates, leave-one-out densities decide, as in
+    ``select`` and ``compare``; numbers of components are tried in order, until two in a row do not
+    gain 4 nats.
 
     Parameters
     ----------
@@ -123,7 +127,7 @@ def fit(
     >>> data = bvb.datasets.load("faithful")
     >>> fit = bvb.fit("waiting ~ 1", data, seed=1, restarts=2)
     Family: gaussian, because waiting is numeric.
-    Components: 2 of 1 to 5, the fewest with a leave-one-out density near the largest.
+    Components: 2 of 1 to 4, the fewest with a leave-one-out density near the largest.
     To choose yourself: family=, n_components=; the same model: fit.code().
     """
     choice = _choice(formula, data, options)
@@ -158,15 +162,18 @@ def _fitted(
         fitted = _made(ConditionalMixtureNetwork, formula, data, options)
         return fitted, [f"Model: ConditionalMixtureNetwork, because {choice.reason}."]
     ways = "To choose yourself: family=, n_components=; the same model: fit.code()."
-    if "n_components" not in options and choice.families == ("gaussian",):
+    grouped = any(isinstance(term, GroupTerm) for term in _terms(formula))
+    if "n_components" not in options and choice.families == ("gaussian",) and not grouped:
         of_model, of_fit = split_arguments(DensityRegression, {**options, "family": "gaussian"})
         model = DensityRegression(formula, data, **of_model)
-        selection = select(model, range(1, MOST_COMPONENTS + 1), **of_fit)
+        selection = select_few(model, MOST_COMPONENTS, **of_fit)
         number = (
-            f"Components: {selection.chosen} of 1 to {MOST_COMPONENTS}, the fewest with a "
+            f"Components: {selection.chosen} of 1 to {max(selection.fits)}, the fewest with a "
             "leave-one-out density near the largest."
         )
         return selection.best, [f"Family: gaussian, because {choice.reason}.", number, ways]
+    given = "n_components" in options
+    why = ", as the formula has group-level effects" if grouped and not given else ""
     options = {"n_components": 1, **options}
     fits = {
         family: _made(DensityRegression, formula, data, {**options, "family": family})
@@ -176,7 +183,13 @@ def _fitted(
     reason = f"Family: {best}, because {choice.reason}"
     if len(fits) > 1:
         reason += "; its leave-one-out density is the largest of " + ", ".join(fits)
-    return fits[best], [f"{reason}.", f"Components: {options['n_components']}.", ways]
+    return fits[best], [f"{reason}.", f"Components: {options['n_components']}{why}.", ways]
+
+
+def _terms(formula: str) -> list[SmoothTerm | GroupTerm]:
+    """Smooth and group-level terms of all parts."""
+    parts = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True).read.values()
+    return [term for part in parts for term in part.own]
 
 
 def _made(kind: type[Any], formula: str, data: object, options: Mapping[str, Any]) -> Fit:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -226,6 +226,43 @@ def select(
             f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
             ConvergenceWarning,
         )
+    selection, results = _ranked(fits, criterion, seed)
+    if len(fits) < len(models):
+        return selection
+    return _with_alternatives(selection, results, options)
+
+
+def select_few(model: AbstractEstimator, most: int, **options: Any) -> Selection:
+    """Select by LOO from one component on, until two more in a row do not gain.
+
+    Parameters
+    ----------
+    model : AbstractEstimator
+    most : int
+        Largest number of components.
+    **options
+        As of ``model.fit``.
+    """
+    options["seed"] = fresh_seed(options.get("seed"))
+    models = {k: rebuilt(model, **{model.size_name: k}) for k in range(1, most + 1)}
+    fits = _fits(models, options, enough=_no_gain)
+    if not fits:
+        raise KeyboardInterrupt
+    return _ranked(fits, "loo", options["seed"])[0]
+
+
+def _no_gain(fits: Mapping[int, Fit]) -> bool:
+    """Whether the two largest fits do not have a larger elpd than the best of the others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # ``_ranked`` reports it
+        elpd = [read_elpd(fit.loo()).elpd for fit in fits.values()]
+    return len(elpd) > 2 and max(elpd[-2:]) <= max(elpd[:-2]) + LIMITS.equal_elpd
+
+
+def _ranked(
+    fits: Mapping[int, Fit], criterion: str, seed: int
+) -> tuple[Selection, dict[int, Elpd]]:
+    """The selection of these fits, and their criteria; warns of unreliable ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what follows says it
         results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
@@ -235,10 +272,7 @@ def select(
     settled = {k: replace(one, warning=False) for k, one in results.items() if _by_response(one)}
     marked = {k: replace(settled[k], warning=True) for k in doubts}
     results = results | settled | marked
-    selection = Selection(_table(fits, results, criterion), doubts, fits, criterion, seed)
-    if len(fits) < len(models):
-        return selection
-    return _with_alternatives(selection, results, options)
+    return Selection(_table(fits, results, criterion), doubts, dict(fits), criterion, seed), results
 
 
 def _with_alternatives(
@@ -283,8 +317,12 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
     return sorted({int(number) for number in numbers})
 
 
-def _fits(models: Mapping[int, AbstractEstimator], options: Mapping[str, Any]) -> dict[int, Fit]:
-    """Fits that were finished; all of them unless Ctrl-C came.
+def _fits(
+    models: Mapping[int, AbstractEstimator],
+    options: Mapping[str, Any],
+    enough: Callable[[Mapping[int, Fit]], bool] | None = None,
+) -> dict[int, Fit]:
+    """Fits that were finished; all of them unless Ctrl-C came or they are enough.
 
     Each starts from the previous one as well. An interrupted fit is excluded without a warning.
     """
@@ -300,6 +338,8 @@ def _fits(models: Mapping[int, AbstractEstimator], options: Mapping[str, Any]) -
         if fit.response.failure == INTERRUPTED:
             break
         fits[number] = fit
+        if enough is not None and enough(fits):
+            break
     return fits
 
 
