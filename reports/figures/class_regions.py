@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
-from scipy.ndimage import distance_transform_edt
 
 from bayesvb.results.subsampling import RowSample, sample
 
@@ -124,6 +123,8 @@ def _name(
     inside = found.argmax(axis=0) == k
     if inside.mean() < SMALLEST_REGION:
         return
+    from scipy.ndimage import distance_transform_edt  # only maps of two covariates have regions
+
     depth = distance_transform_edt(np.pad(inside, 1))[1:-1, 1:-1]
     row, column = np.unravel_index(int(depth.argmax()), depth.shape)
     canvas.text(float(across[column]), float(up[row]), name)

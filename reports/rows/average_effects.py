@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
-import scipy
 from jaxtyping import Float, Int
+from scipy.special import ndtri
 
 from bayesvb.data.parts import SIGMA
 from bayesvb.distributions.draw_summaries import summarised
@@ -291,7 +291,7 @@ def clear_signs(draws: Float[np.ndarray, "draws ..."], error: float) -> Int[np.n
     """
     outside = (1.0 - PROB) / 2.0
     low, middle, high = np.quantile(draws, [outside, 0.5, 1.0 - outside], axis=0)
-    wider = scipy.stats.norm.isf(error / 2.0) / scipy.stats.norm.isf(outside)
+    wider = ndtri(error / 2.0) / ndtri(outside)
     above = middle - wider * (middle - low) > 0.0
     below = middle + wider * (high - middle) < 0.0
     return np.asarray(above.astype(int) - below.astype(int))

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
-from scipy.spatial import cKDTree
 
 from bayesvb.effects.covariates import is_numeric
 from bayesvb.results.subsampling import sample
@@ -17,6 +16,8 @@ from ..cells.numerals import percent
 from .profiles import Profile
 
 if TYPE_CHECKING:
+    from scipy.spatial import cKDTree
+
     from bayesvb.results.base import AbstractFit
 
 MOST_ROWS = 2000
@@ -91,6 +92,8 @@ def _known(fit: AbstractFit) -> _KnownRows | None:
     points = np.unique(points, axis=0)  # of a design with repetitions the nearest row is at 0
     if len(points) < 3:
         return None
+    from scipy.spatial import cKDTree  # imported with the first picture, not with reports
+
     tree = cKDTree(points)
     usual = float(np.quantile(tree.query(points, k=2)[0][:, 1], USUAL))
     return _KnownRows(columns, tree, max(usual, 1e-9))

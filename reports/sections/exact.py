@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import scipy.stats
 from jaxtyping import Float
+from scipy.special import gammaincinv, stdtrit
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, ScalarGamma
@@ -105,10 +105,10 @@ def drawn_densities(model: HasExactPosterior, fit: AbstractFit) -> Contours:
     exact = model.exact_posterior(fit)
     start, law = start_of(exact), exact.precision
     sd = 1.0 / np.sqrt(exact.strength * law.mean)
-    reach = float(scipy.stats.t.ppf(1.0 - OUTSIDE, 2.0 * law.shape))
+    reach = float(stdtrit(2.0 * law.shape, 1.0 - OUTSIDE))
     left = start.mean - 3.2 / np.sqrt(start.mean_precision)
-    low = float(scipy.stats.gamma.ppf(OUTSIDE, law.shape) / law.rate)
-    high = float(scipy.stats.gamma.ppf(1.0 - OUTSIDE, law.shape) / start.precision.rate)
+    low = float(gammaincinv(law.shape, OUTSIDE) / law.rate)
+    high = float(gammaincinv(law.shape, 1.0 - OUTSIDE) / start.precision.rate)
     return contours(
         fit.core,
         fit.stats,

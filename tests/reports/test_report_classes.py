@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import isotonic_regression
 
 import bayesvb as bvb
 from bayesvb.data.blocks import Block
@@ -16,6 +17,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, assigned, continued
 from bayesvb.numerics.streams import Streams
 from bayesvb.reports.cells.plain import plain
+from bayesvb.reports.figures import label_spacing
 from bayesvb.reports.figures.class_regions import regions
 from bayesvb.reports.figures.label_spacing import apart
 from bayesvb.reports.page import html, page_summary
@@ -221,6 +223,12 @@ def test_regions_are_drawn_for_two_numbers_and_name_their_classes(fit):
     assert {text for _, _, text, _ in found["inner_labels"]} == set(fit.model.design.levels)
     parts = [int(one) for one in re.findall(r"(\d+)%", found["alt"])]
     assert len(parts) == 3 and sum(parts) == pytest.approx(100, abs=2)
+
+
+@given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=9))
+def test_labels_are_moved_by_isotonic_regression(values):
+    found = label_spacing._isotonic(np.array(values))
+    np.testing.assert_allclose(found, isotonic_regression(values).x, atol=1e-12)
 
 
 @given(st.lists(st.floats(0.0, 1.0), min_size=1, max_size=8))
