@@ -381,16 +381,82 @@ def test_a_killed_server_loses_nothing_and_is_a_sentence(browser, tmp_path):
         page.close()
 
 
+def tabbed_to(page, matches):
+    """Press Tab until the element that has the focus matches a selector."""
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.locator(f"{matches}:focus").count():
+            return page.locator(f"{matches}:focus")
+    pytest.fail(f"Tab never reaches {matches}")
+
+
+def test_everything_is_reached_by_the_keyboard(page):
+    page.locator("h1").click()
+    tabbed_to(page, "#saving > summary")
+    tabbed_to(page, "#formula")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("accel ~ 1 + times")
+    has(page, "#shown", formula="accel ~ 1 + times")
+    tabbed_to(page, "#n_components")
+    page.keyboard.press("ArrowRight")
+    has(page, "#shown", components="2")
+    page.keyboard.press("ArrowLeft")
+    tabbed_to(page, "#further > summary")
+    page.keyboard.press("Enter")
+    tabbed_to(page, "#missing")
+    tabbed_to(page, "button.main")
+    page.keyboard.press("Enter")
+    has(page, "#judged", formula="accel ~ 1 + times", components="1", full="true")
+    tabbed_to(page, "#judged .act")
+    page.keyboard.press("Enter")
+    has(page, "#judged", full="false")
+    tabbed_to(page, "[data-event=report]")
+    page.keyboard.press("Space")
+    tabbed_to(page, "[data-pane=predict] summary")
+    page.keyboard.press("Enter")
+    has(page, "#row-predicted", values='{"times": "23.4"}')
+    tabbed_to(page, "[data-covariate=times]")
+    page.keyboard.press("ArrowRight")
+    has(page, "#row-predicted", values='{"times": "23.5"}')
+    tabbed_to(page, "[data-pane=report] summary")
+    page.keyboard.press("Enter")
+    has(page, "#previewed", formula="accel ~ 1 + times")
+    tabbed_to(page, "#pasted")
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_is_for_everybody(server, browser, scheme):
     from axe_core_python.sync_playwright import Axe
 
-    context = browser.new_context(bypass_csp=True, color_scheme=scheme)  # axe evaluates text
-    page = context.new_page()
+    context = browser.new_context(bypass_csp=True, color_scheme=scheme, reduced_motion="reduce")
+    page = context.new_page()  # axe evaluates text, which the policy of the page forbids
+    page.set_default_timeout(WAIT)
     page.goto(server[1])
-    has(page, "#judged", formula="accel ~ s(times)")
-    violations = Axe().run(page)["violations"]
-    assert [(v["id"], [node["html"][:90] for node in v["nodes"]]) for v in violations] == []
+    has(page, "#shown", formula="accel ~ s(times)")
+    choose(page, 2)
+    has(page, "#shown", components="2")
+    page.keyboard.press("Control+Enter")
+    page.locator("button.main").click()
+    has(page, "#judged", formula="accel ~ s(times)", components="2", full="true")
+    page.get_by_role("button", name="Report of").click()
+    for details in page.locator("summary").all():
+        if details.is_visible():
+            details.click()
+    has(page, "#previewed", written="true")
+    has(page, "#components-shown", components="2")
+    page.locator("#row-predicted").wait_for()
+    write(page, "accel ~ s(tmes) + ti")
+    page.locator("#choices [role=option]").first.wait_for()
+    for state in ("completing", "wrong"):
+        violations = Axe().run(page)["violations"]
+        found = [(v["id"], [node["html"][:90] for node in v["nodes"]]) for v in violations]
+        assert found == [], state
+        page.locator("h1").click()
+    for element in ("#gone", "#doing"):
+        role = page.locator(f":is([role=alert], [role=status]):is({element}, :has({element}))")
+        assert role.count() == 1
+    moving = "el => getComputedStyle(el).transitionDuration + getComputedStyle(el).animationName"
+    assert {element.evaluate(moving) for element in page.locator("button").all()} == {"0snone"}
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     context.close()

@@ -13,11 +13,12 @@ def offer(state: State) -> Tag:
     earlier = state.offer
     if earlier is None:
         return tags.div()
-    fits = f"{earlier.n_fits} full fit" + "s" * (earlier.n_fits != 1)
+    several = "s" * (earlier.n_fits > 1)
+    fits = f", {earlier.n_fits} full fit{several}. " if earlier.n_fits else ". "
     return tags.p(
         f"A session with these data of {earlier.time:%d %B, %H:%M} was saved: ",
         tags.code(earlier.formula),
-        f", {fits}. ",
+        fits,
         event_button("Restore session", "resume", "", says="Restore session"),
         event_button("Not now", "decline", "", says="Do not restore the session"),
         id="offered",
