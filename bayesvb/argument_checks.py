@@ -10,7 +10,7 @@ import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping, Sequence
 from difflib import get_close_matches
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -78,6 +78,35 @@ def fresh_seed(seed: int | None) -> int:
         return int(np.random.SeedSequence().generate_state(1)[0])
     check_count("seed", seed, least=0, most=2**63 - 1, what="of the largest seed that a file holds")
     return int(seed)
+
+
+def seed_from_rng(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Return arguments with ``seed`` for ``rng``, as Scientific Python's SPEC 7 calls it.
+
+    A whole number is the seed itself; of a generator one is drawn, which advances it.
+
+    Raises
+    ------
+    DataError
+        If both are given, or ``rng`` makes no generator.
+
+    Examples
+    --------
+    >>> seed_from_rng({"draws": 100, "rng": 1})
+    {'draws': 100, 'seed': 1}
+    """
+    left = {name: value for name, value in arguments.items() if name != "rng"}
+    rng = arguments["rng"]
+    if left.get("seed") is not None and rng is not None:
+        raise DataError("seed= and rng= are both given", hint="give one of them")
+    if rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool)):
+        return left if rng is None else {**left, "seed": int(rng)}
+    try:
+        drawn = np.random.default_rng(rng).integers(2**63 - 1)  # type: ignore[arg-type]
+    except (TypeError, ValueError) as error:
+        hint = "give a whole number, a numpy Generator or None"
+        raise DataError(f"rng={shown(rng)} is not a generator", hint=hint) from error
+    return {**left, "seed": int(drawn)}
 
 
 def shown(value: object) -> str:
@@ -310,6 +339,7 @@ CHECKS: Mapping[str, Check] = {
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    "average_by": ("by", "avg_by"),
     "data": ("newdata", "new_data", "df", "dataframe", "frame", "X", "new"),
     "draws": ("n_samples", "num_samples", "samples", "n_draws", "ndraws", "nsamples"),
     "family": ("distribution", "likelihood"),
@@ -332,7 +362,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "q": ("quantiles", "quantile", "probs", "probabilities", "percentiles", "tau"),
     "repeats": ("n_repeats", "repetitions"),
     "restarts": ("n_init", "starts", "nrep", "n_restarts"),
-    "seed": ("random_state", "rng", "random_seed"),
+    "seed": ("random_state", "random_seed"),
     "tol": ("tolerance", "eps", "epsilon"),
     "weights": ("sample_weight", "w", "case_weights"),
 }
@@ -427,9 +457,12 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     open_ended = len(names) < len(signature.parameters)
     defaults = {name: one.default for name, one in signature.parameters.items()}
     own = {name: CHECKS[name] for name in defaults if name in CHECKS} | others
+    takes_seed = "rng" not in defaults and ("seed" in defaults or open_ended)
 
     @functools.wraps(function)
     def holding(*args: P.args, **kwargs: P.kwargs) -> R:
+        if "rng" in kwargs and takes_seed:
+            kwargs = seed_from_rng(kwargs)  # type: ignore[assignment]
         if not kwargs.keys() <= defaults.keys():
             kwargs = with_new_names(function.__qualname__, kwargs, names)  # type: ignore[assignment]
             check_spelling(function.__qualname__, kwargs, names, open_ended=open_ended)

@@ -18,6 +18,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.errors import warn_renamed, without_controls
 from bayesvb.estimators.fit_pictures import PicturedFit
+from bayesvb.estimators.fit_tables import TabulatedFit
 from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
 from bayesvb.results.all_rows import fitted_rows
@@ -48,7 +49,7 @@ RENAMED: Mapping[str, str] = {
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
-class Fit(PicturedFit):
+class Fit(PicturedFit, TabulatedFit):
     """A fitted model, in the units of the data; components are numbered by share, largest first.
 
     Intervals are exact if there are few rows and importance sampling reaches the posterior,
@@ -1328,35 +1329,6 @@ class Fit(PicturedFit):
         from bayesvb.reports.paragraphs import paragraphs
 
         return without_controls(str(paragraphs(self, along, labels)))
-
-    @checked
-    def table(self, format: str = "markdown", *, prob: float = PROB) -> str:
-        """All parameters with standard deviation and interval, as a table for a paper.
-
-        Numbers have two significant digits of their standard deviation.
-
-        Parameters
-        ----------
-        format : {"markdown", "latex", "html"}
-            LaTeX needs the package booktabs.
-        prob : float
-            Probability of the intervals.
-
-        Raises
-        ------
-        DataError
-            If the format does not exist, or the value is not a probability.
-
-        Examples
-        --------
-        >>> import bayesvb as bvb
-        >>> fit = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful")).fit(seed=1)
-        >>> fit.table().splitlines()[2][:12]
-        '| mu | 70.89'
-        """
-        from bayesvb.reports.written_tables import written_table
-
-        return str(written_table(self, format, prob))
 
     def __str__(self) -> str:
         from bayesvb.results.printing import fit_text

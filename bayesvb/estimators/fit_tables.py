@@ -1,0 +1,139 @@
+"""Tables of a fit for papers, as its methods, and the plug-in protocol of maketables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from bayesvb.argument_checks import checked
+from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.errors import BayesVBError
+from bayesvb.results.base import AbstractFit
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+LABELS = {
+    "N": "Observations",
+    "r2": "Bayesian R²",
+    "elpd": "LOO elpd",
+    "n_components": "Components",
+    "family": "Family",
+    "se_type": "Posterior",
+}
+"""Statistics of a fit, by their keys in maketables."""
+
+
+@dataclass(frozen=True, eq=False, repr=False, kw_only=True)
+class TabulatedFit(AbstractFit):
+    """Fit with tables for papers; ``Fit`` has all other methods.
+
+    ``maketables.ETable([fit])`` makes a table of one or several fits in HTML, LaTeX, Word or Typst
+    by the attributes that begin with ``__maketables``.
+    """
+
+    @checked
+    def table(self, format: str = "markdown", *, prob: float = PROB) -> str:
+        """All parameters with standard deviation and interval, as a table for a paper.
+
+        Numbers have two significant digits of their standard deviation.
+
+        Parameters
+        ----------
+        format : {"markdown", "latex", "html"}
+            LaTeX needs the package booktabs.
+        prob : float
+            Probability of the intervals.
+
+        Raises
+        ------
+        DataError
+            If the format does not exist, or the value is not a probability.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> fit = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful")).fit(seed=1)
+        >>> fit.table().splitlines()[2][:12]
+        '| mu | 70.89'
+        """
+        from bayesvb.reports.written_tables import written_table
+
+        return str(written_table(self, format, prob))
+
+    @property
+    def __maketables_coef_table__(self) -> pd.DataFrame:
+        """Posterior means (b), standard deviations (se) and intervals of the coefficients.
+
+        ``p`` is the posterior probability of the less likely sign, twice, which in large samples is
+        a two-sided p-value (Marsman and Wagenmakers 2017, doi:10.1177/0013164416669201).
+        """
+        import pandas as pd
+
+        from bayesvb.results.summary import coefficient_draws
+
+        draws = coefficient_draws(self)
+        parts = dict.fromkeys(label[0] for label in draws.columns)
+        components = dict.fromkeys(label[1] for label in draws.columns)
+        names = [
+            _name(*label, several_parts=len(parts) > 1, several=len(components) > 1)
+            for label in draws.columns
+        ]
+        values = draws.to_numpy()
+        positive = (values > 0.0).mean(axis=0)
+        columns = {
+            "b": values.mean(axis=0),
+            "se": values.std(axis=0, ddof=1),
+            "t": values.mean(axis=0) / values.std(axis=0, ddof=1),
+            "p": 2.0 * np.minimum(positive, 1.0 - positive),
+        }
+        for prob in (0.95, 0.9):
+            ends = np.quantile(values, tails(prob), axis=0)
+            columns |= {
+                f"ci{prob:.0%}"[:-1] + end: one for end, one in zip("lu", ends, strict=True)
+            }
+        return pd.DataFrame(columns, index=pd.Index(names, name="Coefficient"))
+
+    def __maketables_stat__(self, key: str) -> int | float | str | None:
+        """Statistic of the fit by its key; None if it is unknown or not available."""
+        options = self.model.options()
+        known = {
+            "N": lambda: self.model.design.n_fitted,
+            "r2": lambda: float(self.r2()["estimate"].iloc[0]),
+            "elpd": lambda: float(self.loo().elpd_loo),
+            "n_components": lambda: self.model.size,
+            "family": lambda: str(options["family"]),
+            "se_type": lambda: self.covariance,
+        }
+        try:
+            return known[key]() if key in known else None
+        except (BayesVBError, KeyError):
+            return None
+
+    @property
+    def __maketables_depvar__(self) -> str:
+        """Response, or all variables."""
+        return ", ".join(self.model.design.response_names) or self.model.joint_name
+
+    @property
+    def __maketables_vcov_info__(self) -> dict[str, str]:
+        """Origin of the intervals."""
+        return {"vcov_type": self.covariance}
+
+    @property
+    def __maketables_stat_labels__(self) -> dict[str, str]:
+        """Labels of the statistics."""
+        return LABELS
+
+    @property
+    def __maketables_default_stat_keys__(self) -> list[str]:
+        """Statistics that a table has by default."""
+        return ["N", "r2", "elpd"]
+
+
+def _name(part: str, component: object, term: str, *, several_parts: bool, several: bool) -> str:
+    """Coefficient with its part and component, where there are several."""
+    first = f"{part}: " if several_parts else ""
+    return f"{first}{term}[{component}]" if several else f"{first}{term}"
