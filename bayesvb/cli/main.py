@@ -27,6 +27,7 @@ from bayesvb.cli.options import (
     values,
     whole_numbers,
 )
+from bayesvb.cli.result_commands import check, loo, summary
 from bayesvb.cli.tables import check_outputs, read_table, with_units, write_csv
 from bayesvb.cli.workbench_command import workbench
 from bayesvb.data.csv_files import CsvFormat
@@ -347,5 +348,5 @@ def list_datasets(name: str | None) -> None:
         click.echo(f"{known:14} {described.rows:6}  {described.sentence}")
 
 
-main.add_command(effects)
-main.add_command(workbench)
+for command in (check, effects, loo, summary, workbench):
+    main.add_command(command)
