@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import importlib
 import math
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
@@ -166,12 +165,13 @@ def labels_of(obj: object) -> np.ndarray | None:
 
 
 def compare(results: Mapping[str, object]) -> pd.DataFrame:
-    """Fits ranked by expected log predictive density: ``az.compare``, alike in both lines.
+    """Fits ranked by expected log predictive density, as by ``az.compare``.
 
     Parameters
     ----------
     results : mapping
-        Name to the LOO or WAIC result of a fit; all of one kind, on the same rows.
+        Name to the LOO or WAIC result of a fit, ArviZ's or an ``Elpd``; all of one kind, on the
+        same rows.
 
     Returns
     -------
@@ -191,17 +191,16 @@ def compare(results: Mapping[str, object]) -> pd.DataFrame:
     Yao, Vehtari, Simpson, Gelman (2018), Using stacking to average Bayesian predictive
     distributions, Bayesian Analysis 13(3), doi:10.1214/17-BA1091, equation (4).
     """
-    elpds = {name: read_elpd(result, name) for name, result in results.items()}
+    elpds = {
+        name: result if isinstance(result, Elpd) else read_elpd(result, name)
+        for name, result in results.items()
+    }
     _check_comparable(elpds)
     order = sorted(elpds, key=lambda name: -elpds[name].elpd)
-    ranked = {name: elpds[name] for name in order}
     weights = elpds[order[0]].weights
-    if weights is None and len(order) > 1:  # ArviZ below 0.20 refuses a table of one
-        table = _az_compare(ranked).loc[order]
-    else:
-        pointwise = {name: one.pointwise for name, one in ranked.items()}
-        each = np.ones(len(elpds[order[0]].pointwise)) if weights is None else weights
-        table = weighted_table(pointwise, each)
+    pointwise = {name: elpds[name].pointwise for name in order}
+    each = np.ones(len(elpds[order[0]].pointwise)) if weights is None else weights
+    table = weighted_table(pointwise, each)
     columns = {
         "rank": range(len(order)),
         "elpd": [elpds[name].elpd for name in order],
@@ -292,17 +291,3 @@ def _check_comparable(elpds: Mapping[str, Elpd]) -> None:
                 f"the rows of {name!r} and {other!r} have different weights",
                 hint="fit all models with the same weights",
             )
-
-
-def _az_compare(elpds: Mapping[str, Elpd]) -> pd.DataFrame:
-    """ArviZ's table; a row's best density is set to one, lest exp() underflow in the stacking."""
-    best = np.max([elpd.pointwise for elpd in elpds.values()], axis=0)
-    inputs = {
-        name: elpd_data(replace(elpd, pointwise=elpd.pointwise - best))
-        for name, elpd in elpds.items()
-    }
-    options = {} if arviz_line() == 0 else {"round_to": "none"}
-    with warnings.catch_warnings():  # ArviZ 0.23 writes rows of mixed type, which pandas 3.1 notes
-        warnings.simplefilter("ignore", DeprecationWarning)
-        warnings.simplefilter("ignore", FutureWarning)
-        return cast(pd.DataFrame, import_arviz().compare(inputs, **options))

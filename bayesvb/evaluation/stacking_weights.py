@@ -1,4 +1,4 @@
-"""Comparison and stacking of fits whose rows have weights, which ArviZ does not know."""
+"""Comparison and stacking of fits, whose rows may have weights."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ from jaxtyping import Float
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import ignoring_user_warnings
-from bayesvb.evaluation.elpd import Elpd, read_elpd
+from bayesvb.evaluation.elpd import Elpd
+from bayesvb.results.criteria import elpd
 from bayesvb.results.limits import LIMITS
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def student_alternative(
             break
         students[number] = fit
         with ignoring_user_warnings():
-            own = read_elpd(getattr(fit, results[chosen].kind)(), str(number))
+            own = elpd(fit, results[chosen].kind)
         gap, error = sum_and_error(own.pointwise - results[chosen].pointwise, own.weights, ddof=0)
         margin = max(LIMITS.equal_elpd, LIMITS.standard_errors * error)
         if gap < -margin:

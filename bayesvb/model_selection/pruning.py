@@ -22,12 +22,11 @@ from bayesvb.engines.settled_response import joined, settled_response, warn_if_u
 from bayesvb.engines.traces import number_before
 from bayesvb.errors import DataError, warn
 from bayesvb.estimators.rebuilding import rebuilt
-from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.models.mixture import Mixture, MixturePosterior
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
-from bayesvb.results.criteria import own_method
+from bayesvb.results.criteria import elpd, own_method
 from bayesvb.results.importance import with_default_covariance
 from bayesvb.results.named_draws import PosteriorDraws, count
 
@@ -160,7 +159,7 @@ def _warn_if_loo_disagrees(fit: Fit, pruned: Fit) -> None:
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of rows that would have to be refitted: here it is a hint
-        before, after = (read_elpd(one.loo()) for one in (fit, pruned))
+        before, after = (elpd(one) for one in (fit, pruned))
     lost, error = sum_and_error(before.pointwise - after.pointwise, before.weights)
     if lost > max(CLEAR_NATS, CLEAR_ERRORS * error):
         warn(

@@ -15,12 +15,11 @@ from bayesvb.drawing.marks import new_axes
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.rebuilding import rebuilt
-from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
 from bayesvb.model_selection.near_start import near_start
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.comparison import doubtful_nats, ranked
-from bayesvb.results.criteria import own_method
+from bayesvb.results.criteria import elpd, own_method
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import text_html
 from bayesvb.sensitivity.covariance import INTERRUPTED
@@ -265,7 +264,7 @@ def _ranked(
     """The selection of these fits, and their criteria; warns of unreliable ones."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # what follows says it
-        results = {k: read_elpd(getattr(fit, criterion)(), str(k)) for k, fit in fits.items()}
+        results = {k: elpd(fit, criterion) for k, fit in fits.items()}
     doubts = _doubts(fits, results)
     for number, why in doubts.items():
         warn(f"n_components = {number} is in doubt: {why}")

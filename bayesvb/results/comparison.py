@@ -90,7 +90,7 @@ def compare(
     Returns
     -------
     pandas.DataFrame
-        Rows in the order of the expected log predictive density (``az.compare`` underneath);
+        Rows in the order of the expected log predictive density, as by ``az.compare``;
         columns rank, elpd, se, p, elpd_diff, dse, weight (stacking) and warning. ``attrs`` say
         how rows were ``"left out"``.
 
@@ -111,7 +111,6 @@ def compare(
     ['log(wage)', 'wage']
     """
     from bayesvb.evaluation.elpd import compare as compare_elpd
-    from bayesvb.evaluation.elpd import elpd_data
     from bayesvb.results.criteria import loo
 
     fits = fits if isinstance(fits, Mapping) else {model_name(one): one for one in fits}
@@ -126,7 +125,7 @@ def compare(
         found = {name: _on_original_scale(one, fits[name]) for name, one in found.items()}
     reference = next(iter(fits.values()))
     found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
-    table = ComparisonTable(compare_elpd({name: elpd_data(one) for name, one in found.items()}))
+    table = ComparisonTable(compare_elpd(found))
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 

@@ -74,6 +74,20 @@ def loo(
     return _criterion(fit, estimates[method])
 
 
+def elpd(fit: AbstractFit, criterion: str = "loo") -> Elpd:
+    """Default ``"loo"`` or ``"waic"`` of a fit, as in ``fit.loo()`` and ``fit.waic()``.
+
+    Raises
+    ------
+    DataError
+        If the fit stopped before it converged, and rows would be held out to first order.
+    """
+    if criterion == "waic":
+        return waic(fit)
+    check_finished(fit)
+    return loo(fit)
+
+
 def check_finished(fit: AbstractFit) -> None:
     """Raise if the fit stopped early and rows would be held out to first order.
 

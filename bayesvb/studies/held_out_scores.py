@@ -13,7 +13,7 @@ import pandas as pd
 from bayesvb.errors import DataError
 from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.classification import calibration_error, scores
-from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.results.criteria import elpd
 from bayesvb.studies.model_makers import MakesModel
 from bayesvb.studies.quiet_fits import in_one_line, quiet_fit
 
@@ -94,4 +94,4 @@ def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
 
 def _per_row(fit: Fit, criterion: str) -> float:
     """Estimate of the expected log predictive density of a row by the training rows."""
-    return float(read_elpd(getattr(fit, criterion)()).elpd / fit.model.source.total_weight)
+    return float(elpd(fit, criterion).elpd / fit.model.source.total_weight)
