@@ -254,8 +254,8 @@ def _no_gain(fits: Mapping[int, Fit]) -> bool:
     """Whether the two largest fits do not have a larger elpd than the best of the others."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # ``_ranked`` reports it
-        elpd = [read_elpd(fit.loo()).elpd for fit in fits.values()]
-    return len(elpd) > 2 and max(elpd[-2:]) <= max(elpd[:-2]) + LIMITS.equal_elpd
+        densities = [elpd(fit).elpd for fit in fits.values()]
+    return len(densities) > 2 and max(densities[-2:]) <= max(densities[:-2]) + LIMITS.equal_elpd
 
 
 def _ranked(
