@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     import bayesvb.effects as effects  # noqa: F401
     import bayesvb.plots as plots  # noqa: F401
     from bayesvb.data.column_kinds import column_kinds as column_kinds
+    from bayesvb.data.overview_table import describe as describe
     from bayesvb.estimators import BayesianPCA as BayesianPCA
     from bayesvb.estimators import ConditionalMixtureNetwork as ConditionalMixtureNetwork
     from bayesvb.estimators import DensityRegression as DensityRegression
@@ -62,6 +63,7 @@ _HOMES = {
     "compare": "bayesvb.results.comparison",
     "cross_validate": "bayesvb.studies.cross_validation",
     "datasets": "bayesvb.datasets",
+    "describe": "bayesvb.data.overview_table",
     "effects": "bayesvb.effects",
     "fit": "bayesvb.model_selection.automatic",
     "fit_from_sites": "bayesvb.estimators.sites.rounds",

@@ -75,6 +75,7 @@ def given_first(fits, folder):
         "prune": {"fit": fits["normal"]},
         "report": {**fit, "path": folder / "absent" / "a.html"},
         "column_kinds": {"data": data},
+        "describe": {"data": data},
         "report_section": {**fit, "name": "data"},
         "select": {"model": density.model, "n_components": [1], **FEW},
         "datasets.describe": {"name": "mcycle"},
