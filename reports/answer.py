@@ -18,10 +18,11 @@ from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.table import worst
 
 from .cells.names import called, cut
-from .cells.numerals import counted, enumerated, numeral
+from .cells.numerals import counted, enumerated, numeral, percent
 from .cells.plain import Summary
 from .panels import panels
 from .rows.average_effects import has_one_occupied
+from .rows.held_out_entries import held_out_entries
 from .rows.sampling import gated
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ CONSTANT_SPREAD = "The model holds the spread constant."
 
 CLASSES, MISCALIBRATED = "Class probabilities", 0.05
 """Check of class probabilities, and the p-value below which probabilities are off."""
+
+SURE, OVERLAP = 0.9, 0.5
+"""Probability from which on a row belongs to a cluster, and share of such rows below which clusters
+overlap."""
 
 NEAR = 2.0
 """Standard errors by which the share of rows in their intervals may differ from 90%."""
@@ -65,7 +70,7 @@ def answer(
     """
     return {
         "question": question or question_of(fit),
-        "strip": strip(sections, checks, constant_spread=_holds_spread(fit)),
+        "strip": strip(sections, checks, constant_spread=_holds_spread(fit), of_rows=_of_rows(fit)),
         "panels": panels(fit),
         "data": _data(fit),
         "worst_covered": _worst_covered(sections.get("calibration")),
@@ -119,9 +124,16 @@ def _holds_spread(fit: AbstractFit) -> bool:
 
 
 def strip(
-    sections: Mapping[str, Summary], checks: Sequence[Check], *, constant_spread: bool = False
+    sections: Mapping[str, Summary],
+    checks: Sequence[Check],
+    *,
+    constant_spread: bool = False,
+    of_rows: Summary | None = None,
 ) -> list[Summary]:
-    """Fit to the data, new observations, computation: each with a grade and one fact."""
+    """Fit to the data, new observations, computation: each with a grade and one fact.
+
+    ``of_rows`` is the second cell where there is no response to predict.
+    """
     own = {name: [one for one in checks if one.group == name] for name in ("fit", "computation")}
     n_tests = sum(not math.isnan(one.p_value) for one in own["fit"])
     tests = f" in {counted(n_tests, 'test')}" if n_tests else ""
@@ -130,7 +142,7 @@ def strip(
         fit["says"] = f"{fit['says']} {CONSTANT_SPREAD}"
     cells = [
         fit,
-        _new_observations(sections, checks),
+        of_rows or _new_observations(sections, checks),
         _cell("Computation", own["computation"], "No computational problem detected."),
     ]
     return [one for one in cells if one is not None]
@@ -191,6 +203,38 @@ def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) 
         says = f"{says} That is {numeral(abs(deviation), 1)} standard errors from 90%."
     return {"title": title, "grade": "ok" if near else "note", "word": "ok" if near else "1 note",
             "says": says, "remedy": False}  # fmt: skip
+
+
+def _of_rows(fit: AbstractFit) -> Summary | None:
+    """How clearly rows belong to clusters, or how well the rest of a row predicts its entries."""
+    if isinstance(fit.model, HasJointDensity):
+        return _assignment(fit)
+    found = held_out_entries(fit)
+    if found is None:
+        return None
+    deviation = (found.inside - 0.9) / (found.standard_error or 1.0)
+    near = abs(deviation) <= NEAR
+    off = "" if near else f" That is {numeral(abs(deviation), 1)} standard errors from 90%."
+    explained = percent(max(found.explained, 0.0))
+    says = (
+        f"90% intervals hold {numeral(100.0 * found.inside, 1)}% of {numeral(found.n)} entries "
+        f"held out in turn.{off} The other variables predict {explained} of their variance."
+    )
+    return {"title": "New observations", "grade": "ok" if near else "note",
+            "word": "ok" if near else "1 note", "says": says, "remedy": False}  # fmt: skip
+
+
+def _assignment(fit: AbstractFit) -> Summary | None:
+    """Share of the rows that belong to one cluster with high probability; None of one cluster."""
+    if fit.core.n_components < 2 or not fit.model.design.n_rows:
+        return None
+    sure = float((fit.responsibilities().max(axis=1) > SURE).mean())
+    clear = sure >= OVERLAP
+    overlap = "" if clear else " Most rows lie between clusters."
+    return {"title": "Assignment of rows", "grade": "ok" if clear else "note",
+            "word": "clear" if clear else "clusters overlap",
+            "says": f"{percent(sure)} of the rows belong to one cluster with probability above "
+                    f"{SURE:g}.{overlap}", "remedy": False}  # fmt: skip
 
 
 def _calibrated(p: float, rows: str) -> Summary:

@@ -21,7 +21,6 @@ from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.checks.table import fit_checks, ordered
 from bayesvb.results.printing import formula_text
 from bayesvb.results.subsampling import leave_rows_out
-from bayesvb.storage.arviz_objects import import_arviz
 
 from .answer import answer, listed
 from .cells.markup import breakable, code
@@ -233,8 +232,6 @@ def _computed(fit: AbstractFit, makers: Mapping[str, Maker]) -> dict[str, _Part]
     leave_rows_out(fit)
     if gated(fit):
         contrasts(fit)  # here, as sentence, table and panel of effects would each compute them
-    if "accuracy" in makers:
-        import_arviz()  # here, as each process would import it again: 0.5 s
     tasks = [
         partial(_made, {name: makers[name] for name in names}, fit) for names in _tasks(makers)
     ]

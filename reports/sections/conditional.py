@@ -258,13 +258,25 @@ def _densities(
 
 def _n_humps(heights: Float[np.ndarray, "points rows"]) -> int:
     """Humps that can be seen of the density that has the most of them."""
-    from scipy.signal import find_peaks
+    return max(_humps(own, VISIBLE * float(own.max())) for own in heights.T)
 
-    counts = []
-    for own in heights.T:
-        padded = np.concatenate([[0.0], own, [0.0]])
-        counts.append(len(find_peaks(padded, prominence=VISIBLE * own.max())[0]))
-    return max(counts)
+
+def _humps(curve: Float[np.ndarray, " points"], visible: float) -> int:
+    """Maxima of a curve, between two of which it falls by a visible height and rises again.
+
+    Examples
+    --------
+    >>> _humps(np.array([0.0, 1.0, 0.5, 0.9, 0.0]), 0.3), _humps(np.array([1.0, 0.8, 1.0]), 0.3)
+    (2, 1)
+    """
+    count, low, high, rises = 0, 0.0, 0.0, True
+    for height in [*curve.tolist(), 0.0]:
+        low, high = min(low, height), max(high, height)
+        if rises and high - height >= visible:
+            count, rises, low = count + 1, False, height
+        elif not rises and height - low >= visible:
+            rises, high = True, height
+    return count
 
 
 def _table(
