@@ -175,7 +175,6 @@ class DensityRegression(AbstractGatedMixture):
     prior_class = Priors
     prunable = True
     formula_template = "density"
-    factor_words = "coefficients of the experts and of the gate"
     reference = "Chuu (2018), A Variational Approach for Bayesian Density Regression."
 
     formula: Formula
@@ -231,6 +230,12 @@ class DensityRegression(AbstractGatedMixture):
         self._keep_rows(found.all_rows)
         if n_components == 1 and joint_terms(found.design):
             _ = self.core  # refuses more variances and correlations than can be integrated over
+
+    @property
+    def factor_words(self) -> str:  # type: ignore[override]
+        """Independent factors of the posterior in words; one component has no gate."""
+        one = self.n_components == 1
+        return super().factor_words if one else "coefficients of the experts and of the gate"
 
     @property
     def core(self) -> Mixture:

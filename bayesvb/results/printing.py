@@ -309,7 +309,8 @@ def khat_text(khat: float) -> str:
     """Pareto k of the approximation in words."""
     if math.isnan(khat):
         return "exact to 0.05 sd"
-    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else "poor: parameters only roughly"
+    unreliable = "unreliable: importance weighting not possible"
+    verdict = "good" if khat < 0.5 else "usable" if khat <= 0.7 else unreliable
     return f"{khat:.2f} ({verdict})"
 
 

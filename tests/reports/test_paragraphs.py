@@ -93,3 +93,10 @@ def test_estimates_without_a_prior_have_none(data):
     model = bvb.DensityRegression("y ~ x", data, n_components=1)
     fit = model.fit(method="em", prior=False, seed=1, restarts=1)
     assert prior_sentence(fit) == "The estimates maximise the likelihood: no prior enters."
+
+
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_one_component_has_no_gate_in_words(data, n_components):
+    model = bvb.DensityRegression("y ~ x", data, n_components=n_components)
+    text = model.fit(seed=1, restarts=1, draws=50).report_text()
+    assert ("experts and of the gate" in text) == (n_components == 2)

@@ -9,9 +9,10 @@ from html.parser import HTMLParser
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.signal import find_peaks
 from scipy.stats import skew
 
 import bayesvb as bvb
@@ -21,7 +22,7 @@ from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.reports.figures.ellipses import ellipse
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.rows import sampling
-from bayesvb.reports.sections import SECTIONS, computation, learning
+from bayesvb.reports.sections import SECTIONS, computation, conditional, learning
 from bayesvb.reports.sections.exact import drawn_densities, outline
 from bayesvb.reports.sections.replicates import STATISTICS, density, replicated
 from bayesvb.reports.sections.verdict import verdict
@@ -441,3 +442,12 @@ def test_an_outline_is_where_a_density_falls_to_a_height():
     np.testing.assert_allclose(np.hypot(corners[0] / 2.0, corners[1]), 1.0, atol=0.05)
     cut = outline(x[30:], y, 1.0 - np.hypot(x[30:] / 2.0, y[:, None]) ** 2)
     assert cut[0].min() == 0.0  # ends where the grid does
+
+
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=40, unique=True))
+def test_humps_are_the_peaks_that_stand_out(heights):
+    curve = np.array(heights)
+    peaks, _ = find_peaks(np.pad(curve, 1), prominence=0.1)
+    steps = np.abs(np.subtract.outer(np.append(curve, 0.0), np.append(curve, 0.0)))
+    assume(np.abs(steps - 0.1).min() > 1e-9)
+    assert conditional._humps(curve, 0.1) == len(peaks)

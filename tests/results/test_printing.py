@@ -176,7 +176,7 @@ def test_long_tables_are_cut_and_say_so(rng):
 @pytest.mark.parametrize(
     ("khat", "words"),
     [(np.nan, "exact to 0.05 sd"), (0.2, "0.20 (good)"), (0.6, "0.60 (usable)"),
-     (0.9, "0.90 (poor: parameters only roughly)")],
+     (0.9, "0.90 (unreliable: importance weighting not possible)")],
 )  # fmt: skip
 def test_k_hat_in_words(khat, words):
     assert khat_text(khat) == words
