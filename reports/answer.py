@@ -132,7 +132,7 @@ def strip(
 ) -> list[Summary]:
     """Fit to the data, new observations, computation: each with a grade and one fact.
 
-    ``of_rows`` is the second cell where there is no response to predict.
+    ``of_rows`` is the second cell of models without a response.
     """
     own = {name: [one for one in checks if one.group == name] for name in ("fit", "computation")}
     n_tests = sum(not math.isnan(one.p_value) for one in own["fit"])
