@@ -224,7 +224,7 @@ class _Reader:
                 self.refuse(
                     node,
                     "attributes cannot be used in a formula",
-                    "a column whose name has a dot stands in backquotes: `a.b`",
+                    f"a column whose name has a dot stands in backquotes: `{ast.unparse(node)[:60]}`",
                 )
         yield from ()
 

@@ -1,10 +1,12 @@
 """Take the pictures of the workbench: python docs/images/workbench.py, with chromium."""
 
 import io
+import os
 import re
 import shutil
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 from PIL import Image
@@ -41,8 +43,9 @@ def take(page):
 
 
 def main():
-    command = [sys.executable, "-c", PROGRAM]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    command, folder = [sys.executable, "-c", PROGRAM], tempfile.TemporaryDirectory()
+    environment = {**os.environ, "XDG_STATE_HOME": folder.name}  # no earlier session is offered
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
     try:
         address = re.search(r"http\S+", server.stdout.readline())[0]
         with sync_playwright() as driver:
@@ -56,6 +59,7 @@ def main():
     finally:
         server.terminate()
         server.wait()
+        folder.cleanup()
 
 
 if __name__ == "__main__":

@@ -82,7 +82,8 @@ def measure(frame, edits):
         path = Path(folder) / "rows.csv"
         frame.to_csv(path, index=False)
         command, began = [sys.executable, "-c", PROGRAM, str(path)], time.perf_counter()
-        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=COMPILED)
+        environment = {**COMPILED, "XDG_STATE_HOME": folder}
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         address = re.search(r"http\S+", server.stdout.readline())[0]
         try:
             with sync_playwright() as driver:

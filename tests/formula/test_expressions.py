@@ -245,3 +245,9 @@ def test_functions_without_a_prefix_are_what_the_formula_package_or_we_provide()
     from bayesvb.formula.allowed_functions import PLAIN
 
     assert {*OF_ONE_VALUE, *TRANSFORMS} <= {*THEIRS, *PLAIN}
+
+
+def test_a_column_with_a_dot_is_named_in_the_hint():
+    with pytest.raises(FormulaError) as caught:
+        parse_formula("log(MPG.city) ~ x")
+    assert caught.value.hint.endswith("backquotes: `MPG.city`")
