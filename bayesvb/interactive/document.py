@@ -92,7 +92,7 @@ def _folded(name: str, title: str, *content: Any) -> Tag:
 def _above() -> Tag:
     field = tags.input(type="number", step="any", id="above")
     label = tags.label("Probability of a response above", for_="above")
-    return tags.div(tags.div(label, field), class_="row")
+    return tags.div(tags.div(label, field), class_="row above")
 
 
 def _saving() -> Tag:

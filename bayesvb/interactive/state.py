@@ -23,7 +23,7 @@ from bayesvb.interactive.messages import (
 from bayesvb.interactive.reading import Reading
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.tables import Table
-from bayesvb.interactive.tasks import FitTask
+from bayesvb.interactive.tasks import QUICK_ROWS, FitTask
 
 RESTARTS = 8
 """Initialisations of a full fit of several components."""
@@ -166,6 +166,8 @@ class State:
         n, total = shown.n_rows, len(self.table.frame)
         kind = "full fit" if task.is_full else "quick fit"
         rows = f"{n:,} rows" if n == total else f"{n:,} of {total:,} rows"
+        if n < total and (task.is_full or total <= QUICK_ROWS):  # it is not a sample of them
+            rows += f" ({total - n:,} with missing values)"
         return f"{kind} of {rows} in {shown.seconds:.2f} s"
 
 

@@ -1,7 +1,7 @@
 """Time from the last key to the message and to the picture of the workbench, in Chromium.
 
 Typed at 35 ms a key: each formula passes through readable beginnings, whose fits are ended. Beside
-them the time from the command to the visible page with a browser that starts, medians of the CPU
+them the time from the command to the visible page in a browser that runs, medians of the CPU
 time of the process of a fit until its picture is seen and of the server, and the memory of all
 processes (PSS) with an open page, while its last fit waits for questions. Writes
 docs/benchmarks/workbench.csv. Usage: bench_workbench.py [EDITS], on Linux, with the extra
@@ -16,6 +16,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -77,40 +78,47 @@ def timed(page, server, formula):
     return *times, cpu(fit), cpu(server) - of_server
 
 
-def measure(frame, edits):
+def measure(frame, edits, page):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rows.csv"
         frame.to_csv(path, index=False)
-        command, began = [sys.executable, "-c", PROGRAM, str(path)], time.perf_counter()
         environment = {**COMPILED, "XDG_STATE_HOME": folder}
+        command, began = [sys.executable, "-c", PROGRAM, str(path)], time.perf_counter()
         server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
-        address = re.search(r"http\S+", server.stdout.readline())[0]
         try:
-            with sync_playwright() as driver:
-                chromium = shutil.which("chromium")
-                browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-                page = browser.new_page()
-                page.goto(address)
-                page.locator("#formula").wait_for(timeout=120_000)
-                start = time.perf_counter() - began
-                page.locator("#judged").wait_for(timeout=120_000)
-                typed = [FORMULAS[i % len(FORMULAS)] for i in range(edits)]
-                times = [timed(page, server.pid, formula) for formula in typed]
-                page.locator(f'#judged[data-formula="{typed[-1]}"]').wait_for(timeout=120_000)
-                time.sleep(2.0)
-                idle = memory(server.pid)
-                browser.close()
+            page.goto(re.search(r"http\S+", server.stdout.readline())[0])
+            page.locator("#formula").wait_for(timeout=120_000)
+            start = time.perf_counter() - began
+            page.locator("#judged").wait_for(timeout=120_000)
+            typed = [FORMULAS[i % len(FORMULAS)] for i in range(edits)]
+            times = [timed(page, server.pid, formula) for formula in typed]
+            page.locator(f'#judged[data-formula="{typed[-1]}"]').wait_for(timeout=120_000)
+            time.sleep(2.0)
+            idle = memory(server.pid)
         finally:
             server.terminate()
             server.wait()
     return start, idle, zip(*times, strict=True)
 
 
+@contextmanager
+def opened():
+    """A page of a browser that runs."""
+    with sync_playwright() as driver:
+        chromium = shutil.which("chromium")
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        page = browser.new_page()
+        page.goto("about:blank")
+        yield page
+        browser.close()
+
+
 def main(edits):
     subprocess.run([sys.executable, "-c", "import bayesvb.interactive.page"], env=COMPILED)
     rows = []
     for frame in (motorcycle(), *map(simulated, (1_000, 10_000, 100_000))):
-        start, idle, times = measure(frame, edits)
+        with opened() as page:
+            start, idle, times = measure(frame, edits, page)
         message, picture, of_fit, of_server = times
         row = {"rows": len(frame), "edits": edits, "page, s": round(start, 1)}
         for name, values in (("message", message), ("picture", picture)):

@@ -12,6 +12,7 @@ from bayesvb.estimators import MODELS
 from bayesvb.experts import EXPERTS
 from bayesvb.gates import GATES
 from bayesvb.interactive.fitting import _fit
+from bayesvb.interactive.reading import read
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.tables import file_table
 from bayesvb.interactive.tasks import FitTask
@@ -22,25 +23,29 @@ ROWS["y"] = ROWS["x"] + RNG.normal(size=48)
 ROWS["z"] = np.where(np.arange(48) % 11 == 0, np.nan, RNG.normal(size=48))
 ROWS["positive"] = np.exp(ROWS["y"])
 ROWS["count"] = RNG.poisson(np.exp(0.5 * ROWS["x"]))
+ROWS["zeros"] = np.where(ROWS["x"] < -0.5, 0.0, ROWS["positive"])
+ROWS["share"] = 1.0 / (1.0 + ROWS["positive"])
 ROWS["event"] = RNG.integers(0, 2, size=48)
 ROWS["rating"] = RNG.integers(1, 4, size=48)
 ROWS["kind"] = RNG.choice(list("abc"), size=48)
 
-RESPONSES = {
-    "bernoulli": "event", "binomial": "cbind(count, 12 - count)", "poisson": "count",
-    "negbinomial": "count", "gamma": "positive", "weibull": "positive", "ordinal": "rating",
-    "ordinal-probit": "rating", "sequential": "rating",
-}  # fmt: skip
-"""Response of a family; of the others it is any number."""
+RESPONSES = (
+    "y", "positive", "zeros", "share", "count", "event", "rating", "cbind(count, 12 - count)",
+    "Surv(positive, event)",
+)  # fmt: skip
+"""Responses, of which each family can have one at least."""
+
+
+def of_family(family, **options):
+    """A request with a response that the family can have."""
+    options = {"family": family, **options}
+    requests = [Request(formula=f"{response} ~ x", options=options) for response in RESPONSES]
+    return next(request for request in requests if read(request, ROWS).readable)
+
 
 CASES = [
-    *[
-        Request(
-            formula=f"{RESPONSES.get(family, 'y')} ~ x",
-            options={"family": family, "n_components": 1 + (family in ("student", "poisson"))},
-        )
-        for family in EXPERTS
-    ],
+    *[of_family(family, n_components=1) for family in EXPERTS],
+    *[of_family(family, n_components=2) for family in ("student", "poisson")],
     *[Request(formula="y ~ x | gating(x)", options={"gate": gate, "n_components": 2}, seed=3)
       for gate in GATES],
     Request(formula="log(positive) ~ s(x, k=5) + z | sigma(x)",

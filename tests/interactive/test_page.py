@@ -187,6 +187,10 @@ def test_a_row_is_predicted_and_components_are_shown(page):
     choose(page, 2)
     has(page, "#components-shown", components="2")
     has(page, "#row-predicted", values='{"times": "15"}')
+    page.locator("#family").select_option("bernoulli")
+    write(page, "I(accel > 0) ~ times")
+    has(page, "#row-predicted", formula="I(accel > 0) ~ times", numeric="false")
+    assert page.locator("#above").is_hidden()
 
 
 def test_a_pasted_line_restores_its_state(page):
@@ -257,6 +261,19 @@ def test_two_pages_do_not_disturb_each_other(page, server):
     write(other, "accel ~ 1")
     has(other, "#shown", formula="accel ~ 1")
     has(page, "#shown", formula="accel ~ s(times)")
+
+
+def test_a_session_that_cannot_save_itself_is_a_sentence(browser):
+    with serving("/dev/null") as (_, address):
+        page = browser.new_page()
+        page.set_default_timeout(WAIT)
+        page.goto(address)
+        page.locator("#doing", has_text="not saved: /dev/null/bayesvb").wait_for()
+        write(page, "accel ~ times")
+        has(page, "#judged", formula="accel ~ times")
+        page.locator("button.main").click()
+        has(page, "#compared", rows="1")
+        page.close()
 
 
 HOSTILE = [

@@ -38,6 +38,8 @@ JUDGED = Judged(verdict="ok", checks=(), remedies={}, sentences=(), panels=(), s
         (QUICK, [SHOWN], "quick fit of 2,000 of 3,000 rows in 0.40 s; checking ...", "busy"),
         (QUICK, [SHOWN, JUDGED, None],
          "quick fit of 2,000 of 3,000 rows in 0.40 s, checked in 1.0 s", "idle"),
+        (FULL, [SHOWN], "full fit of 2,000 of 3,000 rows (1,000 with missing values) in 0.40 s; "
+         "checking ...", "busy"),
         (FULL, [Progress(restart=3, iteration=1400)],
          "fitting all rows: initialisation 3 of 8, iteration 1,400", "busy"),
         (FULL, [Failed(message="stopped", stopped=True), None], "stopped", "idle"),

@@ -51,6 +51,7 @@ def predicted(state: State) -> Tag:
         id="row-predicted",
         data_formula=task.request.formula,
         data_values=json.dumps(answer.values),
+        data_numeric=str(any(one.figure for one in answer.predictions)).lower(),
     )
 
 
