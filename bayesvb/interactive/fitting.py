@@ -182,6 +182,6 @@ def warm() -> None:
     """Import what fits, pictures and checks need, by making one: the first would wait for it."""
     frame = pd.DataFrame({"x": [float(i) for i in range(40)]})
     frame["y"] = (frame["x"] * 7.0) % 11.0
-    task = FitTask(request=Request(formula="y ~ s(x, k=4)"), frame=frame)
-    for _ in work(task, lambda message: None, iter(())):
+    request = Request(formula="y ~ s(x, k=4)", options={"n_components": 1})
+    for _ in work(FitTask(request=request, frame=frame), lambda message: None, iter(())):
         pass

@@ -187,6 +187,7 @@ def test_a_row_is_predicted_and_components_are_shown(page):
     choose(page, 2)
     has(page, "#components-shown", components="2")
     has(page, "#row-predicted", values='{"times": "15"}')
+    choose(page, 1)
     page.locator("#family").select_option("bernoulli")
     write(page, "I(accel > 0) ~ times")
     has(page, "#row-predicted", formula="I(accel > 0) ~ times", numeric="false")
