@@ -24,7 +24,7 @@ __all__ = ["DrawnHurdleMixture", "HurdleMixture"]
 Numbers = Float[np.ndarray, "..."]
 
 HARMLESS = 1.0
-"""Value that replaces zeros, at which no positive distribution overflows; the result is not read."""
+"""Value that replaces zeros: no positive distribution overflows there; results are not read."""
 
 
 def amounts_of(y: Numbers) -> Numbers:
