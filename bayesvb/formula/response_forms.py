@@ -106,7 +106,7 @@ def _refuse(section: Section, bars: Sequence[int]) -> None:
     known = ", ".join(f"{name}(...)" for name in FORMS)
     if bars:
         bar = section.tokens[bars[0]]
-        hint = f"left of `~`, `y | ...` takes one of {known}"
+        hint = f"left of `~`, `y | ...` takes one of {known}; truncated data have no model"
         raise FormulaError(section.formula, "`|` belongs to the right of `~`", bar.span, hint)
     for token in section.tokens:
         if _head(token) in FORMS:

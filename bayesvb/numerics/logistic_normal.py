@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float
 from numpy.polynomial import Polynomial
@@ -87,10 +89,13 @@ def _series(
     share = np.where(mean > 0.0, upper, lower)
     odd = q * (1.0 - 2.0 * share)
     half, highest = 0.5 * variance, _highest_power(variance)
+    powers = [half / m for m in range(1, highest + 1)]
     factors = [q, odd, q, odd, q]
-    found = [f * _summed(half, q, k, highest) for k, f in enumerate(factors[: order + 1])]
-    for known, first in zip(found, (value, share), strict=False):
-        known += first
+    found = [_summed(powers, q, k) for k in range(order + 1)]
+    for total, factor in zip(found, factors, strict=False):
+        total *= factor
+    for total, known in zip(found, (value, share), strict=False):
+        total += known
     return found
 
 
@@ -101,20 +106,29 @@ def _highest_power(variance: Float[np.ndarray, "*shape"]) -> int:
 
 
 def _summed(
-    half: Float[np.ndarray, "*shape"], q: Float[np.ndarray, "*shape"], order: int, highest: int
-) -> Float[np.ndarray, "..."]:
-    """Sum over the terms of the series, without the factor that they have in common."""
-    total = np.zeros(())
-    for m in range(highest, -1, -1):
-        # Horner's rule from the highest power of s / 2; each power has its factorial by steps.
+    powers: Sequence[Float[np.ndarray, "..."]], q: Float[np.ndarray, "*shape"], order: int
+) -> Float[np.ndarray, "*shape"]:
+    """Sum over the terms of the series, without the factor that they have in common.
+
+    ``powers`` are ``s / 2`` over the numbers 1, 2, ... of the powers, of a shape that broadcasts.
+    Horner's rule from the highest one: each power has its factorial by steps. In one array: a pass
+    over new memory takes twice as long.
+    """
+    total = np.zeros_like(q)
+    for m in range(len(powers), -1, -1):
         if order + 2 * m > 1:
             *others, first = POLYNOMIALS[order + 2 * m]
-            term = np.asarray(first)  # a constant polynomial costs no pass over the rows
-            for coefficient in reversed(others):
-                term = term * q + coefficient
-            total = np.asarray(total + term)
+            if others:
+                term = first * q
+                for coefficient in others[:0:-1]:
+                    term += coefficient
+                    term *= q
+                term += others[0]
+                total += term
+            else:
+                total += first
         if m:
-            total = total * (half / m)
+            total *= powers[m - 1]
     return total
 
 

@@ -21,8 +21,9 @@ from bayesvb.results.checks.remedies import written
 from bayesvb.results.checks.scope import SCOPE
 
 ALIKE = (
-    "Consecutive rows are similar (positive autocorrelation): add time, place or the previous "
-    'response to the formula; for intervals, `fit.with_covariance("robust", cluster=blocks)`.'
+    "Consecutive rows are similar (positive autocorrelation): add `s(time)`, the previous response "
+    "as a column, or `(1 | unit)` for rows of one unit; for intervals, "
+    '`fit.with_covariance("robust", cluster=blocks)`.'
 )
 
 ALTERNATE = (
