@@ -59,7 +59,7 @@ ELSEWHERE: Mapping[str, str] = {
     "cbind": "several responses are joined by +: y1 + y2 ~ x",
     "te": "a surface is a term of its own, right of `~`: y ~ te(x, z) + w",
     "factor": "write C(x)",
-    "ar": "errors that follow each other are no term: add the previous response as a column, "
+    "ar": "correlation of consecutive errors is not a term: add the previous response as a column, "
     "y ~ x + lag_y, or s(time); for rows of one unit (1 | unit)",
     "offset": "an offset is a term of its own, right of `~`: y ~ offset(z) + x",
     "pow": "write x**2 inside I(), or np.power(x, 2)",
