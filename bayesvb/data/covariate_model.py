@@ -109,6 +109,9 @@ class CovariateModel:
     ) -> np.ndarray:
         """Draw values of a column where it lacks one, given the others and drawn parameters.
 
+        Parameters are drawn given the completed table: where the response decides which values are
+        missing, complete rows have another distribution of covariates.
+
         Parameters
         ----------
         frame : pandas.DataFrame
@@ -126,11 +129,11 @@ class CovariateModel:
         absent, others = self.missing[name], self._predictors(frame, name)
         if name in self.numeric:
             own = self.numeric[name]
-            scores = own.to_scores(numbers(frame[name][~absent], name))
-            drawn = _draw_linear(others[~absent], scores, others[absent], n, rng)
+            scores = own.to_scores(numbers(frame[name], name))
+            drawn = _draw_linear(others, scores, others[absent], n, rng)
             return np.asarray(own.from_scores(drawn))
-        codes = self.levels[name].get_indexer(pd.Index(frame[name][~absent]))
-        chosen = _draw_levels(others[~absent], codes, others[absent], n, rng)
+        codes = self.levels[name].get_indexer(pd.Index(frame[name]))
+        chosen = _draw_levels(others, codes, others[absent], n, rng)
         return self.levels[name].to_numpy()[chosen]
 
     def to_numbers(self, frame: pd.DataFrame) -> dict[str, Float[np.ndarray, " missing"]]:
@@ -175,8 +178,8 @@ def put_in(
 
 
 def _draw_linear(
-    x: Float[np.ndarray, "observed _"],
-    y: Float[np.ndarray, " observed"],
+    x: Float[np.ndarray, "rows _"],
+    y: Float[np.ndarray, " rows"],
     new: Float[np.ndarray, "missing _"],
     n: int,
     rng: np.random.Generator,
@@ -194,15 +197,15 @@ def _draw_linear(
 
 
 def _draw_levels(
-    x: Float[np.ndarray, "observed _"],
-    codes: Int[np.ndarray, " observed"],
+    x: Float[np.ndarray, "rows _"],
+    codes: Int[np.ndarray, " rows"],
     new: Float[np.ndarray, "missing _"],
     n: int,
     rng: np.random.Generator,
 ) -> Int[np.ndarray, "n missing"]:
     """Draw levels at new rows from a discriminant model with one draw of shares and centres."""
     member = np.eye(codes.max() + 1)[codes]
-    counts = member.sum(axis=0)
+    counts = member.sum(axis=0) + 0.5 * (member.sum(axis=0) == 0.0)
     logits = np.log(rng.dirichlet(counts))[:, None] + np.zeros(len(new))
     if x.shape[1]:
         means = (member.T @ x) / counts[:, None]

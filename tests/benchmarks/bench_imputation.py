@@ -1,8 +1,8 @@
 """Coverage of 90% intervals with missing covariates: imputation, complete rows, statsmodels MICE.
 
-100 rows; the first covariate is missing more often where the response and the second covariate are
-large, the second where the response is large. The first has an effect of 0, 1, 2, 3 or 5 standard
-errors of the full data. The number of data sets of each effect can be given: bench_imputation.py 40
+100 rows; two correlated covariates are missing more often where the response is large. The first
+has an effect of 0, 1, 2, 3 or 5 standard errors of the full data. The number of data sets of each
+effect can be given: bench_imputation.py 40
 """
 
 import sys
@@ -36,7 +36,7 @@ def draw(design: str, effect: float, share: float, seed: int) -> tuple[pd.DataFr
     full = pd.DataFrame({"x": x, "z": z, "g": g, "y": mean + noise})
     large = (full["y"] - mean.mean()).to_numpy()
     lacks = full.copy()
-    for name, score, rate in (("x", large + z, share), ("z", large, share / 3.0)):
+    for name, score, rate in (("x", large, share), ("z", large, share / 3.0)):
         odds = norm.cdf(norm.ppf(rate) * np.sqrt(2.0) + score / score.std())
         lacks.loc[rng.random(N_ROWS) < odds, name] = np.nan
     return full, lacks

@@ -21,6 +21,16 @@ def with_gaps(frame: pd.DataFrame, *names: str) -> tuple[pd.DataFrame, np.ndarra
     return frame.assign(**{name: frame[name].mask(lacking) for name in names}), lacking
 
 
+def after_rounds(gaps: pd.DataFrame, name: str, seed: int) -> np.ndarray:
+    """Proposals once the sampler has forgotten its start."""
+    model, rng = CovariateModel.from_frame(gaps), np.random.default_rng(seed)
+    frame = model.fill_in(gaps, rng)
+    for _ in range(20):
+        drawn = model.propose(frame, name, 1, rng)[0]
+        frame = put_in(frame, name, model.missing[name], drawn)
+    return model.propose(frame, name, 200, rng)
+
+
 def test_normal_scores_are_increasing_and_come_back():
     values = NumericValues.from_observed(np.array([3.0, 1.0, 1.0, 8.5]))
     assert (np.diff(values.scores) > 0.0).all()
@@ -42,8 +52,7 @@ def test_proposals_keep_the_range_and_the_steps(name: str):
 def test_a_number_is_drawn_given_the_others():
     """Regression of z on x: slope 0.8, noise 0.6."""
     gaps, lacking = with_gaps(table()[["x", "z"]], "z")
-    model, rng = CovariateModel.from_frame(gaps), np.random.default_rng(2)
-    drawn = model.propose(model.fill_in(gaps, rng), "z", 200, rng)
+    drawn = after_rounds(gaps, "z", 2)
     slope = np.polyfit(gaps["x"][lacking], drawn.mean(axis=0), 1)[0]
     assert slope == pytest.approx(0.8, abs=0.05)
     assert drawn.std(axis=0).mean() == pytest.approx(0.6, abs=0.03)
@@ -52,8 +61,7 @@ def test_a_number_is_drawn_given_the_others():
 def test_levels_are_drawn_given_the_others():
     whole = table()[["x", "g"]]
     gaps, lacking = with_gaps(whole, "g")
-    model, rng = CovariateModel.from_frame(gaps), np.random.default_rng(3)
-    share = (model.propose(model.fill_in(gaps, rng), "g", 200, rng) == "high").mean(axis=0)
+    share = (after_rounds(gaps, "g", 3) == "high").mean(axis=0)
     expected = 1.0 / (1.0 + np.exp(-2.0 * whole["x"][lacking]))
     assert np.abs(share - expected).mean() < 0.05
 

@@ -92,6 +92,19 @@ def test_a_square_is_imputed_with_its_covariate():
     assert estimate == pytest.approx(1.0, abs=0.1)
 
 
+def test_covariates_of_incomplete_rows_may_differ():
+    """Values of x are missing where y is large, so that the complete rows have a lower mean of x."""
+    rng = np.random.default_rng(6)
+    x = rng.standard_normal(600)
+    data = pd.DataFrame({"x": x, "y": x + 0.5 * rng.standard_normal(600)})
+    data["x"] = data["x"].mask((data["y"] > 0.3) & (rng.random(600) < 0.8))
+    pooled = model_of(data, "y ~ x").fit(seed=1)
+    lacking = pooled.model.design.imputed["x"]
+    drawn = np.mean([one.fit.model.design.frame["x"][lacking].mean() for one in pooled.members])
+    assert drawn == pytest.approx(x[lacking].mean(), abs=0.1)
+    assert pooled.coef()["mean", 1, "x"] == pytest.approx(1.0, abs=0.1)
+
+
 def test_components_keep_their_labels():
     rng = np.random.default_rng(4)
     x, first = rng.standard_normal(300), rng.random(300) < 0.5
