@@ -102,7 +102,7 @@ def seed_from_rng(arguments: Mapping[str, Any]) -> dict[str, Any]:
     if rng is None or (isinstance(rng, int | np.integer) and not isinstance(rng, bool)):
         return left if rng is None else {**left, "seed": int(rng)}
     try:
-        drawn = np.random.default_rng(rng).integers(2**63 - 1)  # type: ignore[arg-type]
+        drawn = np.random.default_rng(rng).integers(2**63 - 1)
     except (TypeError, ValueError) as error:
         hint = "give a whole number, a numpy Generator or None"
         raise DataError(f"rng={shown(rng)} is not a generator", hint=hint) from error

@@ -55,12 +55,12 @@ class NumericValues:
 
     def to_scores(self, column: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Normal scores of values."""
-        return np.interp(column, self.values, self.scores)
+        return np.asarray(np.interp(column, self.values, self.scores))
 
     def from_scores(self, scores: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """Values at normal scores, within the observed range."""
-        found = np.interp(scores, self.scores, self.values)
-        return np.round(found) if self.whole else found
+        found = np.asarray(np.interp(scores, self.scores, self.values))
+        return np.asarray(np.round(found)) if self.whole else found
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class CovariateModel:
             return np.asarray(own.from_scores(drawn))
         codes = self.levels[name].get_indexer(pd.Index(frame[name]))
         chosen = _draw_levels(others, codes, others[absent], n, rng)
-        return self.levels[name].to_numpy()[chosen]
+        return np.asarray(self.levels[name].to_numpy()[chosen])
 
     def to_numbers(self, frame: pd.DataFrame) -> dict[str, Float[np.ndarray, " missing"]]:
         """Values of a completed table where it lacked one, levels as their place among those."""

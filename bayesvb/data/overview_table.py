@@ -56,7 +56,7 @@ def describe(data: object, *, by: str | None = None) -> pd.DataFrame:
         groups |= {str(level): own for level, own in frame.groupby(by, sort=True, observed=True)}
     kinds = column_kinds(frame)["kind"]
     rows: dict[tuple[str, str], dict[str, str]] = {}
-    for name in frame:
+    for name in map(str, frame.columns):
         if name != by:
             for statistic, cells in _lines(groups, name, str(kinds[name])).items():
                 rows[name, statistic] = cells

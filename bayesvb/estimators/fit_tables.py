@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -98,13 +99,13 @@ class TabulatedFit(AbstractFit):
 
     def __maketables_stat__(self, key: str) -> int | float | str | None:
         """Statistic of the fit by its key; None if it is unknown or not available."""
-        options = self.model.options()
-        known = {
+        fit: Any = self
+        known: dict[str, Callable[[], int | float | str]] = {
             "N": lambda: self.model.design.n_fitted,
-            "r2": lambda: float(self.r2()["estimate"].iloc[0]),
-            "elpd": lambda: float(self.loo().elpd_loo),
+            "r2": lambda: float(fit.r2()["estimate"].iloc[0]),
+            "elpd": lambda: float(fit.loo().elpd_loo),
             "n_components": lambda: self.model.size,
-            "family": lambda: str(options["family"]),
+            "family": lambda: str(self.model.options()["family"]),
             "se_type": lambda: self.covariance,
         }
         try:

@@ -129,7 +129,7 @@ def pool_imputations(
     covariates = CovariateModel.from_frame(model.design.given[imputable(model.design)])
     frame = model.design.complete_frame
     current = with_completed_rows(model, frame)._fitted(request, streams, workers)
-    first = {"restarts": current.restarts, "traces": current.traces}
+    restarts, traces = current.restarts, current.traces
     later = replace(request, budget=replace(request.budget, log=None))
     members: list[Member] = []
     for iteration in range(FIRST + APART * (IMPUTATIONS - 1) + 1):
@@ -139,10 +139,10 @@ def pool_imputations(
         own = replace(later, seed=int(rng.integers(2**31)), start=current.stats)
         current = with_completed_rows(model, frame)._fitted(own, Streams(own.seed, 1), workers)
         if iteration >= FIRST and not (iteration - FIRST) % APART:
-            kept = replace(current, **first)
+            kept = replace(current, restarts=restarts, traces=traces)
             members.append(Member(number=len(members) + 1, weight=1.0 / IMPUTATIONS, fit=kept))
     if current.is_interrupted or not members:
-        return cast("Fit", replace(current, model=model))
+        return replace(current, model=model)
     pooled = replace(pool_members(members, model), seed=request.seed)
     return cast("Fit", replace(pooled, seconds=time.perf_counter() - request.began))
 

@@ -129,7 +129,7 @@ class AbstractGatedMixture(AbstractMixture):
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Components sorted by share, the largest first; as they are of a completed table."""
         if self.completed:
-            return core, stats, tuple(range(self.size))
+            return core, cast(Any, stats), tuple(range(self.size))
         sizes = expected_shares(core, self.all_rows or self.source, core.update(stats))
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
         return *core.permuted(order, stats), order

@@ -165,7 +165,9 @@ def _residuals_of(fit: AbstractFit, name: str) -> tuple[pd.Series, pd.Series]:
         raise DataError("quantile residuals of a binary response are mostly noise")
     found, means = residuals(fit, "quantile"), fitted(fit)
     if isinstance(found, pd.DataFrame):
-        found, means = found[name], means[name]
+        found = found[name]
+    if isinstance(means, pd.DataFrame):
+        means = means[name]
     at = sample(fit, LIMITS.quick_subsample).at
     return found.iloc[at], means.iloc[at]
 
@@ -235,5 +237,8 @@ def _confidence(fit: AbstractFit, *, ax: Axes) -> None:
     palette = palette_of(ax)
     marks.dress(ax, palette, x="predicted probability of the observed class", y="rows")
     ax.hist(
-        np.exp(fit.log_density()), bins=np.linspace(0.0, 1.0, 21), color=palette.accent, alpha=0.7
+        np.exp(fit.log_density()),
+        bins=np.linspace(0.0, 1.0, 21).tolist(),
+        color=palette.accent,
+        alpha=0.7,
     )

@@ -93,7 +93,7 @@ def test_a_square_is_imputed_with_its_covariate():
 
 
 def test_covariates_of_incomplete_rows_may_differ():
-    """Values of x are missing where y is large, so that the complete rows have a lower mean of x."""
+    """Values of x are missing where y is large: complete rows have a lower mean of x."""
     rng = np.random.default_rng(6)
     x = rng.standard_normal(600)
     data = pd.DataFrame({"x": x, "y": x + 0.5 * rng.standard_normal(600)})
