@@ -22,7 +22,8 @@ MOST_STEPS = 12
 """Steps for the normaliser of a row with a large variance; seven to ten are usual."""
 
 SETTLED = 1e-8
-"""Relative step of the normaliser after which the next one, quadratically smaller, is rounding."""
+"""Relative step of the normaliser, and step of the logarithms, after which the next one,
+quadratically smaller, is rounding."""
 
 OMEGA_STEPS = 12
 """Steps of either kind for the rare row whose normaliser has not settled."""
@@ -154,7 +155,9 @@ def _by_normaliser(
         log_pull -= miss
         log_pull -= slope
         np.minimum(log_pull, target, out=log_pull)
+        # Either step may be short by chance while the other is not.
         stuck = np.abs(rise) > SETTLED * (1.0 + np.abs(normaliser))
+        stuck |= np.abs(miss).max(axis=0) > SETTLED
         if not stuck.any():
             break
         if rise.min() < -1.0:  # a target that grew: keep to the side from which steps settle
