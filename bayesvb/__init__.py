@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from bayesvb.model_selection.automatic import fit as fit
     from bayesvb.model_selection.pruning import prune as prune
     from bayesvb.model_selection.selection import select as select
+    from bayesvb.numerics.versions import show_versions as show_versions
     from bayesvb.reports import report as report
     from bayesvb.reports.fragments import report_section as report_section
     from bayesvb.results.comparison import compare as compare
@@ -75,6 +76,7 @@ _HOMES = {
     "report_section": "bayesvb.reports.fragments",
     "sbc": "bayesvb.studies.sbc",
     "select": "bayesvb.model_selection.selection",
+    "show_versions": "bayesvb.numerics.versions",
     "site_statistics": "bayesvb.estimators.sites.rounds",
     "workbench": "bayesvb.interactive.server",
 }

@@ -27,6 +27,10 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != RO
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# NumPy defines the numbers, to the bit. Tests of the compiled core turn it on; `.ci/run` repeats
+# others with it.
+os.environ.setdefault("BAYESVB_COMPILED", "0")
+
 # Times per example say nothing on a shared machine. In CI the examples are the same each time.
 settings.register_profile("local", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)

@@ -19,7 +19,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 SETUPTOOLS = PROJECT["tool"]["setuptools"]
 FOLDERS = SETUPTOOLS["package-dir"]
 BUILD_INPUTS = ("pyproject.toml", "LICENSE", "README.md", *FOLDERS.values())
-NOT_SHIPPED = shutil.ignore_patterns("__pycache__", ".*")
+NOT_SHIPPED = shutil.ignore_patterns("__pycache__", ".*", "*.so", "*.pyd")
 
 
 def walk(folder: Traversable, name: str = "") -> Iterator[tuple[str, bytes]]:
@@ -68,7 +68,9 @@ def wheel(tmp_path_factory) -> dict[str, bytes]:
 
 
 def without_metadata(files: dict[str, bytes]) -> dict[str, bytes]:
-    return {n: content for n, content in files.items() if ".dist-info/" not in n}
+    """Without the compiled core either, which is there where a compiler is."""
+    ignored = (".so", ".pyd")
+    return {n: c for n, c in files.items() if ".dist-info/" not in n and not n.endswith(ignored)}
 
 
 def test_the_list_of_packages_is_the_list_of_folders(checkout):
@@ -83,6 +85,19 @@ def test_every_folder_with_code_is_a_package(checkout):
 
 def test_the_wheel_holds_every_file_of_the_folders_and_no_other(wheel, checkout):
     assert sorted(without_metadata(wheel)) == sorted(checkout)
+
+
+@pytest.mark.skipif(shutil.which("gcc") is None, reason="there is no compiler")
+def test_the_wheel_holds_the_compiled_core(wheel):
+    assert [name for name in wheel if name.startswith("bayesvb/numerics/compiled_sweep.")] != []
+
+
+@pytest.mark.heavy
+def test_without_a_compiler_the_wheel_lacks_the_core_only(tmp_path, monkeypatch, checkout):
+    monkeypatch.setenv("CC", "/bin/false")
+    with ZipFile(built(tmp_path, "wheel")) as archive:
+        held = [name for name in archive.namelist() if ".dist-info/" not in name]
+    assert sorted(held) == sorted(checkout)
 
 
 @pytest.mark.heavy

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Generic
+from typing import Generic, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -20,6 +20,7 @@ from bayesvb.engines.base import (
     StatsT,
     one_pass,
 )
+from bayesvb.engines.flat_passes import FlatStats, compiled_pass
 from bayesvb.engines.known_rows import BesideKnownRows
 from bayesvb.engines.run_log import AbstractRunPage, Arrays
 from bayesvb.engines.run_state import (
@@ -89,9 +90,12 @@ class _CaviState(Generic[StatsT]):
         self.share, self.calm = 1.0, 0
         self.remaining = RemainingGain(is_regular=model.is_conjugate)
         self.memory = AndersonMemory(memory)
+        self.compiled = model.compiled(source)
 
     def begin(self, stats: StatsT, known: Arrays) -> list[float]:
         """Go to where a run is known to have been, or else to these statistics; the bounds."""
+        if self.compiled is not None:
+            stats = cast(StatsT, FlatStats(stats.to_vector(), stats))
         if not known:
             self.point = self.evaluate(stats)
             return [self.point.bound]
@@ -117,6 +121,12 @@ class _CaviState(Generic[StatsT]):
         return {**steps, **kept, **point, **before, "trace": np.array(trace)}
 
     @property
+    def stats(self) -> StatsT:
+        """The statistics reached."""
+        stats = self.point.stats
+        return cast(StatsT, stats.record) if isinstance(stats, FlatStats) else stats
+
+    @property
     def has_passes(self) -> bool:
         """Whether there are passes left."""
         return self.n_iter < self.max_iter
@@ -124,6 +134,11 @@ class _CaviState(Generic[StatsT]):
     def evaluate(self, stats: StatsT) -> Iterate[StatsT]:
         """One pass, which counts."""
         self.n_iter += 1
+        if self.compiled is not None:
+            flat = cast(FlatStats, stats)
+            return cast(
+                Iterate[StatsT], compiled_pass(self.compiled, self.model, self.source, flat)
+            )
         point = one_pass(self.model, self.source, stats)
         if self.may_sum_rows and self.model.is_linear_in_rows(self.source):
             # No statistic depends on the posterior: one pass over the rows is all it takes. Not
@@ -336,7 +351,7 @@ def cavi(
             interrupted = True
     if climb.point.bound != trace[-1]:  # interrupted between the step and its record
         trace.append(climb.point.bound)
-    found = EngineResult(climb.point.stats, np.array(trace), climb.n_iter, converged, interrupted)
+    found = EngineResult(climb.stats, np.array(trace), climb.n_iter, converged, interrupted)
     if page is not None:
         if not interrupted:
             page.keep(of_result(found))

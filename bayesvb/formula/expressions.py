@@ -224,7 +224,8 @@ class _Reader:
                 self.refuse(
                     node,
                     "attributes cannot be used in a formula",
-                    f"a column whose name has a dot stands in backquotes: `{ast.unparse(node)[:60]}`",
+                    "a column whose name has a dot stands in backquotes: "
+                    f"`{ast.unparse(node)[:60]}`",
                 )
         yield from ()
 

@@ -67,6 +67,10 @@ class HalfTMixture(ScaledMixture):
     correlated: tuple[tuple[int, ...], ...] = field(default=(), kw_only=True)
     integrated: HalfTScales | None = field(default=None, kw_only=True)
 
+    def compiled(self, source: AbstractSource) -> None:
+        """None: a single component takes few passes."""
+        return
+
     def integrating(self, stats: MixtureStats) -> HalfTMixture | None:
         """The mixture with its exact posterior given sums over rows; None where it has none."""
         found = HalfTScales.of(self._regression(stats.experts))

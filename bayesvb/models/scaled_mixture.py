@@ -20,6 +20,7 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrio
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.factors.half_t import HalfTScale
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.models.compiled_mixture import CompiledScales
 from bayesvb.models.drawn_effects import EFFECT_SCALE, GATE_EFFECT_SCALE
 from bayesvb.models.grouped_response import GroupedResponse
 from bayesvb.models.mixture import (
@@ -63,7 +64,7 @@ class ScaledPosterior(MixturePosterior):
 
 
 @dataclass(frozen=True)
-class ScaledMixture(Mixture):
+class ScaledMixture(CompiledScales, Mixture):
     r"""A mixture of experts with hierarchical priors: each term has a scale that is learned.
 
     The coefficients of the experts of the columns of a term ``g`` are ``b_kj | tau_k, l_g ~ N(0, 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
@@ -24,6 +24,15 @@ from bayesvb.variational.shared_response import AbstractSharedResponse
 PosteriorT = TypeVar("PosteriorT")
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
+
+
+CompiledSweep = Callable[
+    [Float[np.ndarray, " entries"]], "tuple[float, Float[np.ndarray, ' entries']] | None"
+]
+"""Statistics, as one vector, to the bound of their posterior and the statistics that follow.
+
+None where this pass has to be made in NumPy. Outside the domain it raises LinAlgError.
+"""
 
 
 class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
@@ -84,6 +93,10 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         takes less time, and its bound then is lower by less than this.
         """
         return self
+
+    def compiled(self, source: AbstractSource) -> CompiledSweep | None:
+        """A faster pass over these rows, if there is one: the same numbers up to rounding."""
+        return None
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
         """Statistics of the next posterior, from those of an iteration under this one.

@@ -1,0 +1,94 @@
+"""Fits and passes with the compiled core and without it, in turns in one process.
+
+Seconds and microseconds of processor, the least of some rounds. ``fits`` has whole fits by rows and
+components, starts and draws included; ``passes`` single sweeps by rows and columns, beyond the
+limits of the core as well.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+import itertools
+import time
+import warnings
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from tables import keep
+
+import bayesvb as bvb
+from bayesvb.engines import side_by_side
+from bayesvb.engines.base import one_pass
+from bayesvb.models import compiled_mixture
+from bayesvb.numerics.compiled import SWITCH
+
+side_by_side.can_fork = lambda: False  # time of other processes would not be counted
+
+ROUNDS = 3
+
+
+def table(n: int, n_columns: int = 2) -> pd.DataFrame:
+    """Rows of two regressions, of which the first column decides."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(n_columns, n))
+    first = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x[0]))
+    y = np.where(first, 1.0 + x[0] + 0.5 * x[1], -1.0 - 0.5 * x[0])
+    y = y + rng.normal(size=n) * np.where(first, 0.3, 0.6)
+    return pd.DataFrame({"y": y, **{f"x{j}": column for j, column in enumerate(x)}})
+
+
+def least(work: Callable[[], object], together: int = 1) -> float:
+    """Seconds of processor that it takes."""
+    found = []
+    for _ in range(ROUNDS):
+        began = time.process_time()
+        for _ in range(together):
+            work()
+        found.append((time.process_time() - began) / together)
+    return min(found)
+
+
+def fits(n: int, n_components: int) -> dict[str, object]:
+    """A whole fit."""
+    model = bvb.DensityRegression("y ~ x0 + x1 | gating(x0)", table(n), n_components=n_components)
+    row: dict[str, object] = {"rows": n, "components": n_components}
+    for way, switch in {"numpy": "0", "core": "1"}.items():
+        os.environ[SWITCH] = switch
+        row[f"passes, {way}"] = model.fit(seed=1).n_iter
+        row[f"{way}, s"] = least(lambda: model.fit(seed=1))
+    row["ratio"] = row["numpy, s"] / row["core, s"]
+    return row
+
+
+def passes(n: int, n_columns: int, n_components: int) -> dict[str, object]:
+    """One sweep."""
+    names = [f"x{j}" for j in range(n_columns)]
+    data = table(n, n_columns)
+    formula = f"y ~ {' + '.join(names)} | gating(x0)"
+    model = bvb.DensityRegression(formula, data, n_components=n_components)
+    fit = model.fit(seed=1, restarts=1, max_iter=30, draws=25, covariance="mean-field")
+    compiled_mixture.MOST_COLUMNS, compiled_mixture.MOST_ROWS = 256, 1_000_000
+    stats, source = fit.stats, fit.model.source
+    vector, sweep = stats.to_vector(), fit.core.compiled(source)
+    found = [
+        1e6 * least(work, 10)
+        for work in (lambda: one_pass(fit.core, source, stats), lambda: sweep(vector))
+    ]
+    row = {"rows": n, "columns": n_columns, "components": n_components}
+    return {**row, "numpy, us": found[0], "core, us": found[1], "ratio": found[0] / found[1]}
+
+
+def main() -> None:
+    """Both tables."""
+    warnings.simplefilter("ignore")
+    sizes = itertools.product((100, 200, 1_000, 2_000), (2, 3, 5))
+    keep(pd.DataFrame([fits(*size) for size in sizes]), "compiled")
+    shapes = [(n, 3) for n in (1_000, 2_000, 8_000, 20_000)] + [(2_000, p) for p in (12, 23, 40)]
+    found = pd.DataFrame([passes(*shape, 3) for shape in shapes])
+    keep(found, "compiled_passes")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,157 @@
+"""The compiled core has the numbers of NumPy: pass by pass, and whole fits."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+import bayesvb as bvb
+from bayesvb.data.sources import InMemorySource
+from bayesvb.engines import cavi as engine
+from bayesvb.engines.base import one_pass
+from bayesvb.numerics.compiled import SWITCH, describe_core
+
+pytestmark = [
+    pytest.mark.skipif(describe_core().startswith("not built"), reason="there was no compiler"),
+    pytest.mark.filterwarnings("ignore:the bound was still rising"),
+]
+
+LEARNED, FIXED = bvb.Priors(scales="learned"), bvb.Priors(scales="fixed")
+PROBLEMS = {
+    "two components": ("y ~ x + z | gating(x)", {}),
+    "five components": ("y ~ x + z | gating(x + z)", {"n_components": 5}),
+    "constant gate": ("y ~ x + z | gating(1)", {"n_components": 3}),
+    "intercepts only": ("y ~ 1 | gating(x)", {"n_components": 3}),
+    "factor": ("y ~ x + g | gating(g)", {"n_components": 3}),
+    "smooth": ("y ~ s(x) + z | gating(s(x))", {"n_components": 3}),
+    "learned scales": ("y ~ x + z | gating(x)", {"n_components": 3, "priors": LEARNED}),
+    "case weights": ("y ~ x + z | gating(x)", {"n_components": 3, "weights": "w"}),
+}
+"""Formula and arguments; that scales differ shows in the numbers of statistics."""
+
+
+@pytest.fixture(autouse=True)
+def turned_on(monkeypatch):
+    monkeypatch.setenv(SWITCH, "1")
+
+
+def table(n=150, seed=0):
+    rng = np.random.default_rng(seed)
+    x, z = rng.uniform(-2.0, 2.0, n), rng.normal(size=n)
+    first = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x))
+    y = np.where(first, 1.0 + x + 0.5 * z, -1.0 - 0.5 * x) + 0.4 * rng.normal(size=n)
+    columns = {"y": y, "x": x, "z": z, "g": rng.choice(list("abcd"), n)}
+    return pd.DataFrame({**columns, "w": rng.integers(1, 4, n)})
+
+
+def model_of(name, n=150):
+    formula, arguments = PROBLEMS[name]
+    return bvb.DensityRegression(formula, table(n), **{"n_components": 2, **arguments})
+
+
+def passes(name, monkeypatch, n=150):
+    """Every pass of some runs in NumPy: model, rows, and where it led."""
+    found = []
+
+    def recorded(model, source, stats):
+        found.append((model, source, one_pass(model, source, stats)))
+        return found[-1][2]
+
+    monkeypatch.setenv(SWITCH, "0")
+    monkeypatch.setattr(engine, "one_pass", recorded)
+    model_of(name, n).fit(restarts=3, seed=1, max_iter=60, n_jobs=1)
+    monkeypatch.setenv(SWITCH, "1")
+    return found
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_pass_has_the_bound_and_the_statistics_of_numpy(name, monkeypatch):
+    found = passes(name, monkeypatch)
+    assert len(found) > 20
+    for model, source, here in found:
+        bound, following = model.compiled(source)(here.stats.to_vector())
+        assert_allclose(bound, here.bound, rtol=1e-12)
+        ahead = here.following.with_vector(following)
+        for (leaf, own), (_, other) in zip(ahead.leaves(), here.following.leaves(), strict=True):
+            assert_allclose(own, other, rtol=1e-9, atol=1e-10 * np.abs(other).max(), err_msg=leaf)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_a_fit_has_the_numbers_of_numpy(name, monkeypatch):
+    fits = []
+    for switch in ("0", "1"):
+        monkeypatch.setenv(SWITCH, switch)
+        fits.append(model_of(name).fit(seed=1))
+    without, within = fits
+    assert_allclose(within.elbo, without.elbo, rtol=1e-12)
+    assert abs(within.n_iter - without.n_iter) <= 0.02 * without.n_iter
+    one, other = (fit.stats.to_vector() for fit in fits)
+    assert_allclose(one, other, rtol=1e-8, atol=1e-8)
+
+
+def test_rows_whose_logits_vary_much_are_among_them(monkeypatch):
+    """These have an algorithm of their own, of which pieces of rows have some and not others."""
+    variances = []
+    for model, source, here in passes("smooth", monkeypatch)[::5]:
+        gate = model.update(here.stats).gate
+        variances.append(model.gate.design(source.whole()).quadratic(gate.operator).max(axis=0))
+    hard = np.array(variances) > 4.0
+    assert 0.0 < hard.mean() < 1.0
+
+
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 130])
+def test_any_number_of_rows_fills_pieces(n, monkeypatch):
+    model, source, here = passes("case weights", monkeypatch)[-1]
+    some = InMemorySource.of(source.take(np.arange(n)))
+    expected = one_pass(model, some, here.stats)
+    bound, following = model.compiled(some)(here.stats.to_vector())
+    assert_allclose(bound, expected.bound, rtol=1e-12)
+    assert_allclose(following, expected.following.to_vector(), rtol=1e-9, atol=1e-9)
+
+
+def test_statistics_of_no_data_are_refused_as_in_numpy(monkeypatch):
+    model, source, here = passes("two components", monkeypatch)[-1]
+    with pytest.raises(np.linalg.LinAlgError):
+        one_pass(model, source, -5.0 * here.stats)
+    with pytest.raises(np.linalg.LinAlgError):
+        model.compiled(source)((-5.0 * here.stats).to_vector())
+    with pytest.raises(np.linalg.LinAlgError):
+        model.compiled(source)(np.full(here.stats.to_vector().size, np.nan))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"n_components": 1},
+        {"family": "student"},
+        {"gate": "stick-breaking"},
+        {"gate": "softmax-jensen"},
+        {"priors": FIXED},
+    ],
+)
+def test_other_models_are_left_to_numpy(arguments):
+    formula = "y ~ x" if arguments.get("n_components") == 1 else "y ~ x | gating(x)"
+    fit = bvb.DensityRegression(formula, table(), **{"n_components": 2, **arguments}).fit(
+        restarts=1, seed=1
+    )
+    assert fit.core.compiled(fit.model.source) is None
+
+
+def test_many_rows_and_many_columns_are_left_to_numpy(monkeypatch):
+    model, source, _ = passes("two components", monkeypatch)[0]
+    assert model.compiled(source) is not None
+    many = source.take(np.arange(150).repeat(134))
+    assert model.compiled(InMemorySource.of(many)) is None
+    monkeypatch.setenv(SWITCH, "0")
+    assert model.compiled(source) is None
+
+
+def test_fits_are_the_same_for_any_number_of_workers():
+    frame = table(600)
+    one, two = (
+        bvb.DensityRegression("y ~ x | gating(x)", frame, n_components=3).fit(seed=1, n_jobs=n)
+        for n in (1, 2)
+    )
+    assert one.elbo == two.elbo
+    assert one.summary().equals(two.summary())

@@ -1,0 +1,85 @@
+"""The compiled core says whether it runs, and refuses arrays that do not belong together."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bayesvb.numerics.compiled import SWITCH, compiled_sweep, describe_core
+
+built = pytest.mark.skipif(describe_core().startswith("not built"), reason="no compiler")
+
+N, K, P, Q = 5, 2, 2, 1
+SIZES = np.array([N, K, P, Q, 0, 1, 1, 1, 1, 0, 4], dtype=np.int64)
+PRIOR = np.full(3 + 2 * (P + 1) + (2 + K) * Q + 4 * 2 + 2 * 4, 0.5)
+ROWS = np.linspace(-1.0, 1.0, N * (1 + P + Q))
+STATS = np.ones(K * (2 + 3 + P + 1 + Q) + 2 * 2)
+ARRAYS = (SIZES, PRIOR, ROWS, STATS, np.empty_like(STATS))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def turned_on():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(SWITCH, "1")
+        yield
+
+
+@built
+def test_arrays_that_belong_together_have_a_sweep():
+    assert isinstance(compiled_sweep()(*ARRAYS), float)
+
+
+@built
+@pytest.mark.parametrize("number", range(5))
+@pytest.mark.parametrize("change", [-1, 1])
+def test_a_length_that_does_not_agree_is_refused(number, change):
+    arrays = list(ARRAYS)
+    arrays[number] = np.resize(arrays[number], len(arrays[number]) + change)
+    with pytest.raises(ValueError, match="lengths of the arrays do not agree"):
+        compiled_sweep()(*arrays)
+
+
+@built
+@given(at=st.integers(0, len(SIZES) - 1), value=st.integers(-(2**63), 2**63 - 1))
+def test_no_size_leads_beyond_an_array(at, value):
+    """What is computed may be anything; the sanitisers of .ci/run see what is read."""
+    sizes = SIZES.copy()
+    sizes[at] = value
+    try:
+        compiled_sweep()(sizes, *ARRAYS[1:])
+    except ValueError as error:
+        assert "lengths of the arrays" in str(error)
+
+
+@built
+@given(st.lists(st.floats(), min_size=len(PRIOR) + len(STATS), max_size=len(PRIOR) + len(STATS)))
+def test_no_number_leads_beyond_an_array(numbers):
+    prior, stats = np.split(np.array(numbers), [len(PRIOR)])
+    assert isinstance(compiled_sweep()(SIZES, prior, ROWS, stats, np.empty_like(stats)), float)
+
+
+@built
+def test_arrays_that_are_not_contiguous_or_read_only_are_refused():
+    with pytest.raises((BufferError, ValueError)):
+        compiled_sweep()(SIZES, PRIOR, np.resize(ROWS, 2 * len(ROWS))[::2], *ARRAYS[3:])
+    fixed = np.empty_like(STATS)
+    fixed.flags.writeable = False
+    with pytest.raises((BufferError, TypeError, ValueError)):
+        compiled_sweep()(*ARRAYS[:4], fixed)
+
+
+@built
+def test_the_environment_turns_it_off(monkeypatch):
+    monkeypatch.delenv(SWITCH, raising=False)
+    assert describe_core() == "runs"
+    monkeypatch.setenv(SWITCH, "0")
+    assert compiled_sweep() is None
+    assert describe_core() == f"turned off by {SWITCH}=0"
+
+
+def test_without_the_module_numpy_runs(monkeypatch):
+    from bayesvb.numerics import compiled
+
+    monkeypatch.setattr(compiled, "_built", lambda: None)
+    assert compiled_sweep() is None
+    assert describe_core() == "not built: NumPy runs"
