@@ -1,11 +1,11 @@
-"""Coverage of intervals beside structural zeros: poisson and negbinomial.
+"""Coverage of intervals beside structural zeros: poisson and negbinomial; of a hurdle: gamma.
 
 ``y ~ x | zero(z)``, one component, effects of x on the log mean and of z on the log odds of a
 structural zero of 1 to 3 standard errors, 150 and 600 rows, four in ten zeros structural. Coverage
 of 90% linear-response intervals of both effects, of the probability of a structural zero where
 covariates are 0, and of the probability of any zero, averaged over the rows.
 
-    python tests/benchmarks/bench_zero.py [sets]
+    python tests/benchmarks/bench_zero.py [sets] [family ...]
 
 writes docs/benchmarks/zero.csv.
 """
@@ -21,7 +21,7 @@ import bayesvb as bvb
 
 LEVEL, LOG_MEAN, DISPERSION = -0.4, 1.2, 3.0
 
-INFORMATION = {"poisson": (1.8, 0.20), "negbinomial": (0.75, 0.14)}
+INFORMATION = {"poisson": (1.8, 0.20), "negbinomial": (0.75, 0.14), "gamma": (1.8, 0.24)}
 """Of the log mean and of the log odds, in one row: approximate, as they set the size of effects."""
 
 
@@ -29,9 +29,13 @@ def table(family, n, effect, rng):
     x, z = rng.normal(size=(2, n))
     slopes = effect / np.sqrt(n * np.array(INFORMATION[family]))
     mean, structural = np.exp(LOG_MEAN + slopes[0] * x), expit(LEVEL + slopes[1] * z)
-    some = mean if family == "poisson" else mean * rng.gamma(DISPERSION, 1.0 / DISPERSION, n)
+    varied = mean * rng.gamma(DISPERSION, 1.0 / DISPERSION, n)  # the shape of gamma amounts, too
+    some = mean if family == "poisson" else varied
     none = np.exp(-mean) if family == "poisson" else (1.0 + mean / DISPERSION) ** -DISPERSION
-    y = np.where(rng.random(n) < structural, 0.0, rng.poisson(some))
+    if family == "gamma":
+        none = 0.0
+    zero = rng.random(n) < structural
+    y = np.where(zero, 0.0, some if family == "gamma" else rng.poisson(some))
     truth = (*slopes, expit(LEVEL), np.mean(structural + (1.0 - structural) * none))
     return pd.DataFrame({"y": y, "x": x, "z": z}), truth
 
@@ -48,9 +52,9 @@ def one_set(family, n, effect, seed):
     return [low <= one <= high for (low, high), one in zip(ends, truth, strict=True)]
 
 
-def main(sets):
+def main(sets, families):
     rows = []
-    for family in INFORMATION:
+    for family in families:
         for n in (150, 600):
             for effect in (1.0, 2.0, 3.0):
                 share = np.mean([one_set(family, n, effect, seed) for seed in range(sets)], axis=0)
@@ -59,8 +63,8 @@ def main(sets):
     names = ["family", "rows", "effect in se", "sets", "effect on the mean", "effect on zeros",
              "structural zero", "any zero"]  # fmt: skip
     found = pd.DataFrame(rows, columns=names)
-    keep(found.assign(se=np.sqrt(0.09 / found["sets"]).round(3)), "zero")
+    keep(found.assign(se=np.sqrt(0.09 / found["sets"]).round(3)), "zero", by="family")
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 60, sys.argv[2:] or INFORMATION)
