@@ -3,6 +3,7 @@
 import os
 import time
 import warnings
+from contextlib import suppress
 
 import numpy as np
 import pandas as pd
@@ -10,9 +11,11 @@ import pytest
 from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 
-from bayesvb.errors import BayesVBError
+from bayesvb.errors import BayesVBError, DataError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
+from bayesvb.interactive import reading
+from bayesvb.interactive.request import Request
 
 ATTACKS = int(os.environ.get("BAYESVB_ATTACKS", "1"))
 
@@ -95,3 +98,15 @@ def test_any_formula_is_read_or_refused(formula, one_sided):
 @given(formula=st.text(max_size=200))
 def test_any_text_is_read_or_refused(formula):
     event(read(formula))
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=40 * ATTACKS, **OFTEN)
+@given(formulas)
+def test_the_workbench_says_something_of_every_formula_and_never_raises(formula):
+    began = time.perf_counter()
+    with suppress(DataError):  # of characters that are none of a text
+        result = reading.read(Request(formula=formula, options={"n_components": 1}), the_data())
+        assert result.readable or result.message
+        assert "report this defect" not in result.hint
+    assert time.perf_counter() - began < SECONDS
