@@ -121,6 +121,7 @@ def test_questions_wait_for_the_task_and_the_newest_of_a_kind_is_asked():
     assert not desk.ask(1)
 
 
+@pytest.mark.usefixtures("unchecked")  # jobs of this process are no ``Job``
 @pytest.mark.parametrize("is_repeatable", [True, False])
 def test_an_idle_fit_ends_for_rest_and_is_made_again_for_a_question(monkeypatch, is_repeatable):
     monkeypatch.setattr(module, "REST", 0.01)
@@ -132,12 +133,14 @@ def test_an_idle_fit_ends_for_rest_and_is_made_again_for_a_question(monkeypatch,
     async def main():
         desk.submit(Words(("shown", Idle()), is_repeatable), 0.0)
         await asyncio.sleep(0.1)
-        assert jobs[0].ended == is_repeatable and not desk.is_busy
-        assert desk.ask("question")
+        rested = jobs[0].ended, desk.is_busy
+        can_answer = desk.ask("question")
         await asyncio.sleep(0.1)
-        asked = jobs[-1].asked
+        for job in jobs:
+            job.words.append(None)  # or the loop waits for its thread
         desk.end()
-        assert len(jobs) == 1 + is_repeatable and asked == ["question"]
+        assert rested == (is_repeatable, False) and can_answer
+        assert len(jobs) == 1 + is_repeatable and jobs[-1].asked == ["question"]
 
     def start(task):
         jobs.append(Waiting(task))

@@ -57,8 +57,8 @@ def further_controls() -> list[Tag]:
 
 def _merged(declared: Callable[[str], Mapping[str, ModelControl]], kind: str) -> list[Tag]:
     """Return one control for models whose argument has the same name and default."""
-    models: dict[tuple[object, ...], list[str]] = {}
-    controls: dict[tuple[object, ...], ModelControl] = {}
+    models: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
+    controls: dict[tuple[str, str, tuple[str, ...]], ModelControl] = {}
     for model in ORDER:
         for name, control in declared(model).items():
             key = name, repr(control.default), control.choices
