@@ -303,6 +303,41 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> tuple[AbstractGate[PosteriorT, StatsT], StatsT]:
         """Gate and statistics after a new labelling: component ``order[0]`` comes first."""
 
+    def merged(
+        self,
+        stats: StatsT,
+        kept: Sequence[int],
+        pair: tuple[int, int],
+        rows: tuple[float, float],
+        intercept: int | None,
+    ) -> tuple[StatsT, float]:
+        """Statistics without a component whose rows another takes over, and a constant.
+
+        Parameters
+        ----------
+        stats
+            Of all components.
+        kept : sequence of int
+            Components that are left, in their new order.
+        pair : tuple of int
+            The component that takes over, which is kept, and the other.
+        rows : tuple of float
+            Weight of the rows of each; the ratio of their mixing weights is taken as constant.
+        intercept : int, optional
+            Place of the intercept among the terms.
+
+        Returns
+        -------
+        tuple
+            Statistics, and a constant: the merged rows add it to ``expected_sum`` in the ELBO.
+
+        Raises
+        ------
+        NotImplementedError
+            With the reason, if statistics of this gate do not add up.
+        """
+        raise NotImplementedError(f"logits of {type(self).__name__} do not add up")
+
     @abc.abstractmethod
     def coefficients(
         self, draws: Float[np.ndarray, "draws ..."]

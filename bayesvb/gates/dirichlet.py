@@ -241,6 +241,19 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         prior = Dirichlet(self.prior.concentration[index])
         return replace(self, prior=prior), WeightStats(stats.weight[index])
 
+    def merged(
+        self,
+        stats: WeightStats,
+        kept: Sequence[int],
+        pair: tuple[int, int],
+        rows: tuple[float, float],
+        intercept: int | None,
+    ) -> tuple[WeightStats, float]:
+        """Statistics of the merged components: counts add up."""
+        weight, (into, spared) = stats.weight.copy(), pair
+        weight[into] += weight[spared]
+        return WeightStats(weight[list(kept)]), 0.0
+
     def coordinates(self, posterior: Dirichlet) -> SimplexCoordinates:
         """Standard coordinates of the weights."""
         return SimplexCoordinates(posterior)

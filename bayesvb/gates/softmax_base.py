@@ -23,6 +23,7 @@ from bayesvb.gates.gaussian_logits import (
     logit_prior_rows,
 )
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.special import expected_softmax, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
@@ -246,6 +247,33 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         """Gate and statistics after a new labelling."""
         prior = self.prior.with_mean(self.prior.mean[np.asarray(order)])
         return replace(self, prior=prior), stats.permuted(order)
+
+    def merged(
+        self,
+        stats: Any,
+        kept: Sequence[int],
+        pair: tuple[int, int],
+        rows: tuple[float, float],
+        intercept: int | None,
+    ) -> tuple[Any, float]:
+        r"""Statistics of the merged components.
+
+        Where the logits ``g_j' x = g_m' x + log(1 - s)`` and ``g_m' x + log s`` of two components
+        differ by a constant, their weights add up to the weight with logit ``g_m' x``. The quadratic
+        form of both in the ELBO is then one in ``g_m``, less the rows' share of the two constants.
+        """
+        if intercept is None:
+            raise NotImplementedError("its logits have no intercept, which the merged ones need")
+        curvature, linear, constant = stats.curvature.copy(), stats.linear.copy(), 0.0
+        into, spared = pair
+        share = np.maximum(np.divide(rows, sum(rows)), np.finfo(float).tiny)
+        for one, shift, weight in zip(pair, np.log(share), rows, strict=True):
+            pull = shift * unpack(curvature[one])[intercept]
+            constant += float(shift * (linear[one, intercept] - 0.5 * pull[intercept] - weight))
+            linear[one] -= pull
+        for values in (curvature, linear):
+            values[into] += values[spared]
+        return LogitStats(curvature[list(kept)], linear[list(kept)]), constant
 
     def coordinates(self, posterior: LogitLaw) -> AbstractCoordinates:
         """Standard coordinates of the coefficients, or of their contrasts."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -169,6 +170,10 @@ class BouchardGate(AbstractSoftmaxGate):
     def global_step(self, posterior: Normal, stats: LogitStats) -> LogitStats:
         """Exact update given the quadratic form, then the best shift of all means together."""
         return centred_sums(self.prior, self.update(stats).mean, stats.curvature)
+
+    def merged(self, *given: Any, **named: Any) -> Any:
+        """None: the ELBO of this gate misranks models, and ``bound_gap`` needs rows."""
+        raise NotImplementedError("the ELBO of its gate does not rank models without their rows")
 
     def bound_gap(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, " rows"]:
         """By how much the tilted bound is tighter, where it is."""

@@ -15,6 +15,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_count, check_positive, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult
@@ -22,6 +23,7 @@ from bayesvb.engines.settled_response import joined, settled_response, warn_if_u
 from bayesvb.engines.traces import number_before
 from bayesvb.errors import DataError, warn
 from bayesvb.estimators.rebuilding import rebuilt
+from bayesvb.model_selection.merging import merged
 from bayesvb.models.mixture import Mixture, MixturePosterior
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
@@ -74,7 +76,8 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
 
     One component is taken out at a time, the smallest first, and the others ascend again from
     where they were. The smaller model is kept if its bound is not lower; the fit itself comes back
-    if no component can be spared.
+    if no component can be spared. Where rows are gone, as after ``fit.update``, two components are
+    merged by their sums while a lower bound on the ELBO does not fall; intervals are mean-field.
 
     Parameters
     ----------
@@ -91,7 +94,8 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     Raises
     ------
     DataError
-        If the model is not a mixture, or the fit is by an engine that does not maximise the ELBO.
+        If the model is not a mixture, or the fit is by an engine that does not maximise the ELBO;
+        if rows are gone and sums of the experts or of the gate do not add up.
 
     Warns
     -----
@@ -129,6 +133,8 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
         )
     check_positive("tol", tol)
     check_count("max_iter", max_iter)
+    if not holds_all_rows(fitted_rows(fit.model)):
+        return merged(fit, Budget(float(tol), max_iter))
     began = time.perf_counter()
     with fitted_rows(fit.model).with_workers(n_jobs or processors()).shared() as source:
         return _pruned(fit, source, float(tol), max_iter, began)

@@ -168,8 +168,8 @@ class Ensemble:
     ) -> Float[np.ndarray, "draws classes rows"]:
         """Probabilities of classes for each draw."""
 
-        def evaluate(core: Any, own: Draws) -> object:
-            return core.drawn_probabilities(own, block, few_points)
+        def evaluate(core: Any, own: Draws) -> Float[np.ndarray, "draws classes rows"]:
+            return np.asarray(core.drawn_probabilities(own, block, few_points))
 
         return np.asarray(self._evaluated(draws, evaluate))
 

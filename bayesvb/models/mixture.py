@@ -393,6 +393,10 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         gate = self.gate.local(posterior.gate, block)
         return log_sum_exp(experts.expected_log_density + gate.expected_log_density)[1]
 
+    def with_first_scales(self, sums: MixtureStats) -> MixtureStats:
+        """Statistics of experts and gate: no scales are learned."""
+        return sums
+
     def permuted(self, order: Sequence[int], stats: MixtureStats) -> tuple[Mixture, MixtureStats]:
         """Model and statistics after a new labelling: component ``order[0]`` comes first."""
         gate, gate_sums = self.gate.permuted(order, stats.gate)

@@ -287,8 +287,11 @@ class ScaledMixture(CompiledScales, Mixture):
 
     def first_stats(self, stats: MixtureStats) -> ScaledStats:
         """Statistics of the first posterior, whose coefficients have fixed scales."""
+        return self.with_first_scales(self.fixed.first_stats(stats))
+
+    def with_first_scales(self, sums: MixtureStats) -> ScaledStats:
+        """Statistics of experts and gate, with scales at their first values."""
         start = np.concatenate([self.of_experts.start, self.of_gate.start])
-        sums = self.fixed.first_stats(stats)
         squares = self.squares(self.given(start).update(sums))
         return ScaledStats(sums.experts, sums.gate, ScaleStats(start, squares))
 
@@ -446,10 +449,8 @@ class ScaledMixture(CompiledScales, Mixture):
         """Model and statistics after a new labelling, which precisions do not see."""
         assert isinstance(stats, ScaledStats)
         mixture, sums = super().permuted(order, stats)
-        return (
-            replace(self, experts=mixture.experts, gate=mixture.gate),
-            ScaledStats(sums.experts, sums.gate, stats.scales),
-        )
+        core = replace(self, experts=mixture.experts, gate=mixture.gate)
+        return core, ScaledStats(sums.experts, sums.gate, stats.scales)
 
     def draws(self, posterior: MixturePosterior, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name, and the precisions of terms."""

@@ -166,15 +166,16 @@ REFUSALS = (
     Refusal("fits again without each", ["exact loo"], STREAMS, (*DENSITIES, "mixture", "normal")),
     Refusal(
         "needs all .* rows of the fit, of which only",
-        ("responsibilities", "residuals", "loo", "exact loo", "waic", "pit", "check", "prune",
+        ("responsibilities", "residuals", "loo", "exact loo", "waic", "pit", "check",
          "select", "report", "fit again", "svi", "em"),
         PARTLY,
     ),
     Refusal(
         "needs all .* rows of the fit, of which only",
-        ("prune", "select", "fit again", "svi", "em"),
+        ("select", "fit again", "svi", "em"),
         ["file"],
     ),
+    Refusal("cannot be pruned without its rows", ["prune"], (*PARTLY, "file"), DENSITIES[1:]),
     Refusal("with other options needs all rows", ["select"], ["update"]),
     Refusal("with other options needs all rows", ["select"], WITHOUT_ROWS, ["components"]),
     Refusal("is of one variable given the others", ("predict", "predict new"), models=UNSUPERVISED),

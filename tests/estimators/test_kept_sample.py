@@ -96,8 +96,6 @@ def test_rows_that_are_gone_cannot_be_fitted_again(tmp_path):
     back = bvb.load(fitted("mixture").save(tmp_path / "fit.nc"))
     with pytest.raises(DataError, match="all 500 rows of the fit, of which only 150 are kept"):
         back.model.fit(**QUICK)
-    with pytest.raises(DataError, match="all 500 rows of the fit, of which only 150 are kept"):
-        bvb.prune(back)
 
 
 BROKEN = {

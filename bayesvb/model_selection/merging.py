@@ -1,0 +1,160 @@
+"""Components merged by their sums, of a fit whose rows are gone.
+
+The sums of two conjugate experts add up. The entropy of the memberships does not follow from sums:
+of ``N`` rows of a merged component, a share ``s`` of which was another's, it falls by at most
+``N h(s)`` (Jensen), with equality where all rows were divided alike. The ELBO of the merged model
+is therefore known from below, and exactly if one component is left. A merger that raises this lower
+bound raises the ELBO. Softmax gates merge logits whose difference is constant, and their quadratic
+form stands for the rows: to second order, and from below where the difference is not constant.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+from scipy.special import entr
+
+from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.data.parts import GATING
+from bayesvb.data.sources import InMemorySource
+from bayesvb.data.statistics import SufficientStats
+from bayesvb.engines.base import Budget, EngineResult
+from bayesvb.engines.cavi import Cavi
+from bayesvb.engines.known_rows import BesideKnownRows
+from bayesvb.errors import DataError
+from bayesvb.estimators.updating import Run, no_row, refreshed
+from bayesvb.models.mixture import MixtureStats
+from bayesvb.numerics.streams import EngineStreams, Streams
+from bayesvb.results.all_rows import fitted_rows
+from bayesvb.sensitivity.covariance import withheld
+
+if TYPE_CHECKING:
+    from bayesvb.estimators.fit import Fit
+
+
+@dataclass(frozen=True)
+class _State:
+    """A posterior by its sums, and the ELBO of all rows or a lower bound on it."""
+
+    model: Any
+    core: Any
+    stats: Any
+    order: tuple[int, ...]
+    bound: float
+    ascent: EngineResult[SufficientStats] | None = None
+
+
+def merged(fit: Fit, budget: Budget) -> Fit:
+    """The fit without the components that others can take over, judged by sums alone.
+
+    Raises
+    ------
+    DataError
+        If sums of the experts or of the gate do not add up.
+    """
+    began = time.perf_counter()
+    rows = cast(PartlyKept, fitted_rows(fit.model))
+    bound = fit.elbo + fit.model.log_jacobian * rows.total_weight
+    place = Streams(fit.seed).branch("merging")
+    model: Any = fit.model.over(rows.kept)  # shares, by which components are sorted, are of these
+    _check_sums(fit, model)
+    state = _State(model, fit.core, fit.stats, fit.order, bound)
+    while smaller := _smaller(state, budget, place):
+        state = smaller
+    if state.ascent is None:
+        return fit
+    response = withheld("components were merged by their sums, without rows")
+    run = Run(state.model.over(rows), state.core, state.order, state.ascent, response)
+    seconds = time.perf_counter() - began
+    left: Any = refreshed(fit, run, rows.total_weight, seconds)
+    return replace(left, make_draws=fit.make_draws)
+
+
+def _check_sums(fit: Fit, model: Any) -> None:
+    """Refuse models of whose components the sums do not add up."""
+    core: Any = fit.core
+    stats: Any = fit.stats
+    sizes = {leaf.shape[:1] for _, leaf in stats.experts.leaves()}
+    why = None
+    one = model.resized(1)
+    is_linear = one.core.is_linear_in_rows(one.source)
+    if not is_linear or sizes != {(core.n_components,)}:
+        why = "its experts are not conjugate, and their sums hold for one posterior only"
+    elif core.n_components > 1:
+        try:
+            next(_mergers(_State(fit.model, core, stats, fit.order, 0.0)))
+        except NotImplementedError as error:
+            why = str(error)
+    if why is not None:
+        raise DataError(
+            f"this fit cannot be pruned without its rows: {why}",
+            hint="fit all rows together; superfluous components do no harm to predictions",
+        )
+
+
+def _smaller(state: _State, budget: Budget, place: EngineStreams) -> _State | None:
+    """The best model with one component less, or None if each has a lower ELBO."""
+    if state.core.n_components == 1:
+        return None
+    model = state.model.resized(state.core.n_components - 1)
+    bound = state.bound
+    nobody = InMemorySource((no_row(model.source),))
+    best = None
+    for sums, known in _mergers(state):
+        if model.core.n_components == 1:
+            sums, known = _of_one(model, sums.experts)
+        start = model.core.with_first_scales(sums)
+        beside = BesideKnownRows(model.core, start, known)
+        ascent = Cavi().run(beside, nobody, start, budget, place)
+        if ascent.bound >= bound:
+            best, bound = ascent, ascent.bound
+    if best is None:
+        return None
+    core, stats, order = model.ordered(model.core, best.stats)
+    return _State(model, core, stats, order, bound, replace(best, stats=stats))
+
+
+def _mergers(state: _State) -> Iterator[tuple[Any, float]]:
+    """Sums after each merger of two components, and the part of the ELBO that is not in them."""
+    core, stats, q = state.core, state.stats, state.core.update(state.stats)
+    known = state.bound + core.kl(q) - core.expected_sum(stats, q)
+    labels = list(np.argsort(state.order))
+    weight = np.asarray(stats.experts.weight)
+    scales = getattr(state.model, "scales", None)  # of a formula; weights are constant without
+    intercept = None if scales is None else scales.parts[GATING].intercept
+    for spared in labels:
+        kept = [label for label in labels if label != spared]
+        for into in kept:
+            pair = np.maximum(weight[[into, spared]], np.finfo(float).tiny)
+            lost = float(pair.sum() * entr(pair / pair.sum()).sum())
+            experts = _added(stats.experts, kept, into, spared)
+            if len(kept) == 1:
+                yield replace(stats, experts=experts), known - lost
+                continue
+            gate, more = core.gate.merged(stats.gate, kept, (into, spared), tuple(pair), intercept)
+            yield MixtureStats(experts, gate), known + more - lost
+
+
+def _of_one(model: Any, experts: Any) -> tuple[MixtureStats, float]:
+    """Sums of one component, and the part of the ELBO that is not in them, equal for all rows."""
+    row = replace(no_row(model.source), weight=np.ones(1))
+    gate = model.core.partition_stats(row, np.ones((1, 1))).gate
+    sums = MixtureStats(experts, gate)
+    q = model.core.update(model.core.with_first_scales(sums))
+    step = model.core.e_step(q, row)
+    each = step.bound - model.core.expected_sum(step.stats, q)
+    return sums, float(each * experts.weight.sum())
+
+
+def _added(stats: SufficientStats, kept: list[int], into: int, spared: int) -> SufficientStats:
+    """Sums of the components that are kept, with another component added to one of them."""
+    place = kept.index(into)
+    leaves = {}
+    for name, values in stats.leaves():
+        leaves[name] = values[kept]
+        leaves[name][place] += values[spared]
+    return stats.with_leaves(leaves)
