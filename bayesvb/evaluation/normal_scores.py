@@ -131,7 +131,7 @@ def _standard_moment(values: Scores, order: int) -> float:
     variance = float(np.mean(centred**2))
     if variance <= (SMALLEST_SPREAD * float(np.abs(values).max(initial=0.0))) ** 2:
         return float("nan")
-    return float(np.mean(centred**order)) / variance ** (0.5 * order)
+    return float(np.mean(centred**order) / variance ** (0.5 * order))
 
 
 def _anderson_darling(standard: Scores) -> float:
