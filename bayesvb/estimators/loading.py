@@ -243,7 +243,9 @@ def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) ->
     lacking = model.design.imputed
     if not lacking:
         return model
-    check_arrays(values, {str(j): (lacking[name].sum(),) for j, name in enumerate(lacking)}, "part")
+    check_arrays(
+        values, {str(j): (int(lacking[name].sum()),) for j, name in enumerate(lacking)}, "part"
+    )
     own = CovariateModel.from_frame(model.design.given[list(lacking)])
     found = {name: values[str(j)] for j, name in enumerate(lacking)}
     frame = own.from_numbers(model.design.complete_frame, found)
