@@ -90,8 +90,11 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         """All orders of the derivatives are at hand."""
         log_y, seen = np.log(block.response[0]), is_seen(block)
         exponent = value * (log_y - mean) + 0.5 * value**2 * variance
-        hazard = np.exp(np.minimum(exponent, LARGEST_LOG_HAZARD))
-        beyond = hazard * (1.0 + np.maximum(exponent - LARGEST_LOG_HAZARD, 0.0))
+        if exponent.max(initial=0.0) <= LARGEST_LOG_HAZARD:  # three passes over the nodes less
+            hazard = beyond = np.exp(exponent)
+        else:
+            hazard = np.exp(np.minimum(exponent, LARGEST_LOG_HAZARD))
+            beyond = hazard * (1.0 + np.maximum(exponent - LARGEST_LOG_HAZARD, 0.0))
         found = seen * (np.log(value) - value * mean + (value - 1.0) * log_y) - beyond
         slope = value * (hazard - seen)
         third = value**3 * hazard if all_orders else None
