@@ -17,7 +17,8 @@ from bayesvb.distributions.predictor_mixture import (
 )
 from bayesvb.distributions.response import Response
 from bayesvb.experts.further_predictor import FurtherPosterior
-from bayesvb.experts.zero_inflated import Logits, Rows, ZeroInflatedExperts
+from bayesvb.experts.linked import Rows
+from bayesvb.experts.zero_inflated import Logits, ZeroInflatedExperts
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
 

@@ -33,7 +33,7 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import AbstractSupport, Real
 
-__all__ = ["ZeroInflatedExperts", "with_zeros"]
+__all__ = ["Logits", "ZeroInflatedExperts", "with_zeros"]
 
 OneLogit = Float[np.ndarray, "1 rows"]
 
