@@ -93,7 +93,7 @@ class CompiledMixture:
     run: Sweep
     sizes: Int[np.ndarray, " sizes"]
     prior: Float[np.ndarray, " prior"]
-    rows: Float[np.ndarray, " columns*rows"]
+    rows: Float[np.ndarray, " numbers"]
 
     @classmethod
     def of(

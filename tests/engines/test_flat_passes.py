@@ -3,9 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_array_equal
 
+import bayesvb as bvb
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import flat_passes
 from bayesvb.engines.base import Iterate
@@ -40,13 +42,16 @@ def test_names_and_shapes_are_those_of_the_record():
 
 @pytest.mark.parametrize("is_left", [False, True])
 def test_a_pass_that_the_core_leaves_is_made_in_numpy(is_left, monkeypatch):
+    fitted = bvb.Normal("y", pd.DataFrame({"y": [1.0, 2.0]}))
+    core, rows = fitted.core, fitted.source
+
     def one_pass(model, source, stats):
-        assert (model, source) == ("model", "rows")
+        assert model is core and source is rows
         return Iterate(stats, -2.0, OTHER)
 
     monkeypatch.setattr(flat_passes, "one_pass", one_pass)
     found = compiled_pass(
-        lambda entries: None if is_left else (-1.0, 2.0 * entries), "model", "rows", FLAT
+        lambda entries: None if is_left else (-1.0, 2.0 * entries), core, rows, FLAT
     )
     assert found.bound == (-2.0 if is_left else -1.0)
     expected = OTHER.to_vector() if is_left else 2.0 * FLAT.entries
