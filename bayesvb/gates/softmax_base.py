@@ -259,8 +259,8 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         r"""Statistics of the merged components.
 
         Where the logits ``g_j' x = g_m' x + log(1 - s)`` and ``g_m' x + log s`` of two components
-        differ by a constant, their weights add up to the weight with logit ``g_m' x``. The quadratic
-        form of both in the ELBO is then one in ``g_m``, less the rows' share of the two constants.
+        differ by a constant, their weights add up to the weight with logit ``g_m' x``. The form of
+        both in the ELBO is then a quadratic in ``g_m``, less the rows' share of the two constants.
         """
         if intercept is None:
             raise NotImplementedError("its logits have no intercept, which the merged ones need")
