@@ -42,7 +42,8 @@ def test_names_and_shapes_are_those_of_the_record():
 
 @pytest.mark.parametrize("is_left", [False, True])
 def test_a_pass_that_the_core_leaves_is_made_in_numpy(is_left, monkeypatch):
-    fitted = bvb.Normal("y", pd.DataFrame({"y": [1.0, 2.0]}))
+    data = pd.DataFrame({"y": [1.0, 2.0, 4.0]})
+    fitted = bvb.DensityRegression("y ~ 1", data, n_components=1)
     core, rows = fitted.core, fitted.source
 
     def one_pass(model, source, stats):
