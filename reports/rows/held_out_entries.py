@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -70,11 +70,12 @@ def held_out_entries(fit: AbstractFit) -> HeldOutEntries | None:
     values = frame[names].to_numpy(dtype=float)
     fold = (np.arange(len(values))[:, None] + np.arange(len(names))) % FOLDS
     mean, variance = np.full_like(values, np.nan), np.full_like(values, np.nan)
+    refittable: Any = fit
     for number in range(FOLDS):
         out = fold == number
         data = frame.assign(**dict(zip(names, np.where(out, np.nan, values).T, strict=True)))
         with ignoring_user_warnings():  # a run that stops early predicts well enough
-            refit = fit.refit(data=data, restarts=1, max_iter=PASSES)
+            refit = refittable.refit(data=data, restarts=1, max_iter=PASSES)
         assert isinstance(refit.model, HasScores)  # as it is the same model
         centre, covariance = refit.model.moments(refit)
         if centre.index.to_list() != names:  # the other entries of a variable are all the same
@@ -87,7 +88,9 @@ def held_out_entries(fit: AbstractFit) -> HeldOutEntries | None:
 
 
 def _given(
-    values: Table, mean: Float[np.ndarray, " columns"], covariance: Table
+    values: Table,
+    mean: Float[np.ndarray, " columns"],
+    covariance: Float[np.ndarray, "columns columns"],
 ) -> tuple[Table, Table]:
     """Mean and variance of the missing entries of each row, given its other entries."""
     gaps = np.isnan(values)

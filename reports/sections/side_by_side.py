@@ -119,15 +119,15 @@ def _coverage(fits: Sequence[Summary]) -> Summary | None:
     tables = [each[0].get("coverage_by") if len(each) == 1 else None for each in found]
     bins = [one and [one["heads"], *([*row["heads"], row["cells"][0]] for row in one["rows"])]
             for one in tables]  # fmt: skip
-    if not bins[0] or any(one != bins[0] for one in bins):
-        return None
     first = tables[0]
+    if not first or any(one != bins[0] for one in bins):
+        return None
     frame = pd.DataFrame(
         {
             "rows": [row["cells"][0] for row in first["rows"]],
             **{
                 fit["name"]: [row["cells"][1] for row in one["rows"]]
-                for fit, one in zip(fits, tables, strict=True)
+                for fit, one in zip(fits, filter(None, tables), strict=True)
             },
             "se": [row["cells"][2] for row in first["rows"]],
         },
