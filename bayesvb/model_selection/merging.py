@@ -60,7 +60,9 @@ def merged(fit: Fit, budget: Budget) -> Fit:
     rows = cast(PartlyKept, fitted_rows(fit.model))
     bound = fit.elbo + fit.model.log_jacobian * rows.total_weight
     place = Streams(fit.seed).branch("merging")
-    model: Any = fit.model.over(rows.kept)  # shares, by which components are sorted, are of these
+    model: Any = cast(Any, fit.model).over(
+        rows.kept
+    )  # shares, by which components are sorted, are of these
     _check_sums(fit, model)
     state = _State(model, fit.core, fit.stats, fit.order, bound)
     while smaller := _smaller(state, budget, place):
@@ -70,7 +72,7 @@ def merged(fit: Fit, budget: Budget) -> Fit:
     response = withheld("components were merged by their sums, without rows")
     run = Run(state.model.over(rows), state.core, state.order, state.ascent, response)
     seconds = time.perf_counter() - began
-    left: Any = refreshed(fit, run, rows.total_weight, seconds)
+    left = cast("Fit", refreshed(fit, run, rows.total_weight, seconds))
     return replace(left, make_draws=fit.make_draws)
 
 
