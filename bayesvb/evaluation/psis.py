@@ -32,9 +32,9 @@ def psis(
 ) -> tuple[Float[np.ndarray, "draws rows"], Float[np.ndarray, " rows"]]:
     """Normalised Pareto-smoothed log weights, and the Pareto k of each row.
 
-    The numbers are those of ArviZ, whose import takes longer than many a fit. Rows without a tail
-    to fit keep their raw weights: k is NaN where the largest ratios are all equal, and infinite
-    where fewer than a fifth of the draws have any weight at all.
+    The numbers are equal to ArviZ's, whose import takes longer than many a fit. Rows without a tail
+    to fit keep their raw weights: k is NaN if the largest ratios are all equal, and infinite if
+    fewer than a fifth of the draws have any weight at all.
 
     Raises
     ------

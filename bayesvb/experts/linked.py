@@ -103,7 +103,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         return effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
 
     def with_prior_power(self: ExpertsT, power: float) -> ExpertsT:
-        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         if power == 0.0:
             return self
         experts: Any = self

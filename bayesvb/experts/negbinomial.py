@@ -89,7 +89,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         return self.dispersion.sd == FIXED_SD
 
     def with_prior_power(self, power: float) -> NegativeBinomialExperts:
-        """Experts whose prior density is to a power; that of one copy where it is zero.
+        """Experts whose prior density is raised to a power; one copy of it if the power is zero.
 
         Raises
         ------

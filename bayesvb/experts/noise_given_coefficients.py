@@ -20,7 +20,7 @@ from bayesvb.numerics.linalg import times, unpack
 
 @dataclass(frozen=True)
 class NoiseGivenCoefficients:
-    r"""The map from noise precisions to those of the next turn.
+    r"""The map from noise precisions to the next ones.
 
     With ``B_0 = L L'`` the prior precision and ``L^-1 X'X L'^-1 = Q diag(d) Q'`` the coefficients
     ``w = Q' L' b`` have, given the precision ``t``, the variances ``v = 1 / (1 + t d)`` and the

@@ -165,7 +165,7 @@ class OrdinalExperts(AbstractOrderedExperts):
         return OrdinalPosterior(stats.coefficients.posterior(self.prior), increments)
 
     def with_prior_power(self, power: float) -> OrdinalExperts:
-        """Experts whose prior density is to a power; that of one copy where it is zero."""
+        """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         experts = super().with_prior_power(power)
         if power == 0.0:
             return experts

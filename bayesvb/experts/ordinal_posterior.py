@@ -1,4 +1,4 @@
-"""Thresholds of ordered levels: sums over rows, and what they add to the posterior."""
+"""Thresholds of ordered levels: sums over rows, and their contribution to the posterior."""
 
 from __future__ import annotations
 

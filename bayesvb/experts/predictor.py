@@ -33,7 +33,7 @@ SMALLEST_COUNT = 0.5
 class Expected:
     r"""Expected log density ``e(t, s) = E log p(y | u)``, ``u ~ N(t, s)``, with derivatives.
 
-    The derivative in the variance is half of that of second order in the mean.
+    The derivative in the variance is half of the second derivative in the mean.
 
     Attributes
     ----------
@@ -43,7 +43,7 @@ class Expected:
     curvature : ndarray, shape (..., experts, rows)
         ``-d^2 e / dt^2``, not negative: the log density is concave in the predictor.
     third, fourth : ndarray, shape (..., experts, rows), optional
-        Derivatives of third and fourth order in the mean, where they were asked for.
+        Derivatives of third and fourth order in the mean, if they were requested.
 
     References
     ----------

@@ -31,7 +31,7 @@ def picture(fit: AbstractFit, along: str = "", checks: Sequence[Check] = ()) -> 
     along : str
         Covariate of the picture; the one that changes the response most if empty or not there.
     checks : sequence of Check
-        What they contradict is hedged.
+        Statements that they contradict are hedged.
     """
     first, drawn_along = _first(fit, along, checks)
     return Picture(

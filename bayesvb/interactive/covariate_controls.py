@@ -85,7 +85,7 @@ def _text(value: object) -> str:
 
 
 def row_of(fit: AbstractFit, values: Mapping[str, str]) -> pd.DataFrame:
-    """Return a row of data with these values; other covariates have those of ``Control.value``.
+    """Return a row of data with these values; other covariates have their ``Control.value``.
 
     Raises
     ------

@@ -1,8 +1,8 @@
 """The two fits of a request: a quick one of a sample of the rows, and the full one.
 
-The quick fit is there to show the picture while a formula is typed: one initialisation, few
-iterations, at most 2,000 rows. It is called quick wherever it is seen, and is judged only by the
-checks of its fit to these rows. The full fit is what the library makes by default.
+The quick fit shows the picture while a formula is typed: one initialisation, few iterations, at
+most 2,000 rows. It is labelled quick everywhere, and is judged only by the checks of its fit to
+these rows. The full fit is the library's default.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _judged(task: FitTask, fit: Fit, began: float) -> Judged:
 
 
 def _record(request: Request, fit: Fit, verdict: str, path: Path) -> Record | Failed:
-    """Save a full fit, and return what is kept of it."""
+    """Save a full fit, and return its record."""
     try:
         if not path.exists():
             fit.save(path)
@@ -166,7 +166,7 @@ def answered(question: object, fit: Fit, checks: Sequence[Check]) -> object:
 
 
 def _throttled(tell: Tell) -> Callable[[int, int, float], None]:
-    """Return what a fit calls with its progress."""
+    """Return a callback for the progress of a fit."""
     last = 0.0
 
     def progress(restart: int, iteration: int, bound: float) -> None:

@@ -22,7 +22,7 @@ class Record:
     key : str
         Canonical formula and options: two spellings of one model have the same.
     response : str
-        What is predicted; densities of log(y) and of y cannot be compared.
+        Name of the response; densities of log(y) and of y cannot be compared.
     elpd : Elpd
         Leave-one-out predictions.
     verdict : str
@@ -47,8 +47,8 @@ class Row:
     ----------
     record : Record
     difference, error : float or None
-        Expected log predictive density less that of the best, in nats, and its standard error;
-        None where they are of other rows or of another response.
+        Expected log predictive density less the best one's, in nats, and its standard error; None
+        for other rows or another response.
     """
 
     record: Record

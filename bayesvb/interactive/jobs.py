@@ -37,7 +37,7 @@ class Job:
     ----------
     pid : int
     interrupted : bool
-        Whether it was asked to stop, and has not yet.
+        Whether it was requested to stop, and has not stopped yet.
     """
 
     def __init__(self, pid: int, connection: Connection) -> None:
@@ -56,12 +56,12 @@ class Job:
             return None
 
     def send(self, message: object) -> None:
-        """Send the task, then questions; ``receive`` tells whether the process has ended."""
+        """Send the task, then questions; ``receive`` reports whether the process has ended."""
         with suppress(BrokenPipeError):
             self._connection.send(message)
 
     def interrupt(self) -> None:
-        """Ask a fit to keep what it has reached, as Ctrl-C does."""
+        """Request a fit to keep its current result, as Ctrl-C does."""
         self.interrupted = True
         self._signal(signal.SIGINT)
 
@@ -76,7 +76,7 @@ class Job:
 
 
 class Zygote:
-    """The process that forks those of the tasks; see ``bayesvb.interactive.zygote``.
+    """The process that forks the processes of tasks; see ``bayesvb.interactive.zygote``.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ class Desk:
         Called with the task and each of its messages, in their order: ``Idle`` when it waits for
         questions, and None at its end. Messages of a task that was replaced are dropped.
     task : Task or None
-        What is being worked on.
+        Current task.
     """
 
     start: Start
@@ -200,7 +200,7 @@ class Desk:
         follower.add_done_callback(self._followers.discard)
 
     def ask(self, question: object) -> bool:
-        """Put a question to the present task, in place of an older one of its kind.
+        """Put a question to the present task, replacing an older one of its kind.
 
         If its process has ended for rest, the task is done again, of which nothing is heard.
 
@@ -229,7 +229,7 @@ class Desk:
             self._job = None
 
     def stop(self) -> None:
-        """Let the present task keep what it has reached; end it soon, or the second time."""
+        """Let the present task keep its current result; end it soon, or at the second call."""
         if not self.is_busy:
             return
         if self._job is None or self._job.interrupted:
@@ -282,6 +282,6 @@ class Desk:
 
 
 def _end_interrupted(job: Job) -> None:
-    """End a process that is still busy with what it was asked to stop."""
+    """End a process that still runs a task which was requested to stop."""
     if job.interrupted:
         job.end()

@@ -64,7 +64,7 @@ class PictureNumbers:
 
 @dataclass(frozen=True, kw_only=True)
 class Picture:
-    """What a report of a fit says first.
+    """Main result of a report of a fit.
 
     Attributes
     ----------
@@ -222,7 +222,7 @@ class Predicted:
     predictions : tuple of Prediction
         One for each response.
     notes : tuple of str
-        Warning of an extrapolation, and what is predicted of a new group.
+        Warning of an extrapolation, and the meaning of a prediction for a new group.
     """
 
     values: Mapping[str, str]
@@ -264,6 +264,6 @@ class Preview:
 
 @dataclass(frozen=True, kw_only=True)
 class Written:
-    """Report of the fit in this file, with all formats beside it."""
+    """Report of the fit in this file, with all formats in the same folder."""
 
     path: Path

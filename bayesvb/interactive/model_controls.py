@@ -73,7 +73,7 @@ class ModelControl:
     name : str
     kind : {"count", "number", "choice", "flag", "column", "levels"}
     default : object
-        Value if it is left out.
+        Default value.
     choices : tuple of str
         Of ``"choice"``.
     """

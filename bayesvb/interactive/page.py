@@ -1,4 +1,4 @@
-"""The page in Shiny: controls, outputs, and what each input does."""
+"""The page in Shiny: controls, outputs, and the effect of each input."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def make_app(opened: Open, start: Start, folder: Path) -> App:
     Parameters
     ----------
     opened : Session of bayesvb
-        What is open first.
+        Initially open session.
     start : callable
         Starts the process of a task.
     folder : Path
@@ -133,7 +133,7 @@ class Page:
         self._take(opened.table)
 
     def show(self, pane: Pane, output: Outputs) -> None:
-        """Draw a pane again whenever what it reads has changed."""
+        """Draw a pane again whenever its inputs have changed."""
         value = self._drawn[pane.name] = reactive.Value(self.state)
         _register(output, pane.name, lambda: pane.draw(value()))
 
@@ -223,7 +223,7 @@ class Page:
         self._ask_for_panes()
 
     def _ask_for_panes(self) -> None:
-        """Ask the fit what the open panes show, unless it has been asked the same before."""
+        """Request the content of the open panes from the fit, unless it was requested before."""
         questions: dict[str, object] = {
             "predict": WhatIf(values=self.state.row, above=self.above),
             "components": Components(),
@@ -246,7 +246,7 @@ class Page:
         await self._send("words", {"text": text, "words": words, "begun": begun})
 
     async def act(self, name: str, value: str) -> None:
-        """Do what a button says."""
+        """Perform the action of a button."""
         if name == "ready":
             await self._send("columns", [str(column) for column in self.state.table.frame])
             await self._offer()
@@ -349,7 +349,7 @@ class Page:
         self._begin(FitTask(request=record.request, frame=frame, path=record.path))
 
     def _report(self, key: str) -> None:
-        """Write the report of a fit beside it, in a process of its own."""
+        """Write the report of a fit next to it, in a separate process."""
         record = self.state.history.find(key)
         if record is not None:
             task = ReportTask(path=record.path, source=self.state.table.name)
@@ -372,7 +372,7 @@ class Page:
             await self._send("set", asdict(request))
 
     async def open(self, make: Any) -> None:
-        """Open other data; what was fitted to those before goes."""
+        """Open other data; fits to the earlier data are removed."""
         try:
             table = make()
         except BayesVBError as error:

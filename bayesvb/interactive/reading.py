@@ -1,4 +1,4 @@
-"""Whether a request can be read, and which words its formula may go on with: no fit is made.
+"""Whether a request can be read, and completions of its formula: without a fit.
 
 A model of a few rows shows everything that is wrong with a formula in some milliseconds.
 """
@@ -38,7 +38,7 @@ class Reading:
     readable : bool
         Whether a model can be made of it.
     message : str
-        What is wrong, or the first warning; empty if there is neither.
+        The error, or the first warning; empty if there is neither.
     hint : str
         What to write instead.
     at : tuple of int or None
@@ -60,7 +60,7 @@ class Reading:
 
 
 def sample_of(frame: pd.DataFrame, most: int, seed: int = 1) -> pd.DataFrame:
-    """Return at most so many rows, drawn without replacement and in their order."""
+    """Return at most ``most`` rows, drawn without replacement and in their order."""
     if len(frame) <= most:
         return frame
     return frame.sample(most, random_state=seed).sort_index()

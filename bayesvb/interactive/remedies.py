@@ -27,7 +27,7 @@ class Remedy:
     label : str
         Text of the button: the code of the change.
     request : Request
-        What is fitted after it.
+        Request after the remedy.
     """
 
     label: str
@@ -46,7 +46,7 @@ def remedies(
     ----------
     checks : sequence of Check
     request : Request
-        What was fitted.
+        Fitted request.
     model : public model
         Its model.
     frame : pandas.DataFrame

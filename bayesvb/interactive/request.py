@@ -97,7 +97,7 @@ class Request:
 
     @classmethod
     def from_values(cls, values: object) -> Request:
-        """Make a request of values by name; options that have their default are left out.
+        """Make a request from values by name; options with their default may be omitted.
 
         Raises
         ------

@@ -50,8 +50,8 @@ def workbench(
     Raises
     ------
     DataError
-        If the extra ``bayesvb[workbench]`` is not installed, the data are no table, or not those
-        of the session.
+        If the extra ``bayesvb[workbench]`` is not installed, the data are not a table, or not the
+        session's.
     """
     check_installed()
     zygote = Zygote()  # imports beside us

@@ -66,7 +66,7 @@ def is_session(path: object) -> bool:
 
 
 def save_session(session: Session, folder: str | Path) -> Path:
-    """Write a session, in place of an older one.
+    """Write a session, replacing an older one.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The state of a page: what is shown, of which request, and what is being done."""
+"""The state of a page: its request, content, and current work."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RESTARTS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a page shows.
+    """Content of a page.
 
     Attributes
     ----------
@@ -41,7 +41,7 @@ class State:
     judged_task, judged : FitTask and Judged, or None
         The fit whose checks are seen: it may be the one before.
     status : str
-        What is being done.
+        Current work.
     tone : {"idle", "busy", "done", "failed"}
     history : History
     preview : Preview or None
@@ -51,7 +51,7 @@ class State:
     offer : Offer or None
         Earlier session of these data.
     typed, reading : Request and Reading, or None
-        What stands in the controls, and what is said of it.
+        Content of the controls, and the messages about it.
     controls : tuple of Control
         Covariates of the fit that is shown.
     row : Mapping of str to str
@@ -158,7 +158,7 @@ class State:
         return replace(state, controls=shown.controls, row=kept)
 
     def _doing(self, status: str, tone: str = "idle") -> State:
-        """Return the state with what a fit does, unless a message is shown that came meanwhile."""
+        """Return the state with the progress of a fit, unless another message is shown."""
         return self if self.tone in ("failed", "done") else self.saying(status, tone)
 
     def _fit_words(self, task: FitTask, shown: Shown) -> str:

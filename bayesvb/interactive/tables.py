@@ -38,7 +38,7 @@ class Table:
     formula : str
         A first formula.
     notes : tuple of str
-        What was recognised in a file.
+        Recognised format of a file.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -96,7 +96,7 @@ def file_table(path: Path, name: str) -> Table:
     path : Path
         Where it is: an upload has a name of its own there.
     name : str
-        What the user calls it.
+        Name given by the user.
 
     Raises
     ------

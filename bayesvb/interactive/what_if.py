@@ -100,7 +100,7 @@ class _Row:
 
     @property
     def label(self) -> str:
-        """Name of what is predicted, with its unit."""
+        """Name of the prediction, with its unit."""
         name = written_function(self.response)[1] if self.options["transform"] else self.response
         return self.fit.model.design.label(name)
 

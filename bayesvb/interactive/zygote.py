@@ -1,10 +1,10 @@
 """A process that has imported everything, and forks one process for each task.
 
-A fit must be ended at once when the formula changes, which only the end of its process does. A new
-interpreter takes seconds to import what a fit needs; a fork of one that has it takes some
+A fit must end at once when the formula changes, which only the end of its process does. A new
+interpreter takes seconds to import the packages of a fit; a fork of one that has them takes some
 milliseconds. The server has threads, which must not be forked: this process is forked from it
-before it starts them, and shares the memory of its imports (365 MB in place of 439 for the server,
-this process and one fit; 9 s of CPU until the first checks in place of 12). ``multiprocessing``
+before it starts them, and shares the memory of its imports (365 MB instead of 439 for the server,
+this process and one fit; 9 s of CPU until the first checks instead of 12). ``multiprocessing``
 would run the program of the user in each process, and so start the workbench again in each.
 
 Nothing outlives the server: the zygote ends when its socket closes, a task when its own one does.

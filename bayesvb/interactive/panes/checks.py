@@ -1,4 +1,4 @@
-"""What the checks say, with a button for each change that they propose."""
+"""Results of the checks, with a button for each change that they propose."""
 
 from __future__ import annotations
 

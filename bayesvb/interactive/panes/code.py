@@ -1,4 +1,4 @@
-"""Lines of Python and of a shell that make the full fit of what is seen."""
+"""Lines of Python and of a shell that reproduce the full fit shown."""
 
 from __future__ import annotations
 

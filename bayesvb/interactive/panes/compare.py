@@ -1,4 +1,4 @@
-"""Full fits beside one another, each with the way back to it."""
+"""Full fits side by side, each with a button that returns to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is said of the formula, and of the work that is being done."""
+"""Messages about the formula, and about the current work."""
 
 from __future__ import annotations
 
@@ -26,5 +26,5 @@ def reading(state: State) -> Tag:
 
 
 def status(state: State) -> Tag:
-    """Return what is being done."""
+    """Return the current work."""
     return tags.span(state.status, class_=state.tone, id="doing", data_tone=state.tone)
