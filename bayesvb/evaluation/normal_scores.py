@@ -15,6 +15,8 @@ SMALLEST_SPREAD = 1e-15
 """Standard deviation relative to the largest value below which it is rounding."""
 
 LOWER_TAIL = 0.34
+"""Statistic up to which the approximation below is of one less the p-value."""
+
 ANDERSON_DARLING = (
     (0.2, (-13.436, 101.14, -223.73)),
     (LOWER_TAIL, (-8.318, 42.796, -59.938)),
