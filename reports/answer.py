@@ -1,4 +1,4 @@
-"""The first screen of a report: what was asked, the answer, whether to believe it, on which data.
+"""The first screen of a report: the question, the answer, its reliability, and the data.
 
 Every part reads the same contrasts and the same checks, so that the sentence, the panel of effects,
 the table of all effects, ``report_text()`` and the JSON agree to the last digit shown.
@@ -37,7 +37,7 @@ LONGEST_REMEDY = 100
 """Characters of a remedy that the strip has room for; longer ones stand with the checks."""
 
 CONSTANT_SPREAD = "The model holds the spread constant."
-"""What the strip says of models whose spread no covariate can change."""
+"""Text of the strip for models whose spread does not depend on covariates."""
 
 CLASSES, MISCALIBRATED = "Class probabilities", 0.05
 """Check of class probabilities, and the p-value below which probabilities are off."""
@@ -56,7 +56,7 @@ def answer(
     checks: Sequence[Check],
     question: str | None = None,
 ) -> Summary:
-    """Question, strip of verdicts, panels beside the picture and line on the data.
+    """Question, strip of verdicts, panels next to the picture and line on the data.
 
     Parameters
     ----------
@@ -64,9 +64,9 @@ def answer(
     sections : mapping
         Summaries of the sections of the page.
     checks : sequence of Check
-        Those of ``fit.check()``.
+        Checks of ``fit.check()``.
     question : str, optional
-        In place of the one that the names of the columns make.
+        Heading instead of the question made from the names of the columns.
     """
     return {
         "question": question or question_of(fit),
@@ -78,7 +78,7 @@ def answer(
 
 
 def question_of(fit: AbstractFit) -> str:
-    """What a fit of this kind is asked, with the names of its columns.
+    """Question that a fit of this kind answers, with the names of its columns.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def _assignment(fit: AbstractFit) -> Summary | None:
 
 
 def _calibrated(p: float, rows: str) -> Summary:
-    """Whether probabilities agree with how often what they are of happened."""
+    """Whether probabilities agree with the observed frequencies of their events."""
     fits = not p < MISCALIBRATED
     what = "No miscalibration of probabilities detected in" if fits else "Miscalibrated in"
     return {"title": "New observations", "grade": "ok" if fits else "note",
@@ -280,6 +280,6 @@ def _data(fit: AbstractFit) -> Summary:
 
 
 def _labelled(design: Design) -> MissingValues:
-    """Rows left out, with the labels of the columns that lack values."""
+    """Excluded rows, with the labels of the columns that lack values."""
     lacking = design.left_out
     return replace(lacking, counts={called(design, name): n for name, n in lacking.counts.items()})

@@ -1,4 +1,4 @@
-"""What the author of a page chooses, and whether it fits what was fitted."""
+"""Choices of the author of a report, and whether they fit the model."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Choices:
-    """What the author of a page chooses.
+    """Choices of the author of a report.
 
     ``bvb.report``, ``Fit.report`` and the command line spell these arguments out, so that help and
     completion show them and an error names the wrong one; they meet here.
@@ -28,15 +28,15 @@ class Choices:
     edition : {"short", "full"} or None
         What follows after two printed pages: nothing, or the full edition, open; None for closed.
     question : str or None
-        In place of the one made from the names of the columns.
+        Heading instead of the question made from the names of the columns.
     along : str or None
-        Covariate of the finding and the picture, in place of the one that changes most.
+        Covariate of the main result and the picture, instead of the one with the largest change.
     labels : mapping of str to str
-        Labels of columns, in place of their names.
+        Labels of columns, instead of their names.
     source : str or None
         Where the data come from, for the line on the data.
     notes : sequence of str
-        Remarks, among what the page does not say.
+        Remarks, in the section on limits.
     date : str or None
         Shown as it is.
     """
@@ -55,7 +55,7 @@ UNCHOSEN = Choices()
 
 
 def along_of(fit: AbstractFit, along: str | None) -> str | None:
-    """The covariate that was asked for, if this fit has it."""
+    """The requested covariate, if this fit has it."""
     return along if along in compared(fit.model.design) else None
 
 
@@ -100,7 +100,7 @@ def labelled_fits(
 
 
 def _columns(fit: AbstractFit) -> list[str]:
-    """Names that a page writes of a fit: its columns, and what is made of them as response."""
+    """Names in the report of a fit: its columns, and transformed responses."""
     design = fit.model.design
     return [*map(str, design.frame.columns), *design.response_names, *fit.model.observed()]
 

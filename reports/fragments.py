@@ -93,15 +93,15 @@ def report_section(
         ``"conditional"``, ``"classes"``, ``"components"``, ``"calibration"``, ... : a section of
         the report, by the name that it has there as an id.
     along : str, optional
-        Covariate along which ``"conditional"`` and ``"classes"`` are drawn, the one that changes
-        the response most if left out.
+        Covariate of ``"conditional"`` and ``"classes"``; by default the one with the largest change
+        of the response.
     width : int
         Width of the picture in pixels; text has the same size whatever it is.
 
     Raises
     ------
     DataError
-        If there is no such section, it does not apply to the fit, or has no such covariate.
+        If the section does not exist, does not apply to the fit, or has no such covariate.
 
     Examples
     --------

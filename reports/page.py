@@ -48,7 +48,7 @@ FIT, COMPUTATION = "checks of the fit", "checks of the computation"
 """Parts of a page beside its sections."""
 
 TOGETHER = (("classification", FIT), (COMPUTATION, "computation"))
-"""Parts that share what they look at, each tuple made by one process."""
+"""Parts that share computations, each tuple made by one process."""
 
 LONGEST = (
     COMPUTATION,
@@ -98,7 +98,7 @@ def page_summary(
         Name to fit. A single fit needs no name.
     choices : Choices, optional
     selection : Selection, optional
-        What the fits were chosen from.
+        Selection from which the fits were chosen.
     """
     check_along(list(fits.values()), choices.along)
     fits, several = labelled_fits(fits, choices.labels), len(fits) > 1
@@ -228,7 +228,7 @@ def _parts(
 
 
 def _computed(fit: AbstractFit, makers: Mapping[str, Maker]) -> dict[str, _Part]:
-    """Parts of the page by name, computed in parallel after leaving rows out."""
+    """Parts of the report by name, computed in parallel after leave-one-out."""
     leave_rows_out(fit)
     if gated(fit):
         contrasts(fit)  # here, as sentence, table and panel of effects would each compute them
@@ -249,7 +249,7 @@ def _tasks(names: Collection[str]) -> list[tuple[str, ...]]:
 
 
 def _made(makers: Mapping[str, Maker], fit: AbstractFit, told: object) -> dict[str, _Part]:
-    """Parts of a page, of which no progress is told."""
+    """Parts of a report, without progress reports."""
     found = {}
     for name, maker in makers.items():
         content = maker(fit)
@@ -280,7 +280,7 @@ def _question(fits: Mapping[str, AbstractFit], reports: Sequence[Summary], choic
 
 
 def _observed(fits: Mapping[str, AbstractFit]) -> list[str]:
-    """Names of what the models observe, each once."""
+    """Names of the responses of the models, each once."""
     models = [fit.model for fit in fits.values()]
     names = (called(model.design, name) for model in models for name in model.observed())
     return list(dict.fromkeys(names))

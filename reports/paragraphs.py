@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def paragraphs(
     fit: AbstractFit, along: str | None = None, labels: Mapping[str, str] | None = None
 ) -> str:
-    """Two paragraphs: how the fit was made, and what it says; a blank line between them."""
+    """Two paragraphs: methods and results; a blank line between them."""
     check_along([fit], along)
     named = labelled_fits({"": fit}, labels)[""]
     return "\n\n".join(" ".join(part) for part in (_methods(fit), _results(named, along)))

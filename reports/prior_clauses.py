@@ -24,13 +24,13 @@ FURTHER = {
     SIGMA: "the log standard deviation",
     ZERO: "the log odds of a zero",
 }
-"""Parts that experts read besides the mean, and what is linear in their coefficients."""
+"""Parts that experts read besides the mean, and the quantities linear in their coefficients."""
 
 LEARNED = "learned"
-"""What the table says of coefficients whose scale is learned."""
+"""Text of the table for coefficients whose scale is learned."""
 
 RESPONSE = "units of the response"
-"""What it says of scales in these units."""
+"""Text for scales in these units."""
 
 
 def prior_sentence(fit: AbstractFit) -> str:

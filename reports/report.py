@@ -1,4 +1,4 @@
-"""A fit as one self-contained HTML page, or what it says as Markdown or JSON."""
+"""A fit as one self-contained HTML page, or its content as Markdown or JSON."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ FORMATS: Mapping[str, Callable[[Summary], str]] = {
     "markdown": lambda summary: markdown(html(summary)),
     "json": indented,
 }
-"""What a report may be written as."""
+"""Formats of a report."""
 
 EDITIONS = ("short", "full")
 """How much of a report is written, or open."""
 
 OTHER_FORMATS = (".pdf", ".docx", ".odt", ".tex", ".ipynb", ".png", ".svg", ".csv", ".xlsx", ".nc")
-"""Endings that name what a report is not."""
+"""Endings of other formats, which are errors."""
 
 ENDINGS = {".md": "markdown", ".markdown": "markdown", ".json": "json"}
 
@@ -69,24 +69,24 @@ def report(
     path : str or Path
         Where to write; a page that is there is replaced when the new one is complete.
     format : {"html", "markdown", "json"}, optional
-        By the ending of the path if left out: ``.md``, ``.json``, HTML otherwise. Markdown says
-        what the page says, of figures their captions; JSON has the numbers.
+        By default from the ending of the path: ``.md``, ``.json``, HTML otherwise. Markdown has the
+        content of the page, for figures their captions; JSON has the numbers.
     edition : {"short", "full"}, optional
         ``"short"`` ends after two printed pages: finding, checks, effects, model and code. By
         default the full edition follows, closed; with ``"full"`` it is open, also in print.
     question : str, optional
-        Heading of the page, in place of the question made from the names of the columns.
+        Heading of the page, instead of the question made from the names of the columns.
     along : str, optional
-        Covariate of the finding and the picture, in place of the one that changes the response
-        most. Of several fits, those that have it.
+        Covariate of the main result and the picture, instead of the one with the largest change of
+        the response. With several fits, used for those that have it.
     labels : mapping of str to str, optional
-        Labels by column, in place of names: ``{"educ": "Years of education"}``. A transformed
-        response has a name of its own: ``{"log(wage)": "Log hourly wage"}``. Formula, code and
-        checks have the names.
+        Labels by column, instead of names: ``{"educ": "Years of education"}``. A transformed
+        response has a separate name: ``{"log(wage)": "Log hourly wage"}``. Formula, code and checks
+        have the names.
     source : str, optional
         Where the data come from, for the line on the data: ``"Munich rent survey 1999"``.
     notes : sequence of str, optional
-        Remarks of the author, among what the page does not say: how the formula was chosen, say.
+        Remarks of the author, in the section on limits: how the formula was chosen, for example.
     date : str, optional
         Printed above the title; there is none otherwise.
     calibration : SimulationCalibration, optional
@@ -99,8 +99,8 @@ def report(
     Raises
     ------
     DataError
-        If nothing can be written there, there is no fit, no covariate ``along``, no column for a
-        label, or the calibration is of another model.
+        If the file cannot be written, there is no fit, no covariate ``along``, no column for a
+        label, or the calibration belongs to another model.
 
     References
     ----------
@@ -132,7 +132,7 @@ def report(
 
 
 def _format_of(path: Path, given: str | None) -> str:
-    """The format that is named, or that of the ending."""
+    """The given format, or the format of the ending."""
     if given is not None:
         check_choice("format", given, tuple(FORMATS))
         return given

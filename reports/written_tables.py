@@ -35,7 +35,7 @@ def written_table(fit: AbstractFit, form: str, prob: float) -> str:
     Raises
     ------
     DataError
-        If there is no such form.
+        If the form does not exist.
     """
     check_choice("format", form, tuple(FORMS))
     frame = coefficient_table(fit, prob)

@@ -1,4 +1,4 @@
-"""Checks as the verdict box shows them: what was found, in words and as one table."""
+"""Checks as in the verdict box: results in words and as one table."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shown(one: Check) -> Summary:
 
 
 def value(one: Check) -> str:
-    """What was found, in words.
+    """Result of a check, in words.
 
     Examples
     --------

@@ -9,11 +9,11 @@ from bayesvb.results.checks.base import Check
 
 SHAPE = ("Skewness", "Tails", "Shape", "Predictive spread", "Smallest response", "Largest response",
          "Discreteness", "Repeated value", "Zeros", "One more component")  # fmt: skip
-"""Checks of the distribution around the mean, which do not contradict a change of the mean: what a
-further component does for the mean is tested by *Mean by* each covariate."""
+"""Checks of the distribution around the mean, which do not contradict a change of the mean: the
+checks *Mean by* each covariate test whether a further component improves the mean."""
 
 UNFINISHED = ("Convergence", "Likelihood has a maximum")
-"""Checks of the computation without which there are no numbers to state."""
+"""Checks of the computation without which no numbers are stated."""
 
 MOST_NAMED = 3
 """Checks that a sentence names."""
@@ -28,8 +28,8 @@ class Clause:
     text : str
         Wording if no check contradicts the statement.
     doubted : str
-        Wording if a check does, to which the names of the checks are added; empty if the clause is
-        then left out.
+        Wording if a check does, to which the names of the checks are added; if empty, the clause is
+        omitted.
     covariate : str
         Whose effect is stated; empty if the clause is about all rows.
     response : str
@@ -108,8 +108,8 @@ def _wording(clause: Clause, problems: Sequence[Check], responses: Sequence[str]
 def _contradicts(check: Check, clause: Clause, responses: Sequence[str]) -> bool:
     """Whether a problem of this check makes the clause doubtful.
 
-    A check of another covariate, another response or of predictions beside a simpler model does
-    not; a check that is not known here does.
+    A check of another covariate, another response or of predictions compared with a simpler model
+    does not; an unknown check does.
     """
     if check.group == "accuracy" or _is_of_another(check, clause.response, responses):
         return False

@@ -26,7 +26,7 @@ def level_scale(response: Response) -> str:
 
 
 def cut(text: str, most: int = LONGEST) -> str:
-    """Text of at most so many characters, without its middle if it is longer.
+    """Text of at most ``most`` characters, without its middle if it is longer.
 
     Examples
     --------

@@ -23,7 +23,7 @@ THIN = "\u202f"  # narrow space that does not break
 
 
 PROBABILITY: Literal["probability"] = "probability"
-"""In place of decimals: three of them, and never all of nothing or of certainty."""
+"""Three decimals, and never exactly zero or one."""
 
 Decimals = int | Literal["probability"] | None
 
@@ -36,7 +36,7 @@ def numeral(value: object, decimals: Decimals = None) -> str:
     value : None, bool, int, float, str or list
         None is a dash, a list an interval; text stays as it is.
     decimals : int or PROBABILITY, optional
-        Three significant digits if left out.
+        By default three significant digits.
 
     Examples
     --------
@@ -108,7 +108,7 @@ def grouped(digits: str) -> str:
 
 
 def significant(values: Sequence[float] | np.ndarray, digits: int = 3) -> int:
-    """Decimals that show the typical value to so many significant digits.
+    """Decimals that show the typical value to this number of significant digits.
 
     Examples
     --------
@@ -124,7 +124,7 @@ def significant(values: Sequence[float] | np.ndarray, digits: int = 3) -> int:
 
 
 def percent(share: float, decimals: int = 0) -> str:
-    """A share as a percentage: never 0% of something, nor 100% of what is less than all.
+    """A share as a percentage: never 0% for a positive share, nor 100% for less than all.
 
     Examples
     --------

@@ -34,7 +34,7 @@ FOR_THE_EYE = frozenset(
         "signed",
     }
 )
-"""Keys that only the page needs; the JSON twin leaves them out."""
+"""Keys that only the page needs; the JSON file omits them."""
 
 
 DIGITS, DECIMALS = 10, 6
@@ -44,7 +44,7 @@ DIGITS, DECIMALS = 10, 6
 def plain(value: object) -> Any:
     """The value without numpy and pandas types; NaN is None, infinity a sign for it.
 
-    Numbers have ``DIGITS`` digits, and those of millionths where these are more: pages show fewer.
+    Numbers have ``DIGITS`` digits, and at least six decimals: pages show fewer.
 
     Examples
     --------
@@ -80,7 +80,7 @@ def _finite(value: float) -> float | str | None:
 
 
 def numbers_only(value: Any) -> Any:
-    """A plain summary without what is only for the eye.
+    """A plain summary without purely visual entries.
 
     Examples
     --------

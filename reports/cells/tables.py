@@ -41,7 +41,7 @@ def table(
     frame : pandas.DataFrame
         Its index has one or several named levels.
     caption : str
-        What the table shows, with units or scale.
+        Content of the table, with units or scale.
     titles : mapping, optional
         Titles of columns and index levels that differ from their names.
     decimals : mapping, optional
@@ -80,7 +80,7 @@ def table(
 
 
 def _head_width(names: Sequence[str], labels: Sequence[object]) -> int:
-    """Characters of the first of several row heads, beside which the second stays; else zero."""
+    """Characters of the first of several row heads, next to which the second stays; else zero."""
     if len(names) < 2:
         return 0
     firsts = [names[0], *(str(label[0]) for label in labels if isinstance(label, tuple))]
@@ -96,7 +96,7 @@ def shaded(counts: pd.DataFrame, caption: str, *, corner: str, across: str) -> S
         Whole numbers, or expected ones.
     caption : str
     corner, across : str
-        What the rows, and the columns, are.
+        Meaning of the rows, and of the columns.
     """
     values = counts.to_numpy(dtype=float)
     totals = values.sum(axis=1)

@@ -28,7 +28,7 @@ MARGIN = 0.04
 """Height above 1 and below 0, where half of a line would be cut off."""
 
 DODGED = 0.4
-"""Width over which the classes stand beside one another at a level."""
+"""Width over which the classes are spread at a level."""
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,7 @@ def occupied(joint: AbstractJointStudent) -> list[int]:
 def _histogram(
     label: str, values: Float[np.ndarray, " rows"], joint: AbstractJointStudent
 ) -> Summary:
-    """Histogram with the density, and what each component adds to it."""
+    """Histogram with the density, and the contribution of each component."""
     curves = {f"curve {series(k)}": partial(_part, joint, k) for k in occupied(joint)}
     curves["med"] = partial(_whole, joint)
     canvas = histogram(values, curves)

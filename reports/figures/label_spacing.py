@@ -1,4 +1,4 @@
-"""Labels beside curves, moved apart where curves end close to one another."""
+"""Labels next to curves, moved apart where curves end close to one another."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """Figures whose labels are HTML over a drawing that stretches: one drawing for every width.
 
-The drawing has 1000 x 1000 units and no text. Labels stand over it at places in per cent, so that
-their size never changes, and lines keep their width by ``vector-effect``. What is drawn has the
+The drawing has 1000 x 1000 units and no text. Labels stand over it at positions in per cent, so
+that their size never changes, and lines keep their width by ``vector-effect``. Elements have the
 class of a shape (``curve``, ``shade``, ``thin``, ``dot``, ...) and of a colour (``k1`` to ``k8``
-for components and classes, ``ink``, ``grey``, ``dash``, ``bad``; without one, that of the model).
+for components and classes, ``ink``, ``grey``, ``dash``, ``bad``; without one, the model's).
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ MARGIN = 0.05
 """Part of the range of the values by which an axis goes beyond them."""
 
 LONGEST_NAME = 26
-"""Characters of a name beside a row of a figure."""
+"""Characters of a name next to a row of a figure."""
 
 ROW = 1.5
 """Height in rem of a row with a name."""
 
 DENSE = 400
-"""Points from which those that would be drawn over one another are left out."""
+"""Number of points from which overlapping ones are omitted."""
 
 CELL = 4
 """Units of the drawing within which they would be: a point has 3.4 pixels."""
@@ -173,7 +173,7 @@ def _round_step(width: float, most: int) -> float:
 
 @dataclass(frozen=True)
 class Canvas:
-    """What is drawn over the two axes of a figure, and the labels at the ends of its curves."""
+    """Elements over the two axes of a figure, and the labels at the ends of its curves."""
 
     x: Axis
     y: Axis
@@ -192,13 +192,13 @@ class Canvas:
         low: Real[np.ndarray, " n"],
         high: Real[np.ndarray, " n"],
     ) -> None:
-        """Fill what is between two curves."""
+        """Fill the area between two curves."""
         there = _corners(self._units(x, high))
         back = _corners(self._units(x[::-1], low[::-1]))
         self.paths.append((kind, "M" + "L".join([*there, *back]) + "Z"))
 
     def dots(self, kind: str, x: Real[np.ndarray, " n"], y: Real[np.ndarray, " n"]) -> None:
-        """Draw points as strokes of no length, those outside of the axes left out."""
+        """Draw points as strokes of no length, omitting those outside of the axes."""
         inside = (x >= self.x.low) & (x <= self.x.high) & (y >= self.y.low) & (y <= self.y.high)
         units = self._units(x[inside], y[inside])
         if len(units) > DENSE:
@@ -261,7 +261,7 @@ class Canvas:
             self.band(kind, edges[[start, stop]], bottom, top)
 
     def end(self, y: float, text: str, kind: str = "") -> None:
-        """Write beside the last value of a curve."""
+        """Write next to the last value of a curve."""
         self.ends.append((100.0 * self.y.share(y), text, kind))
 
     def text(self, x: float, y: float, text: str, kind: str = "") -> None:
@@ -318,11 +318,11 @@ def plotted(
     x, y : str
         Titles of the axes.
     alt : str
-        What the figure shows, in words, for those who cannot see it.
+        Content of the figure, in words, for those who cannot see it.
     caption : str
         How to read it.
     legend : sequence of (str, str)
-        Names of what is drawn, with their styles.
+        Names of the elements, with their styles.
     """
     titles = {"x_title": x, "y_title": y, "legend": list(legend)}
     return {**_drawing(canvas), **titles, "alt": alt, "caption": caption}
@@ -337,7 +337,7 @@ def panelled(
     caption: str,
     legend: Sequence[tuple[str, str]] = (),
 ) -> Summary:
-    """A figure of several drawings beside one another, each under its title.
+    """A figure of several drawings side by side, each under its title.
 
     Parameters
     ----------

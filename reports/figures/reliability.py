@@ -33,7 +33,7 @@ def _shown(curves: Reliability, codes: Int[np.ndarray, " rows"]) -> list[int]:
 
 
 def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOutClasses) -> Summary:
-    """The figure: of two classes one panel, of many those of the most frequent."""
+    """The figure: for two classes one panel, for many the most frequent ones."""
     shown = _shown(curves, found.codes)
     drawings = [
         (f"class {levels[k]}", _panel(curves.curves[k], found.probabilities[:, k])) for k in shown

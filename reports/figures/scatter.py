@@ -1,4 +1,4 @@
-"""Places of rows on the axis of a covariate, beside one another where it has levels."""
+"""Positions of rows on the axis of a covariate, spread where it has levels."""
 
 from __future__ import annotations
 

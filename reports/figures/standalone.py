@@ -25,7 +25,7 @@ ENDED = 62.0
 """Margin on the right where curves have labels at their ends."""
 
 LETTER = 6.5
-"""Width of a letter of a name beside a row."""
+"""Width of a letter of a name next to a row."""
 
 REM = 15.0
 """Pixels of a rem: rows with names have heights in these."""
@@ -34,7 +34,7 @@ PANEL = 220.0
 """Least width of one of several drawings."""
 
 RULE = re.compile(r"^ *\.(?:canvas|curve|k\d|ink|grey|dash|bad)\b ?[^{]*\{[^}]*\}", re.MULTILINE)
-"""Rules of the style sheet for what is drawn."""
+"""Rules of the style sheet for the elements."""
 
 DRAWS = re.compile(r"\{[^}]*(?:stroke|fill|--accent):")
 """Rules that colour a line or an area; others place text and drawing on the page."""
@@ -73,7 +73,7 @@ def standalone(figure: Summary, width: int) -> str:
 
 
 def _legend(names: Sequence[Sequence[str]], width: int) -> str:
-    """Names of what is drawn, each after a dot in its colour."""
+    """Names of the elements, each after a dot in its colour."""
     words = "".join(
         f'<tspan class="{kind}" style="fill: var(--accent)"> ● </tspan>{escape(text)}'
         for text, kind in names
@@ -121,7 +121,7 @@ def _text(x: float, y: float, text: object, anchor: str) -> str:
 
 @cache
 def _style() -> str:
-    """Rules for what is drawn, with the colours of a light and of a dark page."""
+    """Rules for the elements, with the colours of a light and of a dark page."""
     css = resources.files("bayesvb.reports").joinpath("static/report.css").read_text("utf-8")
     light, dark = COLOURS.findall(css)[:2]
     rules = " ".join(rule for rule in RULE.findall(css) if DRAWS.search(rule))

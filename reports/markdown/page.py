@@ -90,4 +90,4 @@ BLOCKS: Mapping[str, Callable[[Element], list[Block]]] = {
     "math": _formula,
     "table": lambda one: [table(one)],
 }
-"""How each element is written; those that are not here are what they contain."""
+"""Text of each element; absent ones are replaced by their content."""

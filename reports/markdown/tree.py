@@ -1,4 +1,4 @@
-"""HTML as a tree of elements; drawings, styles and scripts are left out."""
+"""HTML as a tree of elements, without drawings, styles and scripts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
 
 @dataclass(frozen=True)
 class Element:
-    """An element with what is in it, text and elements."""
+    """An element with its content, text and elements."""
 
     tag: str
     attributes: dict[str, str]
@@ -27,7 +27,7 @@ class Element:
 
     @property
     def hidden(self) -> bool:
-        """Whether it repeats for the eye what is said beside it."""
+        """Whether it repeats adjacent text visually."""
         return self.attributes.get("aria-hidden") == "true"
 
     def all(self, tag: str) -> Iterator[Element]:
@@ -47,7 +47,7 @@ def tree(page: str) -> Element:
 
 
 class _Reader(HTMLParser):
-    """Builds the tree; elements that are left out are gone over."""
+    """Builds the tree, without omitted elements."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)
@@ -66,7 +66,7 @@ class _Reader(HTMLParser):
             self.path.append(found)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element with nothing in it: those of drawings, which are left out."""
+        """An empty element: part of a drawing, which is omitted."""
 
     def handle_endtag(self, tag: str) -> None:
         """Come up again."""

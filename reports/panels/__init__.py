@@ -1,4 +1,4 @@
-"""Panels beside the picture of the first screen, those that apply to a fit."""
+"""Panels next to the picture of the first screen, those that apply to a fit."""
 
 from __future__ import annotations
 

@@ -28,11 +28,11 @@ class Dot:
     Attributes
     ----------
     label, note : str
-        Name of the quantity, and what tells it from others of this name.
+        Name of the quantity, and a note that distinguishes it from others of this name.
     estimate : float
     interval : tuple of two float, optional
     sd : float, optional
-        Standard deviation, written after ± where there is no interval.
+        Standard deviation, written after ± if there is no interval.
     decimals : int
     scale : tuple of two float
         Place of zero and length of a unit on the scale of the panel, in units of the quantity.
@@ -88,9 +88,9 @@ def dot_panel(
     is_difference : bool
         Whether numbers are written with their sign.
     n_in_full : int, optional
-        Lines in full ink, the first ones; all if left out.
+        Lines in full ink, the first ones; by default all.
     more : str
-        What is not shown.
+        Description of omitted lines.
     """
     low = min(0.0, *(dot.ends[0] for dot in dots))
     high = max(0.0, *(dot.ends[1] for dot in dots))

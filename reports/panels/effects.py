@@ -1,4 +1,4 @@
-"""The largest average differences of the response, beside the picture."""
+"""The largest average differences of the response, next to the picture."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 MOST_EFFECTS = 6
-"""Effects beside the picture: more do not fit on a screen."""
+"""Largest number of effects next to the picture that fit on a screen."""
 
 MOST_RESPONSES = 4
 """Responses whose effects are shown."""
@@ -40,8 +40,8 @@ MOST_LEVELS = 8
 def effects_panel(fit: AbstractFit) -> Summary | None:
     """The largest average differences, each as a dot on a bar with its interval.
 
-    Of several responses the largest of each; of classes those of the class that changes most. None
-    where groups follow courses of their own, as an average over these describes none of them.
+    For several responses the largest of each; for classes, of the class with the largest change.
+    None if groups have separate regression lines, as an average over these describes none of them.
     """
     if grouping_of(fit.model) is not None and fit.model.size > 1:
         return None
@@ -94,7 +94,7 @@ def _chosen(fit: AbstractFit, response: int) -> _Choice | None:
 def _of_one_class(
     fit: AbstractFit, pairs: Sequence[tuple[Contrast, Change]]
 ) -> list[tuple[Contrast, Change]]:
-    """Changes of the probability of one class in all contrasts: that of the largest change."""
+    """Changes of one class's probability in all contrasts: the one with the largest change."""
     if not fit.model.response.is_categorical:
         return list(pairs)
     level = max(pairs, key=lambda pair: abs(pair[1].estimate))[1].level
@@ -131,7 +131,7 @@ def _caption(fit: AbstractFit, n_responses: int) -> str:
 
 
 def _dots(fit: AbstractFit, choice: _Choice, n_responses: int) -> list[Dot]:
-    """Effects on one response with one precision, that of their intervals."""
+    """Effects on one response, with the precision of their intervals."""
     design, shown = fit.model.design, choice.pairs[:MOST_EFFECTS]
     decimals = significant([change.upper - change.lower or change.estimate
                             for _, change in shown], 2)  # fmt: skip

@@ -61,13 +61,13 @@ def groups_panel(fit: AbstractFit) -> Summary | None:
 
 
 def _title(design: Design, spread: GroupSpread, n_shown: int, n_all: int) -> str:
-    """What is compared, and of which groups."""
+    """Title: the compared effects, and their groups."""
     what = "" if spread.effect == LEVEL else f"Slopes of {called(design, spread.effect)}: "
     ends = f"{n_shown // 2} highest and {n_shown // 2} lowest of " if n_shown < n_all else ""
     return f"{what}{ends}{n_all} groups of {called(design, spread.grouping)}"
 
 
 def _scale(fit: AbstractFit) -> str:
-    """Scale of the effects where it is not that of the response."""
+    """Scale of the effects if it is not the response's."""
     link = fit.model.response.link
     return {"identity": "", "log": " in the log of the mean", "logit": " in log odds"}[link]

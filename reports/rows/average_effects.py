@@ -199,8 +199,8 @@ def _round_step(width: float) -> tuple[float, int]:
 def reached_values(fit: AbstractFit, name: str) -> tuple[list[object], Reach]:
     """The values that are compared, nearer to the middle where rows there are extrapolations.
 
-    Where more than a third of the averaged rows would be, the contrast is that of the longest
-    range without such values; of one that is too short all is compared nevertheless.
+    If more than a third of the averaged rows would be extrapolations, the contrast has the longest
+    range without such values; if that is too short, the whole range.
     """
     values, one = compared_values(fit, name), covariate(fit.model.design, name)
     if one.discrete or len(values) != 2 or extrapolated(fit, one, values).max() <= MOST_FAR:
@@ -280,8 +280,8 @@ def changes(
 def clear_signs(draws: Float[np.ndarray, "draws ..."], error: float) -> Int[np.ndarray, "..."]:
     """Signs of quantities whose interval of probability ``1 - error`` excludes 0; 0 of others.
 
-    The ends are those of the 89% interval, moved away from the median as those of a normal would
-    be: few draws lie beyond them, and of linear response these may be far off.
+    The ends are those of the 89% interval, moved away from the median as for a normal distribution:
+    few draws lie beyond them, and with linear response these are unreliable.
 
     Examples
     --------

@@ -29,7 +29,7 @@ class Bin:
     low, high : float
         Ends of the range; of a level both are its place on an axis of levels.
     rows : array of int
-        Positions among the rows that were asked for.
+        Positions among the requested rows.
     """
 
     label: str

@@ -1,6 +1,6 @@
 """Average contrasts of every covariate: the numbers of the first sentence and of each table.
 
-The sentence, the panel of effects beside the picture and the table of all effects are written from
+The sentence, the panel of effects next to the picture and the table of all effects are written from
 one object, so that they agree to the last digit.
 """
 
@@ -125,10 +125,10 @@ def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = No
     """Covariate with the largest clear change of the mean of a response, or of a probability.
 
     The mean of single rows may move much farther than the average between the two values, in a
-    curve that turns or if the effect depends on another covariate: then its range counts. Where no
-    change is clear, it is the covariate that changes the measure most. Covariates whose contrast
-    is an extrapolation are chosen only if there is no other, but those of classes, of which the
-    observed shares are stated.
+    curve that turns or if the effect depends on another covariate: then its range counts. If no
+    change is clear, it is the covariate with the largest change of the measure. Covariates whose
+    contrast is an extrapolation are chosen only if there is no other, except for classes, for which
+    the observed proportions are stated.
     """
     names = fit.model.design.response_names
     number = names.index(response) if response else 0
@@ -164,7 +164,7 @@ def _moved_by(
 
 
 def by_size(fit: AbstractFit) -> list[Contrast]:
-    """The contrasts, those of the covariate with the largest change first; its levels in order."""
+    """The contrasts, the covariate with the largest change first; its levels in order."""
     own: dict[str, list[Contrast]] = {}
     for one in contrasts(fit):
         own.setdefault(one.covariate, []).append(one)

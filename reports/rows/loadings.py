@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 LARGE = 0.5
-"""Loadings of at least this part of the largest name what a component consists of."""
+"""Loadings of at least this proportion of the largest describe a component."""
 
 MOST_NAMED = 3
 """Variables that a sentence names at each end of a component."""

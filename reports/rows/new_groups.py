@@ -1,4 +1,4 @@
-"""Coverage of prediction intervals for groups that were left out of the fit."""
+"""Coverage of prediction intervals for held-out groups."""
 
 from __future__ import annotations
 

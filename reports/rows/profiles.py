@@ -67,7 +67,7 @@ class Profile:
     frame : pandas.DataFrame
         The rows.
     fixed : str
-        What the other covariates are, in words; empty if there are none.
+        Values of the other covariates, in words; empty if there are none.
     n_each : int
         Rows for each value, over which predictions are averaged: 1 where the others are held.
     shares : array, shape (n_each,), optional
@@ -89,7 +89,7 @@ class Profile:
         return np.array(self.values, dtype=float)
 
     def averaged(self, values: np.ndarray, axis: int = -1) -> np.ndarray:
-        """What was found at the rows, averaged over those of each value."""
+        """Results at the rows, averaged over the rows of each value."""
         return averaged_rows(values, self.n_each, self.shares, axis)
 
     def moved(self, values: Float[np.ndarray, "quantities rows"]) -> Float[np.ndarray, " _"]:
@@ -109,11 +109,11 @@ def covariate(design: Design, name: str) -> Covariate:
 
 
 def profile(fit: AbstractFit, name: str, values: list[object] | None = None) -> Profile:
-    """Rows in which one covariate takes these values, or those of a fine grid.
+    """Rows in which one covariate takes these values, by default a fine grid.
 
-    The others stay at typical values. Where coefficients mean nothing one by one, as those of a
-    network, each value is given to a sample of the rows instead, whose other covariates stay as
-    they were observed (partial dependence).
+    The others stay at typical values. If single coefficients have no meaning, as in a network, each
+    value is given to a sample of the rows instead, whose other covariates stay as observed (partial
+    dependence).
     """
     design, names = fit.model.design, fit.model.design.covariates
     one = covariate(design, name)
@@ -161,7 +161,7 @@ def _value(value: object) -> str:
 
 
 def labels(values: list[object]) -> list[str]:
-    """Values as labels of an axis or of rows; numbers with as many decimals as tell them apart."""
+    """Values as labels of an axis or of rows; numbers with as many decimals as distinguish them."""
     numbers = [float(one) for one in values if isinstance(one, float | np.floating)]
     if len(numbers) < len(values) or not numbers:
         return [_value(value) for value in values]
@@ -172,7 +172,7 @@ def labels(values: list[object]) -> list[str]:
 
 
 def compared(design: Design) -> tuple[str, ...]:
-    """Covariates of which that is shown which moves most; groups only where there is no other."""
+    """Covariates, of which the one with the largest change is shown; groups only if alone."""
     others = tuple(name for name in design.covariates if name not in design.groupings)
     return (others or design.covariates)[:MOST_COMPARED]
 
@@ -190,15 +190,15 @@ def most_moving(
 ) -> str | None:
     """The covariate along which a measure of the predictive distributions changes most.
 
-    The others stay as observed: where the effects of two covariates depend on one another, neither
-    is judged at a typical row. None if there is no covariate, or nothing moves.
+    The others stay as observed: if the effects of two covariates depend on one another, neither is
+    judged at a typical row. None if there is no covariate, or no change.
 
     Parameters
     ----------
     fit : Fit
     measure : callable
     response : str, optional
-        The first if left out.
+        By default the first.
     without : collection of str
         Covariates that are chosen only if there is no other.
     """
@@ -240,7 +240,7 @@ def means_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
 def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     """Change of the 5%, 50% and 95% quantiles, relative to the median width between them.
 
-    Those of counts and events jump or stay: of these the mean and the standard deviation.
+    Quantiles of counts and events jump or stay: for these the mean and the standard deviation.
     """
     predictive: AbstractRowDistribution = fit.predictive(rows.frame, response=response)
     if fit.model.response.is_discrete:

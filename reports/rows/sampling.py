@@ -22,7 +22,7 @@ POINTS_SHOWN = 2000
 """Points of a scatter."""
 
 ROWS_CHECKED = 2000
-"""Rows whose predictive distributions are compared with what was observed."""
+"""Rows whose predictive distributions are compared with their observed values."""
 
 ROWS_LEFT_OUT = 2000
 """Rows for leave-one-out: a millisecond each, and as much for their log likelihood."""

@@ -24,7 +24,7 @@ MOST_ROWS = 2000
 """Rows among which the nearest is looked for."""
 
 USUAL = 0.99
-"""Share of the rows whose nearest other row is not farther than that of a place that was seen."""
+"""Proportion of the rows whose nearest other row is not farther than a supported position."""
 
 
 def unseen(fit: AbstractFit, rows: Profile) -> Bool[np.ndarray, " places"]:
@@ -81,7 +81,7 @@ class _Levels:
 
 
 def _known(fit: AbstractFit) -> _KnownRows | None:
-    """At most 2,000 rows; None where they tell of no distances."""
+    """At most 2,000 rows; None if they define no distances."""
     design = fit.model.design
     names = [name for name in design.covariates if name not in design.groupings]
     frame = design.frame[names].iloc[sample(fit, MOST_ROWS).at]

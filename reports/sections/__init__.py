@@ -49,7 +49,7 @@ class Section:
     summary : callable
         Fit -> JSON-able values and SVG strings, or None if the section does not apply.
     short : callable, optional
-        The part of it from which the short edition is written; left out where it needs nothing.
+        Its part for the short edition; None if it needs nothing.
     """
 
     title: str

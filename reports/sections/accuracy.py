@@ -1,4 +1,4 @@
-"""Accuracy: leave-one-out densities, the rows they cannot judge, and a linear model beside them."""
+"""Accuracy: leave-one-out densities, unreliable rows, and comparison with a linear model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LISTED = 20
 def summary(fit: AbstractFit) -> Summary | None:
     """LOO and WAIC, with Pareto k where there is one, and least squares; None for classes.
 
-    Rows of classes are really left out, in the section on classification.
+    Rows of classes are held out in refits, in the section on classification.
     """
     if fit.model.response.is_categorical:
         return None

@@ -1,4 +1,4 @@
-"""Audit: whether the posterior of this model is right on simulated data, if that was looked at."""
+"""Audit: whether the posterior of this model is calibrated on simulated data, if it was tested."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
-    """Coverage of the intervals of each response; of events whether rows are left out."""
+    """Coverage of the intervals of each response; for events, whether rows are held out."""
     if not regresses(fit):
         return None
     chosen = sample(fit, ROWS_CHECKED)
@@ -92,7 +92,7 @@ def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
 
 
 def _new_groups(fit: AbstractFit) -> Summary | None:
-    """Coverage for groups that were left out, in per cent."""
+    """Coverage for held-out groups, in per cent."""
     found = new_group_coverage(fit)
     if found is None:
         return None
@@ -119,7 +119,7 @@ def _in_intervals(design: Design) -> Summary:
 
 
 def _reliability(fit: AbstractFit, chosen: RowSample) -> tuple[HeldOutClasses, Reliability]:
-    """Probabilities of 0 and 1 of rows left out, and how they agree with what happened."""
+    """Probabilities of 0 and 1 of held-out rows, and their agreement with the events."""
     found = held_out_events(fit, chosen.at)
     rng = Streams(fit.seed).reliability(len(chosen.at))
     return found, reliability(found.probabilities, found.codes, rng)
@@ -142,9 +142,9 @@ def _of_events(fit: AbstractFit, chosen: RowSample) -> Summary:
 
 
 def _left_out(fit: AbstractFit) -> str:
-    """How rows are left out of their PIT values: alone, by folds, or not at all (empty).
+    """Method of leave-one-out of the PIT values: single rows, folds, or none (empty).
 
-    Rows of groups are predicted from those of their group that come before them.
+    Rows of groups are predicted from the earlier rows of their group.
     """
     if grouping_of(fit.model) is not None:
         return "before"

@@ -117,7 +117,7 @@ def with_choice(report: Summary, selection: HasCandidates | None) -> Summary:
     report : mapping
         ``finding`` and ``answer`` of the only fit of a page.
     selection : Selection or None
-        What it was chosen from.
+        Selection from which it was chosen.
     """
     if selection is None:
         return report

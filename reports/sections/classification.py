@@ -1,4 +1,4 @@
-"""Classification: how good probabilities of rows left out are, and what is taken for what."""
+"""Classification: accuracy of held-out probabilities, and the confusion of classes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ BINS = 20
 """Bins of the calibration error, of equal width."""
 
 MOST_CLASSES = 15
-"""Classes of the table of what is taken for what."""
+"""Largest number of classes of the confusion table."""
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """Scores beside those of simpler predictions, reliability and confusion."""
+    """Scores compared with simpler predictions, reliability and confusion."""
     levels = fit.model.design.levels
     if not levels:
         return None

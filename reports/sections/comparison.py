@@ -60,7 +60,7 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
 def _chosen_of(
     fit: AbstractFit, fits: Mapping[str, AbstractFit], chosen: RowSample
 ) -> Int[np.ndarray, " units"]:
-    """Places of rows that were chosen of the first fit among those of another."""
+    """Positions of the first fit's sampled rows among the rows of another."""
     places = places_of_units(next(iter(fits.values())), fit)
     assert places is not None  # as these fits are comparable
     return np.asarray(places[chosen.at])
@@ -120,7 +120,7 @@ def reading(frame: pd.DataFrame) -> str:
 
 
 def _left_out(fits: Mapping[str, AbstractFit], *, folds: bool) -> str:
-    """How rows were left out, if one of the fits is a network."""
+    """Method of cross-validation, if one of the fits is a network."""
     if folds:
         return (
             "Five folds, the same for every fit: each run continued without a fold, and "
@@ -156,7 +156,7 @@ def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool, ratios: bool)
 
 
 def _clear(frame: pd.DataFrame) -> Summary:
-    """Whether the best fit and the second can be told apart, by their standard error."""
+    """Whether the best fit and the second differ clearly, by their standard error."""
     best, second = frame.index[:2]
     gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
     clear = gap > 2.0 * se

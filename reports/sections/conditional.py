@@ -54,20 +54,20 @@ RIDGE, HEIGHT = 2.6, 0.86
 """Height in rem of the row of a density, and the part of it that its highest point takes."""
 
 VISIBLE = 0.02
-"""Height of a hump above the dips beside it, in parts of the largest, that can be seen."""
+"""Height of a hump above the dips next to it, relative to the largest, that is visible."""
 
 MARGIN = 0.08
 """Part of the data's range by which axes go beyond it."""
 
 
 def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
-    """Picture of each response; None where there is no numeric response.
+    """Picture of each response; None if there is no numeric response.
 
     Parameters
     ----------
     fit : Fit
     along : str, optional
-        Covariate of the pictures; the one that changes each response most if left out.
+        Covariate of the pictures; by default the one with the largest change of each response.
     """
     if not regresses(fit) or fit.model.response.level_names:
         return None
@@ -122,7 +122,7 @@ def _details(fit: AbstractFit, name: str, along: str | None) -> Summary:
 
 
 def _places(design: Design, one: Covariate) -> list[object]:
-    """Levels, or quantiles of a number with duplicates left out."""
+    """Levels, or quantiles of a number without duplicates."""
     if one.discrete:
         return list(one.values)[:6]
     found = quantiles(design, one.name, PLACES)
@@ -179,7 +179,7 @@ def _bands(
 
 
 def _draw_groups(canvas: Canvas, fit: AbstractFit, curve: Profile, name: str) -> str:
-    """Means of groups under the bands of a new group, and what the caption says of them."""
+    """Means of groups under the bands of a new group, and their sentence of the caption."""
     design = fit.model.design
     groupings = [term.grouping for term in design.group_terms(MEAN) if term.grouping in curve.frame]
     if not groupings or curve.covariate.discrete or curve.n_each > 1:

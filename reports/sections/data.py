@@ -1,4 +1,4 @@
-"""Data: rows used and left out, what each column is, the response alone and against a covariate."""
+"""Data: rows used and excluded, kinds of columns, the response alone and against a covariate."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _imputed(fit: AbstractFit) -> Summary:
 
 
 def _sample(fit: AbstractFit) -> Summary:
-    """Rows that the page is made of where not all are in memory, and what they are from."""
+    """Rows of the report if not all are in memory, and their source."""
     known = fit.model.design.all_rows
     if known is None:
         return {}

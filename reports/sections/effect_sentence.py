@@ -138,7 +138,7 @@ def _change(
 
 
 def _factor(fit: AbstractFit, name: str, change: Change) -> str:
-    """Change of the mean of a logarithm as the ratio of geometric means of what it is taken of."""
+    """Change of the mean of a logarithm as the ratio of geometric means of its argument."""
     inverse, original = written_function(name)
     if change.target != "mean" or inverse not in BASES:
         return ""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 MOST_LEVELS = 8
-"""Levels that are compared with the first; of more the effect is no line of a short table."""
+"""Number of levels that are compared with the first; with more, a short table is too long."""
 
 MOST_CLASSES = 5
 """Classes of which each covariate has an effect."""

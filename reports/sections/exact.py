@@ -1,4 +1,4 @@
-"""Exact posterior: known for one sample, and drawn beside the factorised one at every half-step."""
+"""Exact posterior: known for one sample, and drawn with the factorised one at every half-step."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GRID = 121
 """Means and precisions of the grid under the contours."""
 
 OUTSIDE = 1e-4
-"""Probability on each side that the grid leaves out."""
+"""Probability on each side outside the grid."""
 
 AWAY = 2.5
 """Standard deviations by which the alternation starts away from where it ends."""

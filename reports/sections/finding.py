@@ -38,7 +38,7 @@ MOST_RESPONSES = 2
 """Responses of which a page says first what changes them."""
 
 MOST_PICTURES = 4
-"""Responses that are drawn beside one another."""
+"""Largest number of responses that are drawn side by side."""
 
 Sentences = Sequence[Sequence[Clause]]
 """Clauses of each sentence."""
@@ -58,9 +58,9 @@ def finding(
     sections : mapping
         Summaries of the sections of the page.
     clauses : mapping, optional
-        Clauses by section, from ``clauses_of``; computed here if left out.
+        Clauses by section, from ``clauses_of``; by default computed here.
     checks : sequence of Check, optional
-        Checks of the fit; computed here if left out.
+        Checks of the fit; by default computed here.
     """
     for name, (_, picture) in KINDS.items():
         if name not in sections or not _leads(name, sections[name]):

@@ -37,7 +37,7 @@ ROUNDING = 1e-12
 """Range relative to its values up to which a parameter is constant: share of a lone component."""
 
 MUCH_WIDER = 10.0
-"""Ratio of widths from which only that is said."""
+"""Ratio of widths from which only the ratio is stated."""
 
 HIGH = 0.5
 """Width of the posterior, relative to the prior's, from which the prior has a say."""
@@ -53,7 +53,7 @@ class Pair:
 
     @property
     def ratio(self) -> float:
-        """Interquartile range of the posterior, relative to that of the prior."""
+        """Interquartile range of the posterior, relative to the prior's."""
         wide = float(np.subtract(*np.quantile(self.prior, [0.75, 0.25])))
         return float(np.subtract(*np.quantile(self.posterior, [0.75, 0.25]))) / (wide or 1.0)
 

@@ -1,4 +1,4 @@
-"""Limits: what the report did not look at, said rather than left out."""
+"""Limits: topics that the report did not examine, stated rather than omitted."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ NEW_ROWS = {
 
 
 def summary(fit: AbstractFit) -> Summary:
-    """What was not done, and how to do it."""
+    """List of omitted analyses, and their calls."""
     one, done = fit.parts[0].fit, [] if hasattr(fit.model, "n_components") else [COMPONENTS]
     if has_jackknife(one):
         done.append(PRIORS)

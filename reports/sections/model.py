@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def summary(fit: AbstractFit) -> Summary:
-    """What was fitted, and what was believed before."""
+    """The model and its prior."""
     model, gate = fit.model, _gate(fit)
     return {
         "formula": formula_text(model),

@@ -128,7 +128,7 @@ def _pairs_caption(n_drawn: int, n_all: int, chosen: RowSample) -> str:
 def _marginal(
     joint: AbstractJointStudent, shown: list[int], i: int, values: Float[np.ndarray, " rows"]
 ) -> Canvas:
-    """Histogram of one variable under its density and those of the components."""
+    """Histogram of one variable under its density and the components' densities."""
     one, alone = joint.marginal(i), joint.subset([i])
     curves: dict[str, Density] = {
         f"curve {series(k)}": partial(_part, alone, float(joint.weights[k]), k) for k in shown

@@ -1,4 +1,4 @@
-"""Predictive check: data drawn from the fit beside the data observed."""
+"""Predictive check: data simulated from the fit and the observed data."""
 
 from __future__ import annotations
 
@@ -134,7 +134,7 @@ def _of_discrete(used: Statistics, order: OrderedLevels) -> Callable[[str, Value
 
 
 def _statistics(name: str, sets: Values, values: Rows, used: Statistics) -> Summary:
-    """Statistics of replicated data sets beside those of the data: table, pictures and words."""
+    """Statistics of replicated data sets compared with the data's: table, pictures and words."""
     given = {key: float(one(values[None])[0]) for key, one in used.items()}
     found = {key: one(sets) for key, one in used.items()}
     p_values = {

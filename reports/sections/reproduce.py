@@ -1,4 +1,4 @@
-"""Reproduce: the code of the fit, what it ran on, and what to cite."""
+"""Reproduce: the code of the fit, versions, and references."""
 
 from __future__ import annotations
 

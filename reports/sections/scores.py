@@ -1,4 +1,4 @@
-"""Principal components: how many count, what they are made of, and what they give back."""
+"""Principal components: their number, loadings, and reconstruction."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ POINTS_OF_PANELS = 500
 """Rows of each of them that are drawn at most."""
 
 MOST_ARROWS = 5
-"""Variables with an arrow over the scores: those of the longest loadings."""
+"""Variables with an arrow over the scores: those with the longest loadings."""
 
 LONGEST_ARROW = 0.8
 """Part of the way from the origin to the edge that the longest arrow goes."""
@@ -70,7 +70,7 @@ def short(fit: AbstractFit) -> Summary | None:
 
 
 def summary(fit: AbstractFit) -> Summary | None:
-    """Scree, loadings, scores, and the data beside their reconstruction."""
+    """Scree, loadings, scores, and the data compared with their reconstruction."""
     model = fit.model
     if not isinstance(model, HasScores):
         return None
@@ -222,7 +222,7 @@ def _draw_arrows(canvas: Canvas, arrows: dict[str, Float[np.ndarray, " 2"]]) -> 
 
 
 def _label(canvas: Canvas, names: Sequence[str], ends: Float[np.ndarray, "arrows 2"]) -> None:
-    """Write names at the tips, those of arrows that nearly coincide together."""
+    """Write names at the tips, joining the names of arrows that nearly coincide."""
     places = np.array([[canvas.x.share(x), canvas.y.share(y)] for x, y in ends.tolist()])
     left = list(range(len(names)))
     while left:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 MUCH = 0.5
-"""Standard deviations from which halving or doubling a number changes what is concluded."""
+"""Standard deviations from which halving or doubling a number changes the conclusion."""
 
 MOST_ROWS = 200_000
 """Rows beyond which the page leaves this to ``fit.prior_sensitivity()``."""
@@ -27,7 +27,7 @@ MOST_ROWS = 200_000
 SIDES = ("halved", "doubled")
 
 TIE = 1e-6
-"""Relative difference below which two changes are as large, as of two shares: the first is told."""
+"""Relative difference below which two changes count as equal: the first is reported."""
 
 
 def summary(fit: AbstractFit) -> Summary | None:
@@ -55,7 +55,7 @@ def summary(fit: AbstractFit) -> Summary | None:
 
 
 def _largest(part: pd.DataFrame) -> dict[str, object]:
-    """Largest change on either side, and of what it is."""
+    """Largest change on either side, and its parameter."""
     own: dict[str, object] = {"value": float(part["value"].iloc[0])}
     for side in SIDES:
         values = part[side].to_numpy(dtype=float)

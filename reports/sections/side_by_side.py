@@ -151,7 +151,7 @@ def _without(sections: Summary, name: str) -> Summary:
 
 
 def _grades(fits: Sequence[Summary]) -> Summary:
-    """One line per fit: the grade of each group of checks, and what is not in order."""
+    """One line per fit: the grade of each group of checks, and its problems and notes."""
     lines = {}
     for fit in fits:
         verdict = fit["verdict"]

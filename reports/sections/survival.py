@@ -1,4 +1,4 @@
-"""Survival: Kaplan-Meier estimate of a right-censored response beside the fit."""
+"""Survival: Kaplan-Meier estimate of a right-censored response and the fit."""
 
 from __future__ import annotations
 

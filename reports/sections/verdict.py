@@ -1,4 +1,4 @@
-"""Verdict box: the table of ``fit.check()``, what is wrong first, with what to do about it."""
+"""Verdict box: the table of ``fit.check()``, problems first, with their remedies."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ GROUPS = {
         "problem": "The linear baseline predicts held-out rows better.",
     },
 }
-"""What each grade of a group means."""
+"""Meaning of each grade of a group."""
 
 
 def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summary:
@@ -89,7 +89,7 @@ def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summa
 
 
 def _by_grade(found: Sequence[Check]) -> list[Check]:
-    """Problems first, and what has no part in the verdict last."""
+    """Problems first, and informational checks last."""
     return sorted(found, key=lambda one: (one.grade != "problem", not one.weighs))
 
 
