@@ -46,7 +46,7 @@ class NumericValues:
         Examples
         --------
         >>> NumericValues.from_observed(np.array([1.0, 5.0, 2.0])).scores.round(2).tolist()
-        [-0.82, 0.0, 0.82]
+        [-0.87, 0.0, 0.87]
         """
         values, counts = np.unique(observed, return_counts=True)
         ranks = np.cumsum(counts) - (counts - 1.0) / 2.0

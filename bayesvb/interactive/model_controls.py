@@ -126,7 +126,7 @@ def model_controls(model: str) -> dict[str, ModelControl]:
     Examples
     --------
     >>> list(model_controls("DensityRegression"))[:3], list(model_controls("Normal"))
-    (['n_components', 'gate', 'family'], ['weights', 'weight_type'])
+    (['n_components', 'gate', 'family'], ['weights', 'weight_type', 'missing'])
     """
     arguments = inspect.signature(MODELS[model]).parameters.values()
     controls = (_control(one.name, one.default, model) for one in arguments)

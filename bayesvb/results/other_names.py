@@ -17,7 +17,7 @@ NAMED_HERE: Mapping[str, tuple[str, ...]] = {
     "fit.hypothesis('x > 0')": ("t_test", "wald_test", "linear_hypothesis", "test"),
     "fit.r2()": ("rsquared", "bayes_R2", "r2_score", "R2"),
     "fit.loo()": ("aic", "bic", "AIC", "BIC", "elpd", "psis_loo", "kfold"),
-    "fit.plot()": ("plot_predictions", "conditional_effects", "plot_fit"),
+    "fit.plot()": ("plot_predictions", "plot_fit"),
     "fit.pp_check()": ("plot_ppc", "ppc", "ppc_plot", "posterior_predictive_check"),
     "fit.predict(data, 'density', at=values)": ("density", "pdf", "predict_density"),
     "fit.predict(data, 'draws', n=100)": ("posterior_predict", "sample", "simulate", "draw"),
