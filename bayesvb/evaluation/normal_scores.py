@@ -142,7 +142,7 @@ def _anderson_darling(standard: Scores) -> float:
     weight = (2.0 * np.arange(1, n + 1) - 1.0) / n
     square = -n - float(weight @ (log_ndtr(standard) + log_ndtr(-standard[::-1])))
     square *= 1.0 + 0.75 / n + 2.25 / n**2
-    if square > 13.0:
+    if not square <= 13.0:  # NaN where the scores do not vary
         return 0.0
     limit, (a, b, c) = next(each for each in ANDERSON_DARLING if square < each[0])
     tail = float(np.exp(a + b * square + c * square**2))

@@ -71,11 +71,12 @@ def held_out_entries(fit: AbstractFit) -> HeldOutEntries | None:
     fold = (np.arange(len(values))[:, None] + np.arange(len(names))) % FOLDS
     mean, variance = np.full_like(values, np.nan), np.full_like(values, np.nan)
     refittable: Any = fit
+    weights = {} if fit.model.weights is None else {"weights": fit.model.weights}
     for number in range(FOLDS):
         out = fold == number
         data = frame.assign(**dict(zip(names, np.where(out, np.nan, values).T, strict=True)))
         with ignoring_user_warnings():  # a run that stops early predicts well enough
-            refit = refittable.refit(data=data, restarts=1, max_iter=PASSES)
+            refit = refittable.refit(data=data, restarts=1, max_iter=PASSES, **weights)
         assert isinstance(refit.model, HasScores)  # as it is the same model
         centre, covariance = refit.model.moments(refit)
         if centre.index.to_list() != names:  # the other entries of a variable are all the same
