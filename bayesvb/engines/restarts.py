@@ -77,8 +77,7 @@ more than the last number ended at different optima."""
 MEMORY = 10
 """Iterations from which a run over all rows is extrapolated, as it begins near its optimum. Four
 designs with 40,000 rows take 39 to 984 passes; with the last two iterations only, 53 to more than
-1,500, and end no higher (``bench_all_rows``). Networks that were weighed take 82% of the
-iterations with 1,600 rows, and 89% with 200. Runs that begin far away may take longer."""
+1,500, and end no higher (``bench_all_rows``). Runs that begin far away may take longer."""
 
 
 @dataclass(frozen=True)

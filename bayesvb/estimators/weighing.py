@@ -11,7 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.engines.base import Budget
 from bayesvb.engines.folds import FEW_PASSES, FOLDS, PASSES, extrapolated_density, held_out_density
-from bayesvb.engines.restarts import MEMORY, Restart, RestartSearch
+from bayesvb.engines.restarts import Restart, RestartSearch
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.evaluation.stacking_weights import stacking_weights
@@ -75,11 +75,6 @@ class Count:
         return replace(budget, per_row=self.uncertainty * budget.per_row)
 
 
-def near_optimum(budget: Budget) -> Budget:
-    """The budget of runs that continue near their optima, extrapolated from more iterations."""
-    return replace(budget, memory=MEMORY)
-
-
 def passes_to_weigh(model: AnyModel, n_rows: int, restarts: int, request: FitRequest) -> float:
     """Most iterations for weighting this number of restarts; none if the best one is kept."""
     if not (request.rough and model.follows_rows and request.engine.maximises_bound):
@@ -107,13 +102,12 @@ def weighed(
         if request.combine == "average":
             even = np.full(n_runs, 1.0 / n_runs)
             count = Count(dict(enumerate(even.tolist())), {"weight": even})
-            found = found.settled(count.weights, near_optimum(request.budget), request.progress)
+            found = found.settled(count.weights, request.budget, request.progress)
             if not found.interrupted:
                 count = _counted(found, request, streams, range(n_runs))
         else:
             count = _counted(found, request, streams, range(n_runs), short=_in_short(found))
-            finer = near_optimum(count.tolerated(request.budget))
-            found = found.settled(count.large, finer, request.progress)
+            found = found.settled(count.large, count.tolerated(request.budget), request.progress)
             if _in_short(found) and not found.interrupted:
                 count = _with_care(found, request, streams, count)
     except KeyboardInterrupt:
