@@ -58,7 +58,7 @@ class Row:
 
 @dataclass(frozen=True)
 class History:
-    """Records in the order in which they were made."""
+    """Records in the order in which they were last shown."""
 
     records: tuple[Record, ...] = ()
 
