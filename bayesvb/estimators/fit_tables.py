@@ -11,6 +11,7 @@ import numpy as np
 from bayesvb.argument_checks import checked
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.errors import BayesVBError
+from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.results.base import AbstractFit
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class TabulatedFit(AbstractFit):
         known: dict[str, Callable[[], int | float | str]] = {
             "N": lambda: self.model.design.n_fitted,
             "r2": lambda: float(fit.r2()["estimate"].iloc[0]),
-            "elpd": lambda: float(fit.loo().elpd_loo),
+            "elpd": lambda: read_elpd(fit.loo()).elpd,
             "n_components": lambda: self.model.size,
             "family": lambda: str(self.model.options()["family"]),
             "se_type": lambda: self.covariance,

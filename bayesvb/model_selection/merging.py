@@ -124,7 +124,7 @@ def _mergers(state: _State) -> Iterator[tuple[Any, float]]:
     """Sums after each merger of two components, and the part of the ELBO that is not in them."""
     core, stats, q = state.core, state.stats, state.core.update(state.stats)
     known = state.bound + core.kl(q) - core.expected_sum(stats, q)
-    labels = list(np.argsort(state.order))
+    labels = [int(label) for label in np.argsort(state.order)]
     weight = np.asarray(stats.experts.weight)
     scales = getattr(state.model, "scales", None)  # of a formula; weights are constant without
     intercept = None if scales is None else scales.parts[GATING].intercept
