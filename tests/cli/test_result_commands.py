@@ -46,4 +46,4 @@ def test_leave_one_out_is_printed(fit, saved, command):
 @pytest.mark.parametrize("name", ["check", "summary", "loo"])
 def test_an_absent_file_is_one_message(name, command, tmp_path):
     done = command(name, str(tmp_path / "absent.nc"))
-    assert done.exit_code == 2 and "absent.nc" in done.output
+    assert done.exit_code == 2 and "absent.nc" in done.stderr
