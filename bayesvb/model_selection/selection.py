@@ -220,13 +220,11 @@ def select(
     fits = _fits(models, options)
     if not fits:
         raise KeyboardInterrupt
-    if len(fits) < len(models):
-        warn(
-            f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
-            ConvergenceWarning,
-        )
+    interrupted = len(fits) < len(models)
+    if interrupted:
+        _warn_of_interruption(fits)
     selection, results = _ranked(fits, criterion, seed)
-    if len(fits) < len(models):
+    if interrupted:
         return selection
     return _with_alternatives(selection, results, options)
 
@@ -247,7 +245,17 @@ def select_few(model: AbstractEstimator, most: int, **options: Any) -> Selection
     fits = _fits(models, options, enough=_no_gain)
     if not fits:
         raise KeyboardInterrupt
+    if len(fits) < most and not _no_gain(fits):
+        _warn_of_interruption(fits)
     return _ranked(fits, "loo", options["seed"])[0]
+
+
+def _warn_of_interruption(fits: Mapping[int, Fit]) -> None:
+    """Warn that Ctrl-C ended the selection after these numbers."""
+    warn(
+        f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
+        ConvergenceWarning,
+    )
 
 
 def _no_gain(fits: Mapping[int, Fit]) -> bool:

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.errors import ConvergenceWarning
 from bayesvb.model_selection.automatic import ResponseChoice, _choice
 
 COLUMNS = {
@@ -85,3 +86,16 @@ def test_numbers_of_components_are_tried_until_two_do_not_gain(capsys):
     fit = bvb.fit("y ~ x", {"x": x, "y": x + rng.normal(size=80)}, seed=1, restarts=2)
     assert fit.model.n_components == 1
     assert "Components: 1 of 1 to 3" in capsys.readouterr().out
+
+
+def test_an_interrupted_choice_warns(table, monkeypatch):
+    fit = bvb.DensityRegression.fit
+
+    def fit_one(model, *args, **options):
+        if model.n_components > 1:
+            raise KeyboardInterrupt
+        return fit(model, *args, **options)
+
+    monkeypatch.setattr(bvb.DensityRegression, "fit", fit_one)
+    with pytest.warns(ConvergenceWarning, match="interrupted; it is of n_components = 1"):
+        assert bvb.fit("y ~ x", table, seed=1, restarts=2, quiet=True).model.n_components == 1
