@@ -115,6 +115,24 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
     values: ClassVar[str]
     """Name of the values that it can take, at the start of an error."""
 
+    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+        """Log density of one value per row."""
+        with np.errstate(divide="ignore"):
+            terms = np.log(self.weights) + self.component_log_density(y)
+        return np.asarray(log_total(terms, axis=0))
+
+    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Density of every row at every point."""
+        n_rows = self.weights.shape[1]
+        densities = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
+        return np.reshape(densities, (len(points), n_rows))
+
+    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+        """Distribution function of every row at every point."""
+        n_rows = self.weights.shape[1]
+        masses = [self.cdf(np.full(n_rows, point)) for point in points]
+        return np.reshape(masses, (len(points), n_rows))
+
     def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
         """Return the distribution itself: its values have no other unit.
 

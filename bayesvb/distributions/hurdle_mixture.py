@@ -17,7 +17,6 @@ from bayesvb.distributions.predictor_mixture import (
     AbstractDrawnPredictorMixture,
     AbstractPredictorMixture,
 )
-from bayesvb.numerics.special import log_total
 
 __all__ = ["DrawnHurdleMixture", "HurdleMixture"]
 
@@ -83,28 +82,10 @@ class HurdleMixture(AbstractUnscaledMixture):
         positive = above + self.amounts.component_log_density(amounts_of(y))
         return np.where(y == 0.0, at_zero, np.where(y > 0.0, positive, -np.inf))
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Log density of one value per row; at 0 the log probability."""
-        with np.errstate(divide="ignore"):
-            terms = np.log(self.weights) + self.component_log_density(y)
-        return np.asarray(log_total(terms, axis=0))
-
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density of every row at every point; at 0 the probability."""
-        n_rows = self.weights.shape[1]
-        found = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
-        return np.reshape(found, (len(points), n_rows))
-
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Distribution function at one value per row."""
         up_to = np.where(y > 0.0, self._above().cdf(amounts_of(y)), 0.0)
         return np.where(y >= 0.0, self._at_zero() + up_to, 0.0).clip(0.0, 1.0)
-
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function of every row at every point."""
-        n_rows = self.weights.shape[1]
-        found = [self.cdf(np.full(n_rows, point)) for point in points]
-        return np.reshape(found, (len(points), n_rows))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row: 0 up to its probability."""

@@ -171,27 +171,9 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
         terms = [np.log(w) + self.law.log_mass(lower, upper, u, phi) for w, u, phi in nodes]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Log density of one value per row."""
-        with np.errstate(divide="ignore"):
-            terms = np.log(self.weights) + self.component_log_density(y)
-        return np.asarray(log_total(terms, axis=0))
-
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density of every row at every point."""
-        n_rows = self.weights.shape[1]
-        found = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
-        return np.reshape(found, (len(points), n_rows))
-
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
         """Distribution function at one value per row."""
         return self._expectation(lambda u, further: self.law.cdf(y, u, further)).clip(0.0, 1.0)
-
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function of every row at every point."""
-        n_rows = self.weights.shape[1]
-        found = [self.cdf(np.full(n_rows, point)) for point in points]
-        return np.reshape(found, (len(points), n_rows))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row."""
