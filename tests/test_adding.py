@@ -81,7 +81,10 @@ print(json.dumps({
 
 @pytest.fixture(scope="module")
 def page(root):
-    return (root / "docs/adding.md").read_text(encoding="utf-8")
+    """Files of the examples, and the page that explains them."""
+    files = sorted((root / "tests/extensions").glob("*.py"))
+    blocks = [f"```python\n{file.read_text(encoding='utf-8')}```\n" for file in files]
+    return "".join([*blocks, (root / "docs/adding.md").read_text(encoding="utf-8")])
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +153,11 @@ def test_the_files_are_as_many_as_the_page_says(page):
     assert own == [
         "bayesvb/gates/boehning.py",
         "bayesvb/gates/equal.py",
+        "bayesvb/engines/first_sweep.py",
+        "bayesvb/data/generated_rows.py",
         "bayesvb/experts/linear_known_noise.py",
         "bayesvb/experts/quadratic_bernoulli.py",
         "bayesvb/data/parts/shift.py",
-        "bayesvb/engines/first_sweep.py",
-        "bayesvb/data/generated_rows.py",
         "reports/sections/balance.py",
         "reports/sections/balance.html",
     ]

@@ -19,7 +19,6 @@ from bayesvb.errors import DataError, DesignWarning
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
 
-FILE = re.compile(r"```python\n# bayesvb/experts/quadratic_bernoulli.py\n(.*?)```", re.S)
 FAMILY = "bernoulli-quadratic"
 SLOPES = np.array([0.5, 1.2, -0.8])
 IDENTIFIED = {1: "y ~ x + z", 2: "y ~ x | gating(z)"}
@@ -46,10 +45,10 @@ def text(page):
 @pytest.fixture(scope="module", autouse=True)
 def family(root):
     """The file of the page as a module, and its line in the table."""
-    (source,) = FILE.findall((root / "docs/adding.md").read_text(encoding="utf-8"))
+    source = (root / "tests/extensions/quadratic_bernoulli.py").read_text(encoding="utf-8")
     module = types.ModuleType("bayesvb.experts.quadratic_bernoulli")
     sys.modules[module.__name__] = module
-    exec(compile(source, "docs/adding.md", "exec"), vars(module))
+    exec(compile(source, "quadratic_bernoulli.py", "exec"), vars(module))
     EXPERTS[FAMILY] = module.QuadraticBernoulliExperts.from_prior
     yield module
     del EXPERTS[FAMILY], sys.modules[module.__name__]

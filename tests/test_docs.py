@@ -22,7 +22,7 @@ RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the 
 LONG = set(
     "README audit checks choosing-components cross-validation effects engines formulas gates"
     " influence intervals large-data networks ordered positive priors reports scikit-learn"
-    " side-by-side streams-and-sites terms".split()
+    " streams-and-sites terms".split()
 )
 """Pages whose examples take seconds; those of models and responses are quick."""
 

@@ -321,7 +321,7 @@ def compare(saved: tuple[str, ...], report: str | None, *, jacobian: bool) -> No
     fits = {name: load(path) for name, path in _names(saved).items()}
     table = compare_fits(fits, jacobian=jacobian)
     click.echo(table.to_string(float_format=lambda x: f"{x:.4g}"))
-    click.echo(f"Rows were left out {table.attrs['left out']}.")
+    click.echo(f"Rows are held out {table.attrs['left out']}.")
     if report is not None:
         from bayesvb.reports import report as write_report
 

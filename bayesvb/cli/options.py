@@ -165,7 +165,8 @@ SETTINGS = click.option(
 TRANSFORM = click.option(
     "--transform",
     type=click.Choice([INVERSE, *TRANSFORMATIONS]),
-    help="A function of the response: inverse undoes that of the formula, as exp does log.",
+    help="A function of the response: 'inverse' undoes the transformation in the formula, e.g. "
+    "exp for log.",
 )
 """Option of commands that describe the response."""
 

@@ -86,7 +86,7 @@ def _no_such_file(path: Path) -> DataError:
     beside = [str(path.with_name(f.name)) for f in path.parent.glob("*")]
     near = get_close_matches(str(path), [*beside, *names()], n=1)
     hint = f"did you mean {near[0]}?" if near else "shipped data sets: bayesvb datasets"
-    return DataError(f"DATA={str(path)!r}: there is no such file or data set", hint=hint)
+    return DataError(f"DATA={str(path)!r}: no such file or data set", hint=hint)
 
 
 def write_csv(table: pd.Series | pd.DataFrame, path: str | None) -> None:

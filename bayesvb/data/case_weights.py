@@ -103,7 +103,7 @@ def check_meaning(weight_type: str, weights: object) -> None:
     check_choice("weight_type", weight_type, MEANINGS)
     if weight_type == "sampling" and weights is None:
         raise DataError(
-            "weight_type='sampling', and there are no weights",
+            "weight_type='sampling' needs weights, but weights=None",
             hint="name their column: weights='w'",
         )
 

@@ -71,13 +71,13 @@ def check_units(argument: str, units: object) -> None:
     """
     if not isinstance(units, Mapping) or not all(isinstance(name, str) for name in units):
         raise DataError(
-            f"{argument}={str(units)[:80]!r} are no units by column",
+            f"{argument}={str(units)[:80]!r} is not a mapping of columns to units",
             hint='write {"times": "ms", ...}, a unit for each column',
         )
     for name, unit in units.items():
         if not isinstance(unit, str) or not 0 < len(unit) <= LONGEST:
             raise DataError(
-                f"{argument}: {str(unit)[:80]!r} of {name[:80]!r} is no unit",
+                f"{argument}: {str(unit)[:80]!r} of {name[:80]!r} is not a unit",
                 hint=f"write a text of at most {LONGEST} characters, such as 'ms'",
             )
 

@@ -167,7 +167,7 @@ def _parsed(text: str, name: str, separator: str) -> pd.DataFrame:
     except pd.errors.ParserWarning as error:
         raise DataError(
             f"{name!r} has more values in a row than names in its header",
-            hint="give every column a name, also that of the row numbers",
+            hint="give every column a name, the row numbers too",
         ) from error
     except ValueError as error:
         raise DataError(f"{name!r} cannot be read as CSV: {error}") from error

@@ -120,8 +120,8 @@ class Grouping:
                 f"`{names[column]}` {what}, and differs within the group "
                 f"{shown(self.labels[self.number[row]])} of `{self.name}`: "
                 f"{own[self.number[row], column]:g} and {values[row, column]:g}",
-                hint="what the class of a group depends on is the same in all of its rows: give "
-                "its value at the first row, or omit it, as in `| gating(1)`",
+                hint="covariates of the class of a group are constant within the group: give the "
+                "value at the first row, or omit the covariate, as in `| gating(1)`",
             )
         return np.asarray(own)
 

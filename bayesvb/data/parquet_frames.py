@@ -147,7 +147,7 @@ def _schema(file: str) -> object:
         return _arrow("pyarrow.parquet").read_schema(file)
     except (OSError, ValueError) as error:
         raise DataError(
-            f"data: {file!r} is no Parquet file, or damaged: {' '.join(str(error).split())}",
+            f"data: {file!r} is not a Parquet file, or damaged: {' '.join(str(error).split())}",
             hint="tables of other formats are read first: data=pandas.read_csv(path)",
         ) from error
 

@@ -345,7 +345,7 @@ def _aligned(name: str, values: pd.Series, index: pd.Index) -> Float[np.ndarray,
     if not values.index.equals(index):
         if not values.index.is_unique:
             raise DataError(
-                f"the index of {name} has duplicates and is not that of the data",
+                f"the index of {name} has duplicates and differs from the index of the data",
                 hint=f"give {name} the index of the data, row by row",
             )
         absent = ~index.isin(values.index)

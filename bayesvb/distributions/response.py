@@ -186,7 +186,7 @@ class Response:
         """
         if not self.is_probability:
             raise DataError(
-                "target='odds': the mean of this family is no probability",
+                "target='odds': the mean of this family is not a probability",
                 hint="target='mean' with comparison='ratio' compares means by their ratio",
             )
         return np.asarray(np.exp(self.to_link(mean)))

@@ -200,7 +200,7 @@ class StudentMixture(AbstractComponentMixture):
     def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> StudentMixture:
         """Distribution of ``shift + factor * y``: a change of units."""
         if factor == 0.0:
-            raise DataError("factor = 0 is no change of units", hint="give a factor that is not 0")
+            raise DataError("factor=0 is not a change of units", hint="give a factor that is not 0")
         return replace(
             self, location=shift + factor * self.location, scale=abs(factor) * self.scale
         )

@@ -165,7 +165,7 @@ def _floats(column: pd.Series, values: Sequence[object]) -> pd.Series:
         numbers = pd.Series(list(values), dtype=float)
     except (TypeError, ValueError):
         raise DataError(
-            f"{next(iter(values))!r} is no value of `{column.name}`, which holds numbers"
+            f"{next(iter(values))!r} is not a value of `{column.name}`, which holds numbers"
         ) from None
     whole = column.dtype.kind in "iu" and (numbers == numbers.round()).all()
     return numbers.astype(column.dtype) if whole else numbers

@@ -129,8 +129,8 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     if found is None:
         raise DataError(
             "effective degrees of freedom are not known for this fit",
-            hint="those of a DensityRegression with Gaussian experts and coefficients in units of "
-            "the noise are, fitted by 'cavi' or 'svi'; effects.curves() shows the curves of others",
+            hint="they are for a DensityRegression with Gaussian experts and coefficients in units "
+            "of the noise, fitted by 'cavi' or 'svi'; for other fits use effects.curves()",
         )
     rows = [
         {

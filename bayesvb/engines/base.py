@@ -233,7 +233,7 @@ class AbstractEngine(abc.ABC):
             if isinstance(options[name], dict):
                 hint = f"its entries are arguments themselves: not {name}={{...}} but **{{...}}"
             raise DataError(
-                f"{name}={options[name]!r} is no option of {self.title}: {own}", hint=hint
+                f"{name}={options[name]!r} is not an option of {self.title}: {own}", hint=hint
             )
         return cast(Engine, replace(record, **options)) if options else self
 
@@ -302,7 +302,7 @@ class AbstractEngine(abc.ABC):
         factors : str
             Factors that are independent in the variational posterior of the model.
         """
-        return f"The {self.posterior} ({self.title}); independent factors are those of {factors}."
+        return f"The {self.posterior} ({self.title}); independent factors: {factors}."
 
 
 @dataclass(frozen=True)

@@ -39,7 +39,7 @@ def check_differentiable(core: AnyModel, method: str) -> None:
     if core.with_complete_draws().parameter_space() is None:
         raise DataError(
             f"method={method!r} does not fit this {type(core).__name__}: it needs derivatives of "
-            "the log joint density, and a part of the model does not tell its support",
+            "the log joint density, and a part of the model does not define its support",
             hint="choose method='cavi', or write the part for arrays of JAX as well",
         )
 

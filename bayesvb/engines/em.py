@@ -78,8 +78,8 @@ class Em(AbstractEngine):
             return "Standard errors come from the observed information; intervals are normal."
         if covariance == "mean-field":
             return (
-                "Standard errors are those of the information of rows whose components are known, "
-                "and too small"
+                "Standard errors use the complete-data information, as if the component of each "
+                "row were known, and are too small"
             )
         return None
 
@@ -139,7 +139,7 @@ class Em(AbstractEngine):
             "the covariates separate the classes of all rows: coefficients grow without end, and "
             "predictions are certain; fit with prior=True, or fewer experts"
             if model.predicts_classes
-            else "the covariates of the weights tell the components of all rows: their "
+            else "the covariates of the weights separate the components completely: their "
             "coefficients grow without end, and have no standard errors; fit with prior=True, or "
             "fewer gating terms",
             ConvergenceWarning,

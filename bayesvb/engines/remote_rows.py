@@ -62,7 +62,7 @@ class RemoteRun(AbstractRunPage):
         Number of reported sums that it has used.
     """
 
-    def __init__(self, state: Arrays, sums: Float[np.ndarray, "told entries"]) -> None:
+    def __init__(self, state: Arrays, sums: Float[np.ndarray, "sum entries"]) -> None:
         self.reached, self.seen = state, 0
         self._begun, self._sums, self._taken = state, sums, 0
 

@@ -194,7 +194,7 @@ def checkpoint_read(path: str | os.PathLike[str] | None) -> Iterator[None]:
 
 def _damaged(path: str, why: object) -> DataError:
     return DataError(
-        f"checkpoint={path!r} is no checkpoint, or damaged: {why}",
+        f"checkpoint={path!r} is not a checkpoint, or damaged: {why}",
         hint="give another name, or delete the file",
     )
 
@@ -256,7 +256,9 @@ def _arrays(content: bytes) -> dict[str, np.ndarray]:
             shape, _, dtype = np.lib.format.read_array_header_1_0(stream)
             n_bytes = math.prod(shape) * dtype.itemsize
             if dtype.kind not in "biuf" or n_bytes != member.file_size - stream.tell():
-                raise ValueError(f"{name!r} is no array of numbers, or not of the size it claims")
+                raise ValueError(
+                    f"{name!r} is not an array of numbers, or not of the size it claims"
+                )
             stream.seek(0)
             arrays[name] = np.lib.format.read_array(stream, allow_pickle=False)
     return arrays

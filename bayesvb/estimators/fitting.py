@@ -212,7 +212,7 @@ def _responding(
     It is higher up if there was none where it ended.
     """
     if run.ascent.draws is not None:
-        why = f"the draws are those of the engine, {request.engine.title}"
+        why = f"the draws come from the engine, {request.engine.title}"
         return replace(run, response=withheld(why))
     if request.covariance == "mean-field":
         return replace(run, response=withheld(NOT_ASKED))

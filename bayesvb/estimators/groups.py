@@ -168,8 +168,8 @@ def with_memberships(
     place = match_labels(pd.Index(labels.unique()), index, name)
     if (place < 0).all():
         warn(
-            f"no row of observed= is of a group of `{name}` that is predicted: what is observed "
-            "changes no prediction. Write the labels alike in both tables",
+            f"no row of observed= is of a group of `{name}` that is predicted: it changes no "
+            "prediction. Use the same labels in both tables",
             DesignWarning,
         )
     place = place[pd.factorize(labels)[0]]

@@ -45,7 +45,7 @@ correlations: of 512 points 118 are effective with six, and more numbers were no
 TEXT = ParameterText(
     symbol="s",
     meaning="standard deviation of an effect over groups, in units of the response per unit of "
-    "what the effect is multiplied by",
+    "its multiplier",
     heading="Standard deviations of groups, in units of the response",
     caption="Standard deviation of each effect over groups, in units of the response",
 )

@@ -355,7 +355,7 @@ def _with_findings(fit: Fit, left_out: Mapping[str, np.ndarray]) -> Fit:
         chosen = left_out["at"].shape if "at" in left_out else ()
         responses = left_out["cdf"].shape[:1] if "cdf" in left_out else ()
         shapes = {one.name: chosen for one in fields(RowsLeftOut)} | {"cdf": responses + chosen}
-        check_arrays(left_out, shapes, "rows left out")
+        check_arrays(left_out, shapes, "leave-one-out predictions")
         flags = {name: left_out[name].astype(bool) for name in ("refitted", "doubtful")}
         fit.cache["leave-one-out predictions"] = RowsLeftOut(**{**left_out, **flags})
     return fit

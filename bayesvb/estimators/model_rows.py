@@ -197,14 +197,14 @@ def _weight_column(options: RowOptions) -> str | None:
     """
     if options.group is not None:
         raise DataError(
-            f"group={options.group!r} needs all rows in memory: those of a group may be in any "
+            f"group={options.group!r} needs all rows in memory: rows of a group may be in any "
             "block",
             hint="read the table first: data=pandas.read_parquet(path)",
         )
     if options.weight_type != "frequency":
         raise DataError(
-            f"weight_type={options.weight_type!r} needs all rows in memory: its covariance is "
-            "made of what the fit loses without each of them",
+            f"weight_type={options.weight_type!r} needs all rows in memory: its covariance needs "
+            "the influence of each row",
             hint="read the table first: data=pandas.read_parquet(path)",
         )
     if options.weights is None or isinstance(options.weights, str):

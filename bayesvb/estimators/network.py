@@ -361,9 +361,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         apart = self.n_components > 1 and not fit.core.gate_coefficients(fit.draws)
         return [
             *([f"Gating: {meaning}."] if apart else []),
-            "Coefficients are in fit.summary(). Those of experts and output layer are identified "
-            "only up to a",
-            "map of the latent vector: read predictions and bvb.effects, not coefficients.",
+            "Coefficients are in fit.summary(). Experts and output layer are identified only up to",
+            "a map of the latent vector: read predictions and bvb.effects, not coefficients.",
         ]
 
     def description(self) -> str:

@@ -264,8 +264,8 @@ class Normal(AbstractGenerative):
         width = (table["upper"] - table["lower"]).unstack("posterior")
         share = width["factorised"] / width["exact"]
         return [
-            f"Exact intervals are known here: those of mu have {share['mu']:.1%}, those of sigma "
-            f"{share['sigma']:.1%} of their width.",
+            f"The posterior is known here: its interval of mu has {share['mu']:.1%} of the exact "
+            f"width, of sigma {share['sigma']:.1%}.",
             f"KL(q, exact) {cost['KL(q, exact)']:.2g} nats, "
             f"KL(exact, q) {cost['KL(exact, q)']:.2g}: see fit.model.exact(fit).",
         ]

@@ -48,7 +48,7 @@ def _check_names(usual: list[str], given: list[str]) -> None:
     """Raise unless the names match the model's."""
     for name in (*usual, *given):
         if name not in given or name not in usual:
-            why = "is missing" if name in usual else "is no parameter of this model"
+            why = "is missing" if name in usual else "is not a parameter of this model"
             raise DataError(
                 f"parameters[{name!r}] {why}; the parameters are {', '.join(usual)}",
                 hint="model.prior_draws() has the names and shapes",

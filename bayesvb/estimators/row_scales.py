@@ -96,8 +96,7 @@ def _check_zeros(name: str, least: float, *, counts: bool) -> None:
     """Raise for a response without a zero, whose probability would be estimated as 0."""
     if least > 0.0:
         truncated = (
-            "; if rows with 0 were not recorded, the counts are truncated, and there is no model "
-            "of truncated counts"
+            "; if rows with 0 were not recorded, the counts are truncated, which no family models"
         )
         raise DataError(
             f"{ZERO}(...) describes zeros, and the response `{name}` is never 0",

@@ -283,7 +283,7 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
     if family is None:
         why = f"programs are of family={', '.join(map(repr, FAMILIES))}"
     elif fit.members:
-        why = f"a fit that {fit.combination} is no one posterior"
+        why = f"a fit that {fit.combination} does not have a single posterior"
     elif type(core) is not Mixture:
         why = "learned scales, which smooth terms and group-level effects have, have no program"
     elif set(rows.designs) - {MEAN, GATING, *family.columns} or rows.offset is not None:

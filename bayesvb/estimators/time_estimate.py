@@ -75,8 +75,8 @@ class FirstPasses:
             warn(
                 f"a pass over the rows takes {in_words(each)}: this fit may take about "
                 f"{in_words(whole)} ({self.restarts} restarts of some {expected:.0f} "
-                f"passes{weighed}). It can be ended by Ctrl-C, and keeps what it has found; fewer "
-                "restarts take less",
+                f"passes{weighed}). Ctrl-C ends it and keeps the best run; fewer restarts "
+                "take less time",
                 LongFitWarning,
             )
 

@@ -249,13 +249,13 @@ def check_updatable(fit: AbstractFit) -> None:
     """Refuse fits whose statistics do not stand for their rows."""
     why = None
     if fit.members:
-        why = f"a fit that {fit.combination} is no one posterior"
+        why = f"a fit that {fit.combination} does not have a single posterior"
     elif fit.is_sampled or not fit.engine.bounds_evidence:
         why = f"fits by {fit.engine.title} are not made of sums over rows"
     elif grouping_of(fit.model) is not None:
         why = "rows of one subject belong together, and its earlier rows are not kept"
     elif fit.model.weight_type == "sampling":
-        why = "sampling weights are in proportion to those of all rows"
+        why = "sampling weights are relative to the weights of all rows"
     else:
         try:
             fit.core.expected_sum(fit.stats, fit.q)
@@ -427,7 +427,8 @@ def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> N
         j, i = np.argwhere(np.abs(values) >= FAR)[0]
         raise DataError(
             f"`{names[j]}` in row {index[i]} is {abs(values[j, i]):.1g} standard deviations from "
-            "its mean in the fit: beside its square the sums over earlier rows vanish by rounding",
+            "its mean in the fit: added to its square, the sums over earlier rows vanish by "
+            "rounding",
             hint="correct it, or remove the row",
         )
 

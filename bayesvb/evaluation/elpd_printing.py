@@ -13,10 +13,10 @@ COMPUTED = re.compile(r"^Computed from .*$", re.MULTILINE)
 """First line of both lines of ArviZ; without draws it would report 0 posterior samples."""
 
 HOW = {
-    "linear-response": "each left out to first order (linear response)",
-    "exact": "each left out by a fit without it",
-    "integrated": "each left out exactly (posterior integrated over scales)",
-    "folds": "left out a fold at a time, by fits without them",
+    "linear-response": "leave-one-out by a first-order approximation (linear response)",
+    "exact": "leave-one-out by refits",
+    "integrated": "exact leave-one-out (posterior integrated over scales)",
+    "folds": "cross-validation by refits without each fold",
 }
 """Text by method of leave-one-out."""
 
@@ -68,5 +68,5 @@ def _first_line(result: Any) -> str:
     again = ""
     if n_refitted and method == "linear-response":
         again = f"; {n_refitted} of them by a fit without it"
-    how = HOW.get(method, "each left out")
+    how = HOW.get(method, "leave-one-out")
     return f"Computed without draws from {result.n_data_points} observations, {how}{again}."

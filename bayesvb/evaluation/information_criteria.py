@@ -215,7 +215,7 @@ def _accumulate(
         parts.append(pointwise(block))
         draws = block.shape[0]
     if not parts or not draws:
-        raise DataError("blocks is empty: there are no log densities to judge the fit by")
+        raise DataError("blocks is empty: at least one array of log densities is needed")
     elpd, p, pareto_k = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     if labels is not None and len(labels) != elpd.size:
         raise DataError(f"labels has {len(labels)} entries for {elpd.size} rows in blocks")

@@ -146,7 +146,7 @@ def _said(spreads: list[float]) -> str:
     ends = f"{spreads[0]:g}"
     if len(spreads) > 1:
         ends += f" to {spreads[-1]:g}"
-    return f"{ends}, chosen by rows left out of the other parts"
+    return f"{ends}, chosen by cross-validation within the training folds"
 
 
 def standardised(terms: Float[np.ndarray, "rows terms"]) -> Float[np.ndarray, "rows used"]:

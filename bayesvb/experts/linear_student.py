@@ -100,7 +100,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     parts = (MEAN, SIGMA)
     scale_words = (
         "columns with mean 0 and standard deviation 1 and a response with median 0 and median "
-        "absolute deviation 0.67, that of a standard normal"
+        "absolute deviation 0.67, as a standard normal has"
     )
 
     learns_scales = True

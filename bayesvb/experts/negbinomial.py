@@ -66,8 +66,8 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
     dispersion_name = "dispersion"
     dispersion_text = ParameterText(
         symbol="ρ",
-        meaning="dispersion of each component: the variance is μ + μ²/ρ, close to that of a "
-        "Poisson distribution where ρ is large",
+        meaning="dispersion of each component: the variance is μ + μ²/ρ, nearly a "
+        "Poisson distribution if ρ is large",
         heading="Dispersion",
         caption="Dispersion ρ of each component, with variance μ + μ²/ρ",
     )

@@ -94,10 +94,10 @@ class SequentialExperts(AbstractOrderedExperts):
     formula = "ordinal"
     link_text = ParameterText(
         symbol="β",
-        meaning="coefficients of the log odds of going on to a higher level, per unit of the term; "
+        meaning="coefficients of the log odds of passing to a higher level, per unit of the term; "
         "exp(β) is an odds ratio, the intercept is minus the first threshold",
         heading="Components' log odds",
-        caption="Coefficients of the log odds of going on to a higher level, per unit of the term",
+        caption="Coefficients of the log odds of passing to a higher level, per unit of the term",
         forest=True,
         ratio="odds ratio",
     )

@@ -50,7 +50,7 @@ def check_text(text: str) -> None:
     for at, sign in enumerate(text):
         if not sign.isspace() and unicodedata.category(sign) in ("Cc", "Cs"):
             raise FormulaError(
-                text, f"the formula holds {sign!a}, which is no character of a text", (at, at)
+                text, f"the formula holds {sign!a}, which is not a character of a text", (at, at)
             )
     depth = 0
     for at, sign in enumerate(text):

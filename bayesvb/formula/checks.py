@@ -235,13 +235,13 @@ def _warn_of_part(
     if constant:
         _warn(
             f"the {part} has constant columns: {_listed(constant)}; their coefficients "
-            "cannot be told from the intercept"
+            "are confounded with the intercept"
         )
     rows, terms = matrix.shape
     if rows < terms:
         _warn(
             f"the {part} has {terms} terms but the data only {rows} complete rows; "
-            "the prior decides what the data cannot"
+            "the prior determines the remaining directions"
         )
         return
     varying = np.array(
@@ -278,8 +278,8 @@ def warn_of_ids(column: str, found: pd.Index, n_rows: int, *, groups: bool) -> N
     n_levels = len(found)
     if groups and n_levels == n_rows:
         _warn(
-            f"`{column}` has {n_levels} groups in {n_rows} rows: effects of groups of one row "
-            "cannot be told from noise; leave their term out"
+            f"`{column}` has {n_levels} groups in {n_rows} rows: with one row per group, effects "
+            "are confounded with noise; remove their term"
         )
     if not groups and hardly_repeat(n_levels, n_rows):
         dates = isinstance(found[0], str) and all(map(DATE.fullmatch, found))
@@ -345,7 +345,7 @@ def warn_of_unweighted(
         if lacking:
             _warn(
                 f"`{name}` has levels whose rows all have weight 0: {first_labels(lacking)}. The "
-                "prior alone decides their coefficients; leave these rows out"
+                "prior alone determines their coefficients; remove these rows"
             )
 
 

@@ -79,7 +79,7 @@ class Dates:
             return pd.to_datetime(values, format="ISO8601")
         except ValueError:
             raise DataError(
-                f"{values.iloc[0]!r} is no value of `{name}`, which holds dates",
+                f"{values.iloc[0]!r} is not a value of `{name}`, which holds dates",
                 hint="write them as '2020-01-31', or as pandas.Timestamp",
             ) from None
 

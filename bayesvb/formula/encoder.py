@@ -301,8 +301,8 @@ def _check_same_groups(places: Mapping[str, GroupPlaces]) -> None:
     lines, weights = places[GROUP_ROWS], places[GATE_GROUPS]
     raise DataError(
         f"`{lines.effects[0]}` of the lines has {len(lines.labels) - 1} groups and "
-        f"`{weights.effects[0]}` of the weights {len(weights.labels) - 1} others: so many groups "
-        "are possible of one grouping only",
+        f"`{weights.effects[0]}` of the weights {len(weights.labels) - 1} others: only one "
+        "grouping may have that many",
         hint="let both parts have the same groups, or group by something coarser in one of them",
     )
 

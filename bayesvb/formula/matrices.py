@@ -70,7 +70,7 @@ def evaluate(
             }
         except DataMismatchWarning as warning:
             listed = with_own_names(str(warning)).partition("{")[2].partition("}")[0]
-            raise DataError(f"there are levels outside those of C(): {listed}") from None
+            raise DataError(f"levels that C() does not list: {listed}") from None
         except BayesVBError:
             raise
         except (FormulaicError, *UNCOMPUTABLE) as error:

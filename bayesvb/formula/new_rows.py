@@ -107,7 +107,7 @@ def _check_groups(encoder: Encoder, rows: UsableRows) -> None:
     for column, (groups, _) in encoder.new_groups(rows).items():
         raise DataError(
             f"`{column}` has groups without rows in the data of the fit: {first_labels(groups)}",
-            hint="fit again with a few rows of each group, or leave these rows out",
+            hint="fit again with a few rows of each group, or remove these rows",
         )
 
 

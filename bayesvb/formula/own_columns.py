@@ -232,7 +232,7 @@ def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | N
         return check_columns_of(found, term.term.place.text)
     raise DataError(
         f"`{term.term.place.text}` has {len(found.groups)} groups, and another term has "
-        f"more than {LIMITS.groups} too: one term may have so many",
+        f"more than {LIMITS.groups} too: only one term may",
         hint="write (1 + x | g) for several effects of the same groups; keep the term with the "
         "most groups, and join levels of the other's column",
     )

@@ -215,7 +215,7 @@ def _response(whole: Section, tildes: list[Token], *, one_sided: bool) -> Sectio
             if one_sided
             else ("write the response first: 'y ~ x1 + x2'")
         )
-        raise FormulaError(text, "there is no `~`", hint=hint)
+        raise FormulaError(text, "`~` is missing", hint=hint)
     if len(tildes) > 1:
         raise FormulaError(text, "there is more than one `~`", tildes[1].span)
     left = whole.between(0, tildes[0].start)
@@ -227,7 +227,7 @@ def _response(whole: Section, tildes: list[Token], *, one_sided: bool) -> Sectio
             f"write '{text[tildes[0].start :].strip()}'",
         )
     if not one_sided and not left.text:
-        raise FormulaError(text, "there is no response left of `~`", tildes[0].span)
+        raise FormulaError(text, "the response left of `~` is missing", tildes[0].span)
     return left if left.text else None
 
 

@@ -127,7 +127,7 @@ def _arguments(
         raise FormulaError(formula, f"cannot read `{code}`: {error.msg}", token.span) from error
     if not isinstance(call, ast.Call):
         hint = f"write {form.example}"
-        raise FormulaError(formula, f"`{code}` is no call of {form.name}()", token.span, hint)
+        raise FormulaError(formula, f"`{code}` is not a call of {form.name}()", token.span, hint)
 
     def piece(node: ast.expr) -> tuple[str, int]:
         first, last = span_of(code, node)

@@ -137,7 +137,7 @@ def _of_trials(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     successes, trials = values
     _check(
         (trials < 0.0) | (trials != np.round(trials)),
-        f"the number of trials `{texts[1]}` is no whole number from 0",
+        f"the number of trials `{texts[1]}` is not a whole number from 0",
         "k | trials(n) takes numbers of successes and of trials",
     )
     _check(

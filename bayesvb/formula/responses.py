@@ -231,8 +231,8 @@ def _those_that_occur(values: pd.Index, declared: pd.Index, name: str) -> pd.Ind
     absent = declared.delete(np.unique(places))
     if len(absent):
         warn(
-            f"no row of `{name}` has the level {first_labels(absent.tolist())}: without rows there "
-            "is no threshold, and the fit leaves the level out",
+            f"no row of `{name}` has the level {first_labels(absent.tolist())}: a level without "
+            "rows has no threshold, and the fit omits it",
             DesignWarning,
         )
     return declared[np.sort(places)]

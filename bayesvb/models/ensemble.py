@@ -18,8 +18,8 @@ MEMBER = "member"
 """Name of the draws that contain the member of each draw, counted from 0."""
 
 NO_COMMON_MEANING = (
-    "log odds of sticks, which the restarts break in different orders, so that there is no table "
-    "of them"
+    "log odds of sticks, which restarts break in different orders, so they cannot be tabulated "
+    "together"
 )
 """Meaning of the coefficients of gates whose sticks have different orders."""
 

@@ -86,7 +86,7 @@ class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleS
     Inference, eqs 11 to 19, with corrected signs in eq. 11 and squares in eq. 19.
     """
 
-    without_response: ClassVar[str] = "the exact ones are known and shown beside them"
+    without_response: ClassVar[str] = "the exact intervals are known, and shown next to them"
 
     prior: NormalGamma
 

@@ -52,7 +52,7 @@ class Streams:
     def start(self, number: int) -> np.random.Generator:
         """Stream for the initial partition of a run, by the number of the run from 0."""
         if not 0 <= number < self.restarts:
-            raise ValueError(f"number={number} is not that of one of {self.restarts} restarts")
+            raise ValueError(f"number={number} is not one of {self.restarts} restarts")
         return self._child(number)
 
     def screening(self) -> np.random.Generator:

@@ -67,7 +67,7 @@ def replicates(
         )
     if fit.model.design.is_censored:
         raise DataError(
-            "replicated responses are not censored, and those of the data are",
+            "replicated responses are not censored, but the observed responses are",
             hint="bvb.plots.survival(fit) is for right-censored responses, "
             "bvb.plots.calibration(fit) for all",
         )
@@ -128,7 +128,7 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Axes | Non
     axes.step(found.points, found.difference, where="mid", color=palette.accent, linewidth=1.8)
     axes.set_xlim(0.0, 1.0)
     if pits_seen(fit):
-        marks.note(axes, "of rows that the fit has seen, fit.pit() leaves them out", palette)
+        marks.note(axes, "of training rows; for held-out rows use fit.pit()", palette)
     return axes
 
 

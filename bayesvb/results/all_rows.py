@@ -100,11 +100,11 @@ def rows_text(model: HasRows) -> str:
         return _counted(model.design.n_rows)
     if _is_federated(known.words):
         all_of_them = f"{_counted(known.n_rows)} of {known.words}"
-        return f"{all_of_them}; what is said by row is of the {_counted(model.design.n_rows)} here"
+        return f"{all_of_them}; results by row are for the {_counted(model.design.n_rows)} here"
     rows = f"{_counted(known.n_rows)} of {known.words}, read {known.count.times} times"
     if not is_sample(model):
         return rows
-    return f"{rows}; what is said by row is of {_counted(model.design.n_rows)} chosen at random"
+    return f"{rows}; results by row are for {_counted(model.design.n_rows)} chosen at random"
 
 
 def _is_federated(words: str) -> bool:

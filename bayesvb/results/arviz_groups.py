@@ -51,8 +51,8 @@ def arviz_object(fit: AbstractFit) -> object:
         groups["posterior_predictive"] = by_row(fit, replicated(fit), sampled=True)
     elif every:
         warn(
-            f"log_likelihood and posterior_predictive are left out: {n_values:.1e} numbers each. "
-            "fit.loo() and fit.waic() go over the rows in blocks; fit(draws=...) makes fewer draws",
+            f"log_likelihood and posterior_predictive are omitted: {n_values:.1e} values each. "
+            "fit.loo() and fit.waic() read the rows in blocks; fit(draws=...) makes fewer draws",
         )
     return to_arviz(
         groups, dims=named.dims, coords=named.coords, attrs=attributes(fit), n_chains=fit.chains

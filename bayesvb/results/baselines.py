@@ -53,7 +53,7 @@ def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
         return None
     if MEAN not in design.matrices or response.is_categorical:
         raise DataError(
-            f"a fit of {type(fit.model).__name__} has no linear model beside it",
+            f"a fit of {type(fit.model).__name__} has no linear model to compare with",
             hint="fits of numeric responses given terms have, as of DensityRegression",
         )
     grouping, terms = grouping_of(fit.model), design.matrices[MEAN]

@@ -46,7 +46,7 @@ class ComparisonTable(pd.DataFrame):
     name
     a    -10.3   1.00
     b    -14.0   0.00
-    Rows are left out one at a time.
+    Rows are held out one at a time.
     """
 
     @property
@@ -58,7 +58,7 @@ class ComparisonTable(pd.DataFrame):
         formats = {name: f"{{:.{n}f}}".format for name, n in decimals.items() if name in self}
         text = self.to_string(formatters=formats, line_width=LIMITS.width)
         lines = [line.rstrip() for line in text.splitlines()]
-        return without_controls("\n".join([*lines, f"Rows are left out {self.attrs['left out']}."]))
+        return without_controls("\n".join([*lines, f"Rows are held out {self.attrs['left out']}."]))
 
     __repr__ = __str__
 
@@ -165,7 +165,7 @@ def _compare_results(results: Mapping[str, object], *, jacobian: bool) -> pd.Dat
     if len(set(folds.values())) > 1:
         named = ", ".join(repr(name) for name, is_fold in folds.items() if is_fold)
         raise DataError(
-            f"rows are left out a fifth at a time in {named}, and one at a time in the others",
+            f"cross-validation is five-fold in {named} and leave-one-out in the others",
             hint="compute all by fit.loo('folds')",
         )
     table = ComparisonTable(compare_elpd(stored))

@@ -55,7 +55,7 @@ def loo(
     check_choice("method", method, METHODS)
     if corrected and method != "psis":
         raise DataError(
-            f"corrected=True with method={method!r}: there are no draws to correct",
+            f"corrected=True with method={method!r}: this method has no draws to correct",
             hint="method='psis' weighs draws",
         )
     if groups is not None and method not in ("linear-response", "exact"):

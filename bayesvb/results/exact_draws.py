@@ -75,7 +75,7 @@ def _reason_against(model: AbstractPublicModel, engine: AbstractEngine) -> str |
     if not engine.maximises_bound or engine.finds_points:
         return f"the fit was made by {engine.title}, which has no linear response to start from"
     if model.weight_type == "sampling":
-        return "sampling weights are no counts; covariance='robust' accounts for them"
+        return "sampling weights are not counts; covariance='robust' accounts for them"
     if not has_all_rows(model):
         return "it needs all rows in memory"
     if model.source.n_rows > LIMITS.all_rows:
@@ -121,7 +121,7 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
         return replace_draws(fit, _sample_chains(fit, space, log_ratio()))
     except KeyboardInterrupt:
         warn(
-            "the sampler of the exact posterior was interrupted: intervals are those of "
+            "the sampler of the exact posterior was interrupted: intervals come from "
             f"covariance={fit.covariance!r}"
         )
         return fit
@@ -140,7 +140,7 @@ def automatic_draws(fit: AbstractFit) -> PosteriorDraws:
         found = importance_sample(fit, space, partial(log_importance_ratio, fit))
     except KeyboardInterrupt:
         warn(
-            "the sampler of the exact posterior was interrupted: intervals are those of "
+            "the sampler of the exact posterior was interrupted: intervals come from "
             f"covariance={given.covariance!r}"
         )
         return given

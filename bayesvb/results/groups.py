@@ -96,7 +96,8 @@ def _labels(given: object, design: Design, *, name: str) -> pd.Series:
     if isinstance(given, str):
         if given not in design.frame.columns:
             raise DataError(
-                f"{name}={given!r} is no column that the formula reads, and no other is kept",
+                f"{name}={given!r} is not a column that the formula reads, and other columns "
+                "are not stored",
                 hint=f"give the labels themselves: {name}=data[{given!r}]",
             )
         given = design.frame[given]

@@ -184,7 +184,7 @@ def _regressors(fit: AbstractFit) -> HasRegressors:
     model: object = fit.model
     if not isinstance(model, HasRegressors):
         raise DataError(
-            f"the components of {type(model).__name__} are no regressions on covariates",
+            f"the components of {type(model).__name__} are not regressions on covariates",
             hint="supported=True is for DensityRegression",
         )
     return model

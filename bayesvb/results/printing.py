@@ -89,7 +89,7 @@ def gate_note(model: AbstractPublicModel) -> str:
         return "one component: the gate is not used"
     further = [name for name in model.formula.parts if PARTS[name].coefficient_sd]
     if further:
-        return f"no gating part beside {further[0]}: constant weights"
+        return f"no gating part with {further[0]}: constant weights"
     return "no gating part: same terms as the mean"
 
 
@@ -274,14 +274,14 @@ def _made_with(fit: AbstractFit) -> str:
     """The covariance, in a sentence."""
     own = fit.engine.interval_words(fit.covariance)
     if fit.is_point_estimate:
-        return f"There are no standard errors: {fit.response.failure}."
+        return f"Standard errors are not available: {fit.response.failure}."
     if own is not None:
         failure = "" if own.endswith(".") else f": {fit.response.failure}."
         return own + failure
     if fit.covariance == "mean-field":
         return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
     if fit.covariance == "engine":
-        return f"Intervals are those of the {fit.engine.posterior} ({fit.engine.title})."
+        return f"Intervals: {fit.engine.posterior} ({fit.engine.title})."
     if fit.covariance == "exact" and fit.sampler is not None:
         return f"Intervals: exact ({fit.sampler.words})."
     if fit.sampler is not None and fit.covariance == "linear-response":
@@ -323,7 +323,7 @@ def accuracy_line(fit: AbstractFit) -> str:
             return "LOO: not computed; fit.loo() uses five folds."
         return f"{_total(loo_of(fit))}, by five folds."
     if not left_out_quickly(fit):
-        return "LOO: not computed, because it takes a while with so many terms; call fit.loo()."
+        return "LOO: not computed (too many terms for the printed summary). Call fit.loo()."
     chosen = unit_sample(fit, LIMITS.quick_subsample)
     with ignoring_user_warnings():  # said here in words
         loo = loo_of(fit) if chosen.whole else loo_of_some(fit, chosen.at)

@@ -21,7 +21,8 @@ LONGEST_NAME = 60
 
 REMEDIES: Mapping[str, str | None] = {
     "two values": "if they are classes, family='bernoulli' with n_components=1 gives the "
-    "probability of 1 against 0, ConditionalMixtureNetwork('C({name}) ~ ...') that of each class",
+    "probability of 1 against 0, ConditionalMixtureNetwork('C({name}) ~ ...') the probability of "
+    "each class",
     "counts": "family='negbinomial' gives probabilities of counts, and so does family='poisson' "
     "where their variance is their mean",
     "coarse": "use exact values, or rounded({name}, step) on the left of the formula",

@@ -73,7 +73,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
     DataError
         If there is none, naming the request, or if it would not fit into memory.
     """
-    check_all_rows(fit.model, what, "it is made of what the fit loses without each of them")
+    check_all_rows(fit.model, what, "it needs the influence of each row")
     check_answers(fit.core.with_complete_draws(), what)
     if not answers_to_rows(fit):
         raise DataError(

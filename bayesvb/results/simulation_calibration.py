@@ -308,8 +308,8 @@ def verdict(found: Audit) -> str:
     n, uneven = found.ranks.shape[1], found.uneven
     if not uneven:
         return (
-            f"Ranks of all {n} quantities are uniform as far as {len(found.ranks)} replications "
-            "tell (5% level)."
+            f"Ranks of all {n} quantities are compatible with uniform ranks in "
+            f"{len(found.ranks)} replications (5% level)."
         )
     named = [f"{kind} at {place}" for kind, place in uneven[: LIMITS.named]]
     more = f" and {len(uneven) - LIMITS.named} more" if len(uneven) > LIMITS.named else ""

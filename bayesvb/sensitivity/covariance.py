@@ -59,7 +59,7 @@ UNRESOLVED = (
 
 TOO_WIDE = (
     "there are too many columns: directions in all products of two do not fit into memory "
-    "(those of one factor of many levels do as `(1 | factor)`)"
+    "(for one factor with many levels, write `(1 | factor)`)"
 )
 """Why there is none beyond."""
 

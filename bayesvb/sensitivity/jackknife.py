@@ -328,6 +328,5 @@ def _smooth() -> Iterator[None]:
     except np.linalg.LinAlgError as error:
         raise DataError(
             f"the fit does not change smoothly with its statistics: {error}",
-            hint="take out terms that the rows of a component do not tell apart, or fit with "
-            "a prior",
+            hint="remove terms that are confounded within a component, or fit with a prior",
         ) from error

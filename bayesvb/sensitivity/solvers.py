@@ -203,8 +203,7 @@ def _check_size(n_answering: int, n_entries: int) -> None:
     if n_answering * n_entries > MOST_NUMBERS:
         raise DataError(
             f"the indirect effect of other rows needs a derivative of {n_answering:,} statistics "
-            f"in {n_entries:,}, of {8e-9 * n_answering * n_entries:.0f} GB: too many for so many "
-            "columns or groups",
+            f"in {n_entries:,}, of {8e-9 * n_answering * n_entries:.0f} GB",
             hint="bayesvb.cross_validate(...) fits again without each fold; a formula with fewer "
             "columns has it",
         )

@@ -155,7 +155,7 @@ def group(obj: object, name: str) -> xr.Dataset:
 
     names = group_names(obj)
     if name not in names:
-        raise DataError(f"there is no group {name!r}", hint=f"there are {', '.join(names)}")
+        raise DataError(f"group {name!r} is missing", hint=f"there are {', '.join(names)}")
     node = cast(Any, obj)[name]
     return cast("xr.Dataset", node.to_dataset() if isinstance(node, xr.DataTree) else node)
 

@@ -118,7 +118,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[bytes, PlainFile]:
     except OSError as error:
         raise DataError(f"path={str(source)[:200]!r} cannot be read: {error.strerror}") from error
     if not regular:
-        why = "is a folder" if source.is_dir() else "does not exist, or is no regular file"
+        why = "is a folder" if source.is_dir() else "does not exist, or is not a regular file"
         raise DataError(f"path={str(source)!r} {why}", hint="give a file that fit.save() wrote")
     with _as_damage(path):
         content, sealed = unseal(source.read_bytes())
@@ -227,7 +227,7 @@ def decoded_frame(
     """
     schema = parsed_json(text)
     if not isinstance(schema, dict) or not {"index", "labels"} <= set(schema):
-        raise DataError("there is no description of the columns of the data")
+        raise DataError("the description of the columns of the data is missing")
     parts = {
         name: {
             role.removeprefix(f"{name}_"): array

@@ -121,7 +121,7 @@ def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise DataError(
             f"path={_shown(target)} could not be written: {_said(error)}",
-            hint="is the disk full? What was there before is unchanged",
+            hint="is the disk full? The former file is unchanged",
         ) from error
     return target
 
@@ -147,7 +147,7 @@ def _begun(final: Path) -> tuple[int, Path]:
         if not _locked(descriptor) or _same(descriptor, partial):
             return descriptor, partial
         os.close(descriptor)
-    raise OSError(f"another process removes temporary files beside {final}")
+    raise OSError(f"another process removes temporary files next to {final}")
 
 
 _BINARY = getattr(os, "O_BINARY", 0)

@@ -127,7 +127,7 @@ class _Division:
             strata = class_codes(quietly_made(make, self.frame))
             return fold_numbers(len(self.frame), self.folds, rng, strata=strata)
         if self.groups not in self.frame:
-            raise DataError(f"groups={self.groups!r} is no column of {self.name}")
+            raise DataError(f"groups={self.groups!r} is not a column of {self.name}")
         return fold_numbers(len(self.frame), self.folds, rng, groups=self.frame[self.groups])
 
 

@@ -108,7 +108,7 @@ def _rows_in_all(models: Mapping[str, object]) -> Bool[np.ndarray, " given"]:
     for name, model in models.items():
         if not isinstance(model, AbstractEstimator):
             raise DataError(
-                f"data are left out, and models: {name!r} is a {type(model).__name__} without data",
+                f"data=None, but models[{name!r}] is a {type(model).__name__} without data",
                 hint="give data=, or bayesvb.DensityRegression(...)",
             )
         masks.append(model.design.complete)
@@ -140,7 +140,8 @@ def _labels(groups: object, frame: pd.DataFrame) -> pd.Series | None:
     if isinstance(groups, str):
         if groups not in frame:
             raise DataError(
-                f"groups={groups!r} is no column of the data", hint=nearest(groups, frame.columns)
+                f"groups={groups!r} is not a column of the data",
+                hint=nearest(groups, frame.columns),
             )
         return frame[groups]
     try:

@@ -197,7 +197,7 @@ class CrossValidation:
         own = table[table["score"] == score].set_index("model").reindex(self.models)
         axes = marks.new_axes((6.6, 1.4 + 0.4 * len(own))) if ax is None else ax
         palette = palette_of(axes)
-        marks.dress(axes, palette, x=f"{score}, less that of {self.best}", y="", grid="x")
+        marks.dress(axes, palette, x=f"{score}, difference from {self.best}", y="", grid="x")
         y, x = np.arange(len(own)), own["difference"].fillna(0.0).to_numpy()
         for name, width in (("se_resampled", 1.2), ("se", 4.0)):
             half = LIMITS.standard_errors * own[name].fillna(0.0).to_numpy()

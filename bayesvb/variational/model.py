@@ -185,7 +185,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         NotImplementedError
             If point estimates are not available; the message gives the reason.
         """
-        raise NotImplementedError("there are no point estimates of it")
+        raise NotImplementedError("this model has no point estimates")
 
     def for_points(self) -> AbstractVariationalModel[PosteriorT, StatsT]:
         """The model of which point estimates are made: itself as a rule.

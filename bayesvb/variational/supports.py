@@ -199,7 +199,7 @@ class Fixed(AbstractSupport):
     values : ndarray
     """
 
-    words = "what they are fixed at"
+    words = "their fixed values"
 
     values: Float[np.ndarray, "..."]
 
@@ -239,7 +239,7 @@ class Shared(AbstractSupport):
     n_components : int
     """
 
-    words = "the same for all components, and what they have to be"
+    words = "the same for all components, and within their support"
 
     one: AbstractSupport
     n_components: int

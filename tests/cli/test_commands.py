@@ -287,7 +287,7 @@ def test_data_are_not_overwritten_by_their_predictions(run, saved, mcycle):
 
 BAD_CALLS = {
     "formula": (["fit", "accel ~ tims", "mcycle"], "did you mean `times`?"),
-    "no tilde": (["fit", "accel", "mcycle"], "there is no `~`"),
+    "no tilde": (["fit", "accel", "mcycle"], "`~` is missing"),
     "too many components": (["fit", FORMULA, "mcycle", "--components", "200"], "200"),
     "no components": (["fit", FORMULA, "mcycle", "--components", "0"], "at least 1"),
     "no restarts": (["fit", FORMULA, "mcycle", "--restarts", "0"], "restarts=0"),
@@ -296,7 +296,7 @@ BAD_CALLS = {
     "no such file": (["fit", FORMULA, "mcycl"], "did you mean mcycle?"),
     "no such weights": (["fit", FORMULA, "mcycle", "--weights", "w"], "w"),
     "unit of no column": (["fit", FORMULA, "mcycle", "--unit", "time=ms"], "did you mean `times`"),
-    "no unit": (["fit", FORMULA, "mcycle", "--unit", "times"], "column=unit"),
+    "not a unit": (["fit", FORMULA, "mcycle", "--unit", "times"], "column=unit"),
     "no such fit": (["predict", "a.nc", "mcycle"], "does not exist"),
     "no such fit to report": (["report", "a.nc", "-o", "a.html"], "does not exist"),
     "no such data set": (["datasets", "mcycl"], "did you mean 'mcycle'"),

@@ -53,7 +53,7 @@ FIT: dict[str, list[tuple[object, str]]] = {
     "n_jobs": [(0, "n_jobs=0 must be at least 1")],
     "seconds": [(0.0, "seconds=0.0 must be a positive")],
     "start": [(3, "start=3 must be a fit")],
-    "options": [({"max_itr": 5}, "is no option of CAVI")],
+    "options": [({"max_itr": 5}, "is not an option of CAVI")],
 }
 """Argument of a fit -> wrong values, and what is said of them."""
 

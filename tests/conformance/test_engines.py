@@ -397,10 +397,10 @@ def test_options_of_an_engine_are_arguments_of_the_fit_and_go_with_it_into_files
 
 def test_an_option_that_the_engine_does_not_have_is_refused_with_those_it_has():
     model = gated("softmax")(frame())
-    why = r"(?s)max_itr=5 is no option of CAVI: it has no options.*did you mean max_iter"
+    why = r"(?s)max_itr=5 is not an option of CAVI: it has no options.*did you mean max_iter"
     with pytest.raises(DataError, match=why):
         model.fit(max_itr=5)
-    with pytest.raises(DataError, match=r"chains=5 is no option.*its options are n_chains"):
+    with pytest.raises(DataError, match=r"chains=5 is not an option.*its options are n_chains"):
         model.fit("late-sampler", chains=5)
 
 
@@ -427,7 +427,7 @@ def test_draws_of_the_engine_are_those_of_the_fit(sampled):
     for key, values in drawn.items():
         assert_array_equal(sampled.draws[key], values)
     assert sampled.covariance == "engine"
-    assert sampled.response.failure == "the draws are those of the engine, sampler"
+    assert sampled.response.failure == "the draws come from the engine, sampler"
     assert_array_equal(sampled.log_q, sampled.core.log_posterior(sampled.q, drawn) + SHIFT)
 
 
@@ -442,7 +442,7 @@ def test_everything_that_is_made_of_draws_takes_them(sampled, tmp_path):
     said = str(sampled)
     assert "regressions, draws of the posterior (sampler)" in said.splitlines()[0]
     assert "Draws:     30 (engine), seed 1" in said
-    assert "Intervals are those of the draws of the posterior (sampler)." in said
+    assert "Intervals: draws of the posterior (sampler)." in said
     assert "sorted by share" not in said
     page, twin = sampled.report(tmp_path / "page.html").read_text("utf-8").split('id="summary"')
     assert page.count("draws that the engine returned") == 3  # verdict, posterior, computation

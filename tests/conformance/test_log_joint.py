@@ -51,7 +51,7 @@ def test_a_row_of_weight_two_counts_twice(case, table):
 WRONG = {
     "no mapping": (lambda draws: [1.0], "parameters is list, not a mapping"),
     "missing": (lambda draws: dict(list(draws.items())[1:]), "is missing; the parameters are"),
-    "unknown": (lambda draws: {**draws, "tau": 1.0}, r"'tau'\] is no parameter of this model"),
+    "unknown": (lambda draws: {**draws, "tau": 1.0}, r"'tau'\] is not a parameter of this model"),
     "words": (lambda draws: {**draws, first(draws): "a"}, "are not numbers"),
     "shape": (lambda draws: {**draws, first(draws): np.zeros((3, 9, 9, 9, 9))}, "it must be"),
     "draws": (lambda draws: {**draws, first(draws): draws[first(draws)][:2]}, "differ in the num"),

@@ -44,5 +44,5 @@ def test_weights_count_rows_unless_told(name, data):
     model = MODELS[name](FORMULAS[name], data, weights="w")
     assert (model.weights == data["w"]).all()
     assert "weight_type" not in model.options()
-    with pytest.raises(DataError, match="there are no weights"):
+    with pytest.raises(DataError, match="needs weights"):
         MODELS[name](FORMULAS[name], data.drop(columns="w"), weight_type="sampling")

@@ -310,7 +310,7 @@ def test_the_result_says_what_it_is(fit):
         (lambda f: effects.predictions(f, 3), "not a name, a list"),
         (lambda f: effects.predictions(f, {"x": []}), "no value is given for `x`"),
         (lambda f: effects.predictions(f, {"g": ["q"]}), "`g`"),
-        (lambda f: effects.predictions(f, {"x": ["q"]}), "'q' is no value of `x`"),
+        (lambda f: effects.predictions(f, {"x": ["q"]}), "'q' is not a value of `x`"),
         (lambda f: effects.predictions(f, {"x": [1.5, None]}), "1 of the rows asked for lack"),
         (lambda f: effects.predictions(f, "x", data={"x": [1]}), "both given"),
         (lambda f: effects.predictions(f, target="median"), "target='median'"),

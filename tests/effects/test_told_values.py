@@ -39,7 +39,7 @@ def test_contrasts_of_dates_are_told_as_dates(dated):
     assert found.summary["contrast"].tolist() == ["2020-02-10 - 2020-01-11"]
     usual = effects.comparisons(dated, "day", {})
     assert usual.summary["contrast"].tolist() == ["2020-01-31 - 2020-01-30"]
-    with pytest.raises(DataError, match="'spring' is no value of `day`, which holds dates"):
+    with pytest.raises(DataError, match="'spring' is not a value of `day`, which holds dates"):
         effects.predictions(dated, {"day": "spring"})
 
 

@@ -418,7 +418,7 @@ def test_networks_have_a_mode_over_variational_latent_vectors(tmp_path):
     assert fit.elbo == pytest.approx(rows - fit.core.kl(posterior), abs=1e-9)
     assert (np.diff(fit.elbo_trace) >= -1e-9).all()
     assert "lower bound of the log posterior density" in str(fit)
-    assert "There are no standard errors" in str(fit) and fit.summary()["sd"].isna().all()
+    assert "Standard errors are not available" in str(fit) and fit.summary()["sd"].isna().all()
     assert "Est.Error" not in str(fit) and "k-hat" not in str(fit)
     page = fit.report(tmp_path / "page.html").read_text("utf-8")
     assert "There are estimates and no intervals" in page and "mean-field posterior" not in page

@@ -287,7 +287,7 @@ FORGED = {
 def test_forged_archives_are_one_error(kind, written, tmp_path):
     path = tmp_path / "state"
     path.write_bytes(FORGED[kind](written.read_bytes()))
-    with pytest.raises(DataError, match=r"checkpoint=.*no checkpoint, or damaged"):
+    with pytest.raises(DataError, match=r"checkpoint=.*not a checkpoint, or damaged"):
         model().fit(**FIT, checkpoint=path)
 
 
@@ -304,7 +304,7 @@ def changed(content):
 def test_a_file_that_is_no_checkpoint_is_refused(damage, written, tmp_path):
     path = tmp_path / "state"
     path.write_bytes(damage(written.read_bytes()))
-    with pytest.raises(DataError, match="is no checkpoint, or damaged"):
+    with pytest.raises(DataError, match="is not a checkpoint, or damaged"):
         model().fit(**FIT, checkpoint=path)
 
 
@@ -382,5 +382,5 @@ def test_a_forged_checkpoint_is_one_error(method, tmp_path, monkeypatch):
             if entry in free.get(what, ()):
                 continue
             path.write_bytes(forged(content, name, change))
-            with pytest.raises(DataError, match=r"checkpoint=.*no checkpoint, or damaged"):
+            with pytest.raises(DataError, match=r"checkpoint=.*not a checkpoint, or damaged"):
                 again()

@@ -218,7 +218,7 @@ def test_weights_without_covariates_have_no_groups(few_columns):
     ("text", "options", "message"),
     [
         ("y ~ x + (1 | g) | (1 | h)", {}, "(?s)15 others.*let both parts have the same groups"),
-        ("y ~ x + (1 | g) | (1 | g) + (1 | h)", {}, "so many groups are possible of one grouping"),
+        ("y ~ x + (1 | g) | (1 | g) + (1 | h)", {}, "only one grouping may have that many"),
         ("y ~ x | (1 | g)", {"group": "h"}, "is a covariate of the weights"),
     ],
 )

@@ -132,7 +132,7 @@ def test_a_saved_fit_says_the_same(fit, data, tmp_path):
 
 def test_what_is_printed_has_both_answers(fit):
     said = str(fit)
-    assert "Exact intervals are known here: those of mu have" in said
+    assert "The posterior is known here: its interval of mu has" in said
     assert "KL(q, exact)" in said
     prior = str(fit.model)
     assert "One Gaussian sample" in prior

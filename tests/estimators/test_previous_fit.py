@@ -77,7 +77,7 @@ def test_a_fit_of_other_parameters_is_refused():
         other.fit(start=fit)
     with pytest.raises(DataError, match="start=3 must be a fit"):
         line.fit(start=3)
-    with pytest.raises(DataError, match="start='a fit' is no option of CAVI"):
+    with pytest.raises(DataError, match="start='a fit' is not an option of CAVI"):
         line.fit(start="a fit")
     with pytest.raises(DataError, match="with start=: the file does not hold"):
         line.fit(start=fit, checkpoint="runs.ckpt")

@@ -190,7 +190,7 @@ def test_rows_left_out_of_the_sample_are_left_out_of_the_fit_to_all_rows(sampled
 def test_rows_and_passes_are_told(sampled):
     text = str(sampled[0])
     assert "rows of a function, read" in text
-    assert "of 500 rows chosen at random" in text
+    assert "for 500 rows chosen at random" in text
     assert "5 dropped: missing values" in text
 
 
@@ -284,8 +284,8 @@ HOSTILE = {
     "no match": (lambda path: str(path / "*.pq"), "matches no file"),
     "no file": (lambda path: path / "none.parquet", "does not exist"),
     "empty folder": (empty, "a folder without Parquet files"),
-    "no Parquet": (broken, "part-1.parquet' is no Parquet file, or damaged"),
-    "half a file": (cut, "part-1.parquet' is no Parquet file, or damaged"),
+    "not a Parquet": (broken, "part-1.parquet' is not a Parquet file, or damaged"),
+    "half a file": (cut, "part-1.parquet' is not a Parquet file, or damaged"),
     "damaged inside": (damaged, "part-1.parquet' cannot be read"),
     "other columns": (without_x, "part-9.parquet' has no column `x`"),
     "other types": (x_as_text, "`x` is .*string in '.*part-9.parquet' and double"),

@@ -10,9 +10,9 @@ from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
 from bayesvb.storage.arviz_objects import import_arviz
 
 METHODS = {
-    "linear-response": "each left out to first order",
-    "exact": "each left out by a fit without it",
-    "folds": "left out a fold at a time",
+    "linear-response": "leave-one-out by a first-order approximation",
+    "exact": "leave-one-out by refits",
+    "folds": "cross-validation by refits without each fold",
 }
 
 

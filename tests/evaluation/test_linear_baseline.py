@@ -87,7 +87,7 @@ def test_the_baseline_of_a_fit_is_that_of_its_terms_weights_and_responses(rng):
 def test_a_fit_that_is_no_regression_has_none(class_fit):
     joint = bvb.GaussianMixture("~ x", pd.DataFrame({"x": np.arange(20.0)}), n_components=1)
     for fit in (class_fit, joint.fit(seed=1, restarts=1, draws=30)):
-        with pytest.raises(DataError, match="has no linear model beside it"):
+        with pytest.raises(DataError, match="has no linear model to compare with"):
             linear_baseline(fit)
 
 

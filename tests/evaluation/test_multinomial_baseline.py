@@ -39,7 +39,7 @@ def test_probabilities_left_out_are_those_of_scikit_learn(overlapping, sd, monke
     monkeypatch.setitem(vars(RIDGE), "intercept_sd", 1e5)
     folds = np.arange(90) % 4
     found, prior = probabilities_left_out(terms, codes, folds, spreads=(sd,))
-    assert prior == f"{sd:g}, chosen by rows left out of the other parts"
+    assert prior == f"{sd:g}, chosen by cross-validation within the training folds"
     expected = theirs(standardised(terms)[:, 1:], codes, folds, sd)
     # both stop at a small gradient
     assert_allclose(found, expected, atol=2e-4)

@@ -128,7 +128,7 @@ def test_effects_are_of_means_or_of_their_logarithm(fit):
     assert "Rate ratio" in str(fit)
     ratio = bvb.effects.comparisons(fit, "x", average_by=True, comparison="ratio")
     assert_allclose(np.log(ratio.draws), of_link.draws)
-    with pytest.raises(DataError, match="mean of this family is no probability"):
+    with pytest.raises(DataError, match="mean of this family is not a probability"):
         bvb.effects.comparisons(fit, "x", target="odds")
 
 

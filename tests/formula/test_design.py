@@ -405,7 +405,7 @@ def test_levels_that_only_rows_left_out_had_are_not_seen():
 
 
 def test_levels_left_out_by_hand_are_an_error():
-    with pytest.raises(DataError, match="levels outside those of C"):
+    with pytest.raises(DataError, match=r"levels that C\(\) does not list"):
         design_of("y ~ C(g, levels=['a', 'b'])")
 
 

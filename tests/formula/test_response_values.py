@@ -108,7 +108,7 @@ def test_the_number_of_trials_may_be_one_constant():
         ("k | trials(4) ~ x", "`k` is more than `4`, the number of trials, in 1 of 3 rows"),
         ("n | trials(k) ~ x", r"in 2 of 3 rows(.|\n)*n . trials\(n \+ k\)"),
         ("cbind(n, k - n) ~ x", "the number of failures `k - n` is negative in 2 of 3 rows"),
-        ("k | trials(n + 0.5) ~ x", "no whole number"),
+        ("k | trials(n + 0.5) ~ x", "not a whole number"),
     ],
 )
 def test_numbers_that_are_no_trials_are_named(text, words):

@@ -91,7 +91,7 @@ def test_a_branch_of_a_branch_is_a_branch_of_both_names():
 
 
 def test_there_is_no_stream_for_a_run_that_was_not_asked_for():
-    with pytest.raises(ValueError, match="number=3 is not that of one of 3 restarts"):
+    with pytest.raises(ValueError, match="number=3 is not one of 3 restarts"):
         Streams(1, RESTARTS).start(RESTARTS)
     with pytest.raises(ValueError, match="number=-1"):
         Streams(1, RESTARTS).start(-1)

@@ -212,7 +212,7 @@ def test_classes_that_terms_separate_have_a_penalised_regression_beside_them():
         warnings.simplefilter("error")
         found = SECTIONS["classification"].summary(fit)
     assert "multinomial, left out" in cells(found["scores"])
-    assert "chosen by rows left out" in found["baseline_prior"]
+    assert "chosen by cross-validation" in found["baseline_prior"]
     (test,) = against_multinomial(judged_classes(fit))
     assert np.isfinite(test.number) and "ridge-penalised" in test.name
 

@@ -209,7 +209,7 @@ def test_groups_are_a_column_or_one_label_per_row(rows):
     assert "Correlation within g" not in fit.check(groups="g").index or not problems(
         fit.check(groups="g")
     )
-    with pytest.raises(DataError, match="groups='x' is no column that the formula reads"):
+    with pytest.raises(DataError, match="groups='x' is not a column that the formula reads"):
         fit.check(groups="x")
     with pytest.raises(DataError, match="groups has 7 labels"):
         fit.check(groups=np.arange(7))

@@ -42,7 +42,7 @@ def test_all_columns_are_printed_within_a_hundred_characters(regimes_fit, one_li
     lines = str(table).splitlines()
     assert max(map(len, lines)) <= 100 and "..." not in str(table)
     assert set(table.columns) <= set(str(table).split())
-    assert lines[-1] == "Rows are left out one at a time."
+    assert lines[-1] == "Rows are held out one at a time."
     assert repr(table) == str(table) and str(table) in table._repr_html_()
     assert type(table.round(1)) is pd.DataFrame
 

@@ -78,7 +78,7 @@ def test_runs_are_a_problem_of_an_order_and_a_note_without(rows):
 
 def test_an_order_is_one_value_per_row_that_can_be_sorted(rows):
     fit = line(rows.assign(y=rows["noise"]))
-    with pytest.raises(DataError, match="order='z' is no column that the formula reads"):
+    with pytest.raises(DataError, match="order='z' is not a column that the formula reads"):
         fit.check(order="z")
     with pytest.raises(DataError, match="order has 7 labels"):
         fit.check(order=np.arange(7))

@@ -125,7 +125,7 @@ REFUSED = {
         {"priors": bvb.Priors(coefficient_units="response", scales="fixed")},
         "in units of the noise",
     ),
-    "survey": ({"weights": "w", "weight_type": "sampling"}, "sampling weights are no counts"),
+    "survey": ({"weights": "w", "weight_type": "sampling"}, "sampling weights are not counts"),
 }
 
 
@@ -160,7 +160,7 @@ def test_an_interrupt_falls_back_to_the_draws_of_the_fit(fit, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(exact_draws, "importance_sample", interrupted)
-    with pytest.warns(UserWarning, match="interrupted: intervals are those of"):
+    with pytest.warns(UserWarning, match="interrupted: intervals come from"):
         found = fit.with_covariance("exact")
     assert found.covariance == "linear-response"
     pd.testing.assert_frame_equal(found.summary(), fit.summary())

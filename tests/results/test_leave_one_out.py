@@ -121,7 +121,7 @@ def test_groups_are_left_out_together(line, regimes):
     ("arguments", "message"),
     [
         ({"method": "linear"}, "is not known; it is one of"),
-        ({"groups": "site"}, "no column that the formula reads"),
+        ({"groups": "site"}, "not a column that the formula reads"),
         ({"groups": [1, 2]}, "has 2 labels"),
         ({"groups": np.zeros(150)}, "one label for all rows"),
         ({"groups": np.full(150, np.nan)}, "150 missing labels"),
@@ -251,7 +251,7 @@ def test_rows_whose_answer_memory_does_not_hold_are_left_out_by_draws(regimes, m
     assert read_elpd(fit.loo()).method == "psis"
     assert (fit.check()["grade"] != "problem").all()
     for verb in (fit.influence, fit.prior_sensitivity):
-        with pytest.raises(DataError, match="for so many columns or groups"):
+        with pytest.raises(DataError, match=r" GB\n"):
             verb()
 
 

@@ -128,7 +128,7 @@ def test_effects_of_groups_need_no_rows_of_their_own():
 
 def test_other_models_say_that_they_have_none():
     variables = bvb.GaussianMixture("~ x + y", lines(50), n_components=1).fit(seed=1, restarts=1)
-    with pytest.raises(DataError, match="no regressions"):
+    with pytest.raises(DataError, match="not regressions"):
         variables.predict(response="x", supported=True)
 
 

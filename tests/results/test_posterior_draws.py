@@ -120,7 +120,7 @@ def test_an_interrupt_leaves_the_draws_of_the_fit(monkeypatch):
 
     monkeypatch.setattr(exact_draws, "importance_sample", interrupted)
     fit = model_of().fit(seed=1, restarts=1, draws=100)
-    with pytest.warns(UserWarning, match="interrupted: intervals are those of"):
+    with pytest.warns(UserWarning, match="interrupted: intervals come from"):
         assert fit.covariance == "linear-response"
     assert "linear-response covariance" in str(fit)
 

@@ -179,7 +179,7 @@ def test_combined_restarts_each_have_their_own():
 def test_what_is_not_to_be_had_is_said(fit):
     with pytest.raises(DataError, match="has no clusters"):
         fit.with_covariance("linear-response", cluster=rows()["g"])
-    with pytest.raises(DataError, match="'g' is no column that the formula reads"):
+    with pytest.raises(DataError, match="'g' is not a column that the formula reads"):
         fit.with_covariance("robust", cluster="g")
     with pytest.raises(DataError, match="cluster has one label"):
         fit.with_covariance("robust", cluster=np.zeros(80))
@@ -187,7 +187,7 @@ def test_what_is_not_to_be_had_is_said(fit):
     assert not has_jackknife(mixture)
     with pytest.raises(DataError, match="has no robust covariance"):
         mixture.with_covariance("robust")
-    with pytest.raises(DataError, match="there are no weights"):
+    with pytest.raises(DataError, match="needs weights"):
         bvb.DensityRegression("y ~ x", rows(), weight_type="sampling")
     with pytest.raises(DataError, match="weight_type='survey'"):
         bvb.DensityRegression("y ~ x", rows(), weights="g", weight_type="survey")

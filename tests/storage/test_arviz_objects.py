@@ -137,7 +137,7 @@ def test_inference_data_needs_the_old_line():
 
 
 def test_missing_group_is_named(arrays):
-    with pytest.raises(DataError, match=r"no group 'prior'\nhint: there are posterior"):
+    with pytest.raises(DataError, match=r"group 'prior' is missing\nhint: there are posterior"):
         group(make(arrays), "prior")
 
 

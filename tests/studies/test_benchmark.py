@@ -162,7 +162,7 @@ def test_wrong_arguments_are_told(data, unchecked):
         "folds=1": {"folds": 1},
         "folds=50 is more than the 45 rows": {"folds": 50},
         "folds=12 is more than the 9 groups": {"folds": 12, "groups": "site"},
-        "groups='place' is no column": {"groups": "place"},
+        "groups='place' is not a column": {"groups": "place"},
         "seeds=1": {"seeds": 1},
         "seeds=-1 must be at least 0": {"seeds": (1, -1)},
         "seeds=1.5 must be a whole number": {"seeds": (1.5,)},

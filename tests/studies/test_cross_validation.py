@@ -201,14 +201,14 @@ def test_a_fit_that_fails_is_named_and_is_not_the_best(data):
     assert found.best == "flat" and f"fails: {len(failed)} fits failed" in str(found)
     with pytest.raises(DataError, match="none of 3 fits could be made"):
         bvb.cross_validate({"fails": fails}, data, folds=3, n_jobs=1, restarts="x", seed=1)
-    with pytest.raises(DataError, match=r"no option of CAVI.*hint: its entries are arguments"):
+    with pytest.raises(DataError, match=r"not an option of CAVI.*hint: its entries are arguments"):
         bvb.cross_validate({"a": line}, data, folds=3, n_jobs=1, fit={"restarts": 1}, seed=1)
 
 
 WRONG = {
     "other responses": (lambda d: {"a": line(d), "b": line(d, "x ~ y")}, {}, "'b' explains x"),
     "a transform": (lambda d: {"a": line(d), "b": line(d, "np.exp(y) ~ x")}, {}, "explains"),
-    "no data": (lambda d: {"a": flat_line}, {}, "data are left out"),
+    "no data": (lambda d: {"a": flat_line}, {}, "data=None, but"),
     "other data": (lambda d: {"a": line(d), "b": line(d[:40])}, {}, "give data="),
     "changed data": (lambda d: {"a": line(d), "b": line(d.assign(y=-d["y"]))}, {}, "give data="),
     "weights": (lambda d: bvb.DensityRegression("y ~ x", d, weights="site"), {}, "case weights"),

@@ -84,7 +84,7 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[object]:
 
 
 def pooled_quantiles(
-    every: Sequence[Float[np.ndarray, "columns told"]], sizes: Sequence[int]
+    every: Sequence[Float[np.ndarray, "columns values"]], sizes: Sequence[int]
 ) -> Float[np.ndarray, "columns shares"]:
     """Values at evenly spaced proportions of the rows of all sites, from the values of each site.
 

@@ -48,7 +48,7 @@ def column_name(key: str) -> str | None:
     try:
         return bytes.fromhex(key[len(MOMENTS) :]).decode()
     except ValueError as error:
-        raise DataError(f"{key!r} is no name of moments") from error
+        raise DataError(f"{key!r} is not a name of moments") from error
 
 
 def check_contents(round_: str, own: Arrays, known: Arrays, levels: Mapping[str, object]) -> None:

@@ -327,8 +327,8 @@ def _learned(encoder: Encoder) -> list[str]:
         columns = dict.fromkeys(role.column for role in roles_in(code))
         if len(columns) > 1:
             raise DataError(
-                f"`{with_own_names(code)}` learns of several columns together, and sites tell "
-                "quantiles of each",
+                f"`{with_own_names(code)}` depends on several columns jointly, but sites report "
+                "quantiles of each column",
                 hint="make one column of them in the data",
             )
         found |= columns

@@ -209,7 +209,9 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
                 hint=f"the first has {shown(mine)}; use the same model at all sites",
             )
     if first.round != "finished" and not part.own:
-        raise DataError(f"{where} has been merged already", hint="give what each site returned")
+        raise DataError(
+            f"{where} has been merged already", hint="give the result of each site once"
+        )
     same = first.known.keys() == part.known.keys() and all(
         np.array_equal(values, part.known[name]) for name, values in first.known.items()
     )

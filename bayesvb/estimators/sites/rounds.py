@@ -271,7 +271,7 @@ def _check_sums(model: AbstractEstimator) -> None:
     if getattr(model, "grouping", None) is not None:
         why = "group= has rows that belong together, of which a subject may have some at each site"
     elif model.weight_type != "frequency":
-        why = "sampling weights are in proportion to those of all rows"
+        why = "sampling weights are relative to the weights of all rows"
     if why is not None:
         raise DataError(
             f"sites cannot exchange sums for this model: {why}",

@@ -128,12 +128,12 @@ def check_run(state: Arrays, start: SufficientStats) -> None:
     """
     needed = _shapes(state, {leaf: np.shape(values) for leaf, values in start.leaves()})
     for name in sorted(needed.keys() ^ state.keys()):
-        raise DataError(f"{name!r} of an ascent is {'absent' if name in needed else 'unknown'}")
+        raise DataError(f"{name!r} of a run is {'absent' if name in needed else 'unknown'}")
     for name, shape in needed.items():
         found = state[name].shape
         wrong = found != shape if shape is not None else len(found) != 1
         if wrong or (name == "trace" and not state[name].size):
-            raise DataError(f"{name!r} of an ascent has the shape {found}")
+            raise DataError(f"{name!r} of a run has the shape {found}")
 
 
 def _shapes(state: Arrays, leaves: Mapping[str, tuple[int, ...]]) -> Shapes:

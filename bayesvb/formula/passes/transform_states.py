@@ -79,7 +79,7 @@ class _Call:
         """The transform of this text."""
         call = ast.parse(code.strip(), mode="eval").body
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
-            raise _refused(code, "it is no call of a transform")
+            raise _refused(code, "it is not a call of a transform")
         name = call.func.id
         if name not in LEARNED:
             raise _refused(code, REASONS.get(name, "its estimates are known to itself only"))

@@ -140,7 +140,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         """Why a mode, or a maximum of the likelihood, has no standard errors."""
         if self.with_noise is None:
             return (
-                "latent vectors have a variational posterior each, so that what was maximised is a "
+                "latent vectors have a variational posterior each, so the maximised objective is a "
                 "lower bound of the log posterior density"
             )
         return (
@@ -166,7 +166,7 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
         """The network for maximum likelihood, if it is of classes."""
         if not self.output.of_classes:
             raise NotImplementedError(
-                "without a prior its noise and that of its latent vectors are not identified for a "
+                "without a prior its noise variances are not identified for a "
                 "numeric response; DensityRegression(gate='stick-breaking') has the same likelihood"
             )
         output: Any = self.output.with_prior_power(0.0)

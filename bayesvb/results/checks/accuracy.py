@@ -62,7 +62,7 @@ def against_multinomial(classes: JudgedClasses) -> list[Misfit]:
 def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
     """Gain in log predictive density (nats) of each held-out row, for the same folds."""
     if classes.baseline is None:
-        raise ValueError("there are no held-out folds")
+        raise ValueError("the fit has not held out folds")
     found, (linear, _) = classes.found, classes.baseline
     rows = np.arange(len(found.codes))
     # a class that was called impossible counts as the least probable one in double precision

@@ -114,9 +114,9 @@ def _linear_response(fit: AbstractFit) -> list[Check]:
     asked = not any("not asked for" in failure for failure in failures)
     grade: Grade = "ok" if not failures else "problem" if asked else "note"
     points = fit.engine.finds_points
-    which = "rows whose components are known" if points else "the mean-field posterior"
+    which = "complete-data information" if points else "the mean-field posterior"
     remedy = (
-        f"Intervals are those of {which}, which are too narrow ({failures[0]}): "
+        f"Intervals come from {which}, and are too narrow ({failures[0]}): "
         "fit with fewer components or more passes."
         if failures and asked
         else Remedy.of(

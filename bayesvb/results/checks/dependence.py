@@ -37,7 +37,7 @@ IN_RUNS = (
 )
 
 IF_ORDERED = (
-    "{found} If the order of the rows means something, name what they are ordered by, "
+    "{found} If the order of the rows matters, name the column that defines it, "
     "`fit.check(order=...)`; if not, ignore this note."
 )
 """Of rows of which nobody has said that their order means something: tables are sorted by cells."""
@@ -115,8 +115,8 @@ def group_tests(
     if found is None:
         return []
     remedy = (
-        f"Rows of one {name} are alike: add what tells its groups apart to the formula; for "
-        f'intervals, `fit.with_covariance("robust", cluster={name})`.'
+        f"Rows of the same {name} are correlated: add covariates of its groups to the formula; "
+        f'for intervals, `fit.with_covariance("robust", cluster={name})`.'
     )
     limit = f"share of variance above {MATTERS.variance:g}"
     return [

@@ -57,7 +57,7 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
         )
     if (seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0:
         return (
-            "The response is a count: its probabilities are not those of a density; use a model of "
+            "The response is a count: a density does not give its probabilities; use a model of "
             "counts, or read intervals as rounded outwards to whole numbers."
         )
     return (

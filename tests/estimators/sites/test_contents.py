@@ -115,7 +115,7 @@ def test_what_no_round_has_is_refused(history):
         used(None, None, replace(agreed, known={**agreed.known, "run0.": np.zeros(2), "at": 1}))
     with pytest.raises(DataError, match="its round is 'later'"):
         check_contents("later", {}, {}, {})
-    with pytest.raises(DataError, match="no name of moments"):
+    with pytest.raises(DataError, match="not a name of moments"):
         column_name("moments_zz")
     assert column_name(keyed("a b")) == "a b"
 

@@ -215,7 +215,7 @@ def test_every_model_of_sites_is_that_of_all_rows(kind, tmp_path):
     np.testing.assert_allclose(mine, theirs, rtol=1e-10, atol=1e-10 * np.abs(theirs).max())
     assert fit.elbo == pytest.approx(whole.elbo, rel=1e-10)
     assert fit.model.source.n_rows == 300
-    said = "300 rows of 3 sites; what is said by row is of the 80 rows here"
+    said = "300 rows of 3 sites; results by row are for the 80 rows here"
     assert rows_text(fit.model) == said
     back = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert rows_text(back.model) == said
@@ -280,7 +280,7 @@ def test_what_is_no_sum_is_refused():
     refused("a subject may have some at each site", formula="y ~ x | gating(1)", group="h")
     refused("counted from the first one", "y ~ day")
     refused("groups of several columns", "y ~ x + (1 | g:h)")
-    refused("learns of several columns together", "y ~ bs(x * w, df=4)")
+    refused("depends on several columns jointly", "y ~ bs(x * w, df=4)")
     refused("needs all rows in memory", rows=[data[:10], data[10:]])
 
 
