@@ -1,4 +1,4 @@
-"""Draw geyser.png, the picture of README, and mcycle.png: python docs/images/make.py."""
+"""Draw the pictures of README and of the first page of docs: python docs/images/make.py."""
 
 from pathlib import Path
 
@@ -76,6 +76,52 @@ def draw_crash(axes):
     axes.set_ylabel("acceleration (g)", color=INK)
 
 
+def draw_clusters(axes):
+    """Eruptions by their cluster, over the density."""
+    data = bvb.datasets.load("faithful")
+    fitted = bvb.GaussianMixture("~ eruptions + waiting", data, n_components=2).fit(seed=1)
+    sides = [np.linspace(1.2, 5.5, 80), np.linspace(38.0, 100.0, 80)]
+    rows = dict(zip(data, (grid.ravel() for grid in np.meshgrid(*sides)), strict=True))
+    density = fitted.predict(rows, "density").to_numpy().reshape(80, 80)
+    kinds = data.groupby(fitted.predict(kind="class"))
+    axes.contour(*sides, density, levels=7, colors=LINE, linewidths=0.8)
+    for (_, kind), colour in zip(kinds, (BLUE, INK), strict=True):
+        axes.scatter(kind["eruptions"], kind["waiting"], s=12, color=colour, alpha=0.75)
+    axes.set_xlabel("duration (min)", color=INK)
+    axes.set_ylabel("waiting time (min)", color=INK)
+
+
+def draw_classes(axes):
+    """Largest class probability of a network over two covariates."""
+    data = bvb.datasets.load("pinwheel", n=400, seed=1)
+    fitted = bvb.ConditionalMixtureNetwork("label ~ .", data, n_experts=6).fit(seed=1, restarts=4)
+    names = [name for name in data if name != "label"]
+    sides = [np.linspace(data[name].min() - 0.3, data[name].max() + 0.3, 90) for name in names]
+    rows = dict(zip(names, (grid.ravel() for grid in np.meshgrid(*sides)), strict=True))
+    sure = fitted.predict(rows).max(axis=1).to_numpy().reshape(90, 90)
+    axes.pcolormesh(*sides, sure, cmap=SHADES, vmin=0.2, vmax=1.0, rasterized=True)
+    for marker, (_, kind) in zip("osD^v", data.groupby("label"), strict=True):
+        axes.scatter(kind[names[0]], kind[names[1]], s=9, marker=marker, color=INK)
+    axes.set_xlabel("first covariate", color=INK)
+    axes.set_ylabel("second covariate", color=INK)
+
+
+def draw_effects(axes):
+    """Average effects of covariates on wages, as ratios."""
+    data = bvb.datasets.load("cps1985")
+    formula = "log(wage) ~ gender + union + married + education"
+    fitted = bvb.DensityRegression(formula, data, n_components=1).fit(seed=1)
+    table = bvb.effects.comparisons(fitted, transform="inverse", ratio=True).summary
+    table = table.drop_duplicates("term").iloc[::-1]
+    axes.axvline(1.0, color=LINE, linewidth=0.8)
+    axes.hlines(range(len(table)), table["lower"], table["upper"], color=BLUE, linewidth=2)
+    axes.scatter(table["estimate"], range(len(table)), color=BLUE, s=30)
+    words = (table["term"] + "\n" + table["contrast"]).tolist()
+    axes.set_yticks(range(len(table)), words, fontsize=9)
+    axes.set_ylim(-0.5, len(table) - 0.5)
+    axes.set_xlabel("ratio of the mean wage", color=INK)
+
+
 def save(figure, path):
     figure.tight_layout()
     figure.savefig(path, metadata={"Software": None})
@@ -98,6 +144,13 @@ def main():
     left.set_ylim(0.5, 6.0)
     save(figure, OUTPUT)
     save(crash, OUTPUT.with_name("mcycle.png"))
+    for name, draw in (
+        ("clusters", draw_clusters), ("classes", draw_classes), ("effects", draw_effects)
+    ):  # fmt: skip
+        figure, axes = plt.subplots(figsize=(5, 3), dpi=100, facecolor=PAPER)
+        draw(axes)
+        style(axes)
+        save(figure, OUTPUT.with_name(f"{name}.png"))
 
 
 if __name__ == "__main__":
