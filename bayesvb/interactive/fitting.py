@@ -79,12 +79,14 @@ def _fit_messages(task: FitTask, tell: Tell, questions: Iterator[object]) -> Ite
         warnings.simplefilter("always")
         fit = _fit(task, tell)
     notes = [str(w.message) for w in caught if issubclass(w.category, UserWarning)]
+    seen, controls = picture(fit, task.along), covariate_controls(fit)
     yield Shown(
-        picture=picture(fit, task.along),
+        picture=seen,
         n_rows=fit.model.design.n_fitted,
         seconds=time.perf_counter() - began,
+        cpu=time.process_time(),
         notes=tuple(notes if task.is_full else ()),
-        controls=covariate_controls(fit),
+        controls=controls,
     )
     judged = _judged(task, fit, began)
     if task.path is not None:

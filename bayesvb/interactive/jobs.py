@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import os
 import signal
 import socket
@@ -14,11 +13,10 @@ import warnings
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 from multiprocessing.connection import Connection
 
 from bayesvb.errors import DataError
-from bayesvb.interactive.zygote import PID, Idle, Task, run
+from bayesvb.interactive.zygote import PID, Idle, Task, prepare, run
 
 PAUSE = 0.08
 """Seconds without another edit after which one is worked on: keys are 30 to 80 ms apart."""
@@ -125,9 +123,8 @@ class Zygote:
 
 
 def _forked(ours: socket.socket, theirs: socket.socket) -> int:
-    """Fork the zygote from this process, with which it shares common imports."""
-    import_module("bayesvb.interactive.reading")
-    gc.freeze()  # collections would write to the shared pages
+    """Fork the zygote from this process, with which it shares imports."""
+    prepare()
     with warnings.catch_warnings():
         warnings.simplefilter(
             "ignore", DeprecationWarning
@@ -145,7 +142,8 @@ def _forked(ours: socket.socket, theirs: socket.socket) -> int:
 
 def _started(theirs: socket.socket) -> subprocess.Popen[bytes]:
     """Start the zygote as a process of its own, in a session of its own."""
-    program = f"from bayesvb.interactive.zygote import run; run({theirs.fileno()})"
+    names, descriptor = "prepare, run", theirs.fileno()
+    program = f"from bayesvb.interactive.zygote import {names}; prepare(); run({descriptor})"
     # -P: the folder of the user must not hide modules.
     return subprocess.Popen(
         [sys.executable, "-P", "-c", program],

@@ -105,6 +105,8 @@ class Shown:
         Rows that were fitted.
     seconds : float
         From the start of the task.
+    cpu : float
+        CPU time of the process until then, s.
     notes : tuple of str
         Warnings.
     controls : tuple of Control
@@ -114,6 +116,7 @@ class Shown:
     picture: Picture
     n_rows: int
     seconds: float
+    cpu: float
     notes: tuple[str, ...]
     controls: tuple[Control, ...] = ()
 

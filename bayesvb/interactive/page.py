@@ -27,6 +27,7 @@ from bayesvb.interactive.state import State
 from bayesvb.interactive.tables import Table, file_table, shipped_table
 from bayesvb.interactive.tasks import QUICK_ROWS, FitTask, ReportTask
 from bayesvb.interactive.zygote import Idle
+from bayesvb.numerics.forking import return_free_memory
 
 MOST_PAGES = 4
 """Pages of one server that fit at the same time."""
@@ -189,6 +190,7 @@ class Page:
                 if isinstance(message, Shown):
                     await self._send("along", list(message.picture.covariates))
                 if isinstance(message, Idle):
+                    return_free_memory()
                     self._ask_for_panes()
             await reactive.flush()
 

@@ -3,9 +3,9 @@
 A fit must end at once when the formula changes, which only the end of its process does. A new
 interpreter takes seconds to import the packages of a fit; a fork of one that has them takes some
 milliseconds. The server has threads, which must not be forked: this process is forked from it
-before it starts them, and shares the memory of its imports (365 MB instead of 439 for the server,
-this process and one fit; 9 s of CPU until the first checks instead of 12). ``multiprocessing``
-would run the program of the user in each process, and so start the workbench again in each.
+before it starts them, after a first fit that brings all imports: what either does not change is
+in memory once. ``multiprocessing`` would run the program of the user in each process, and so start
+the workbench again in each.
 
 Nothing outlives the server: the zygote ends when its socket closes, a task when its own one does.
 """
@@ -20,11 +20,12 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any, Protocol, runtime_checkable
 
-from bayesvb.numerics.forking import end_with_parent
+from bayesvb.numerics.forking import end_with_parent, return_free_memory
 
 PID = struct.Struct("<q")
 """Reply to a request for a process."""
@@ -62,17 +63,28 @@ class Work(Protocol):
         """Yield the messages of the task."""
 
 
+def prepare() -> None:
+    """Import what fits, pictures and checks need, and hold the least memory that forks share."""
+    from bayesvb.interactive.fitting import warm
+
+    with suppress(ImportError):
+        import pyarrow
+
+        pyarrow.set_memory_pool(pyarrow.system_memory_pool())  # others reserve 4 MB a process
+    warm()
+    return_free_memory()
+    gc.freeze()  # collections would write to the shared pages
+
+
 def run(descriptor: int) -> None:
     """Fork a process for each request on a socket, until its other end closes.
 
     A request has one descriptor with it, on which the process serves; the reply is its number.
     """
-    from bayesvb.interactive.fitting import failed, warm, work
+    from bayesvb.interactive.fitting import failed, work
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the processes
     control = socket.socket(fileno=descriptor)
-    warm()
-    gc.freeze()  # collections of the tasks would write to the shared pages
     while True:
         request, descriptors, _, _ = socket.recv_fds(control, 1, 1)
         if not request:
@@ -109,6 +121,7 @@ def _serve(descriptor: int, zygote: int, work: Work, failed: Failure) -> None:
 def _questions(connection: Connection, received: queue.SimpleQueue[object]) -> Iterator[object]:
     """Yield the questions of the page as they come."""
     while True:
+        return_free_memory()
         connection.send(Idle())
         yield received.get()
 

@@ -73,6 +73,13 @@ def enter_fork() -> None:
     _inside.append(True)
 
 
+def return_free_memory() -> None:
+    """Return freed memory to the system, where the C library keeps it (glibc)."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    if trim is not None:
+        trim(0)
+
+
 def end_with_parent(parent: int) -> None:
     """Let the kernel end this process when its parent ends, by whatever signal; on Linux only.
 

@@ -2,9 +2,10 @@
 
 Typed at 35 ms a key: each formula passes through readable beginnings, whose fits are ended. Beside
 them the time from the command to the visible page in a browser that runs, medians of the CPU
-time of the process of a fit until its picture is seen and of the server, and the memory of all
-processes (PSS) with an open page, while its last fit waits for questions. Writes
-docs/benchmarks/workbench.csv. Usage: bench_workbench.py [EDITS], on Linux, with the extra
+time of the process of a fit until its picture is sent, until its checks are too, and of the server,
+and the memory of all processes (PSS) with an open page, while its last fit waits for questions.
+PSS counts a page of a library that other programs use too in parts: nothing else may run.
+Writes docs/benchmarks/workbench.csv. Usage: bench_workbench.py [EDITS], on Linux, with the extra
 workbench, playwright and chromium.
 """
 
@@ -65,7 +66,7 @@ def memory(pid):
 
 
 def timed(page, server, formula):
-    """Milliseconds from the last key to the message and to the picture; CPU time of both, s."""
+    """Milliseconds from the last key to the message and to the picture; CPU times, s."""
     page.locator("#formula").focus()
     page.keyboard.press("Control+a")
     page.keyboard.type(formula, delay=35)
@@ -74,8 +75,12 @@ def timed(page, server, formula):
     for name in ("message", "shown"):
         page.locator(f'#{name}[data-formula="{formula}"]').wait_for(timeout=60_000)
         times.append(1000.0 * (time.perf_counter() - began))
-    fit = max(children(server))  # it begins its checks meanwhile
-    return *times, cpu(fit), cpu(server) - of_server
+    of_fit, of_server = (
+        float(page.locator("#shown").get_attribute("data-cpu")),
+        cpu(server) - of_server,
+    )
+    page.locator(f'#judged[data-formula="{formula}"]').wait_for(timeout=60_000)
+    return *times, of_fit, cpu(max(children(server))), of_server
 
 
 def measure(frame, edits, page):
@@ -119,12 +124,13 @@ def main(edits):
     for frame in (motorcycle(), *map(simulated, (1_000, 10_000, 100_000))):
         with opened() as page:
             start, idle, times = measure(frame, edits, page)
-        message, picture, of_fit, of_server = times
+        message, picture, of_fit, of_checks, of_server = times
         row = {"rows": len(frame), "edits": edits, "page, s": round(start, 1)}
         for name, values in (("message", message), ("picture", picture)):
             row[f"{name} p50, ms"] = round(statistics.median(values))
             row[f"{name} p95, ms"] = round(float(np.quantile(values, 0.95)))
         row["CPU of fit and picture, s"] = round(statistics.median(of_fit), 2)
+        row["CPU with checks, s"] = round(statistics.median(of_checks), 2)
         row["CPU of server, s"] = round(statistics.median(of_server), 2)
         row["idle, MB"] = round(idle)
         rows.append(row)

@@ -36,7 +36,7 @@ def test_without_the_extra_one_line_says_what_to_install(without, command):
     assert "pip install 'bayesvb[workbench]'" in result.stderr
 
 
-def test_the_server_has_neither_fits_nor_reports_in_memory():
+def test_modules_of_the_server_import_neither_fits_nor_reports():
     program = (
         "import sys, bayesvb.interactive.server, bayesvb.interactive.reading\n"
         "from bayesvb.interactive import state, tasks\n"

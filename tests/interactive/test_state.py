@@ -27,7 +27,7 @@ QUICK = FitTask(
 )
 FULL = FitTask(request=QUICK.request, frame=QUICK.frame, path=Path("fit.nc"))
 PICTURE = Picture(figure="", sentences=(), along="", covariates=())
-SHOWN = Shown(picture=PICTURE, n_rows=2000, seconds=0.4, notes=())
+SHOWN = Shown(picture=PICTURE, n_rows=2000, seconds=0.4, cpu=0.3, notes=())
 JUDGED = Judged(verdict="ok", checks=(), remedies={}, sentences=(), panels=(), seconds=1.0)
 
 

@@ -27,7 +27,7 @@ def picture(state: State) -> Tag:
         data_components=str(state.task.request.size),
         data_full=str(state.task.is_full).lower(),
         data_along=shown.along,
-        data_seconds=f"{state.shown.seconds:.3f}",
+        data_cpu=f"{state.shown.cpu:.3f}",
     )
 
 
