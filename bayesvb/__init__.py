@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import bayesvb.plots as plots  # noqa: F401
     from bayesvb.data.column_kinds import column_kinds as column_kinds
     from bayesvb.data.overview_table import describe as describe
-    from bayesvb.estimators import BayesianPCA as BayesianPCA
-    from bayesvb.estimators import ConditionalMixtureNetwork as ConditionalMixtureNetwork
-    from bayesvb.estimators import DensityRegression as DensityRegression
-    from bayesvb.estimators import GaussianMixture as GaussianMixture
-    from bayesvb.estimators import Normal as Normal
+    from bayesvb.estimators.density_regression import DensityRegression as DensityRegression
     from bayesvb.estimators.fit import Fit as Fit
+    from bayesvb.estimators.gaussian_mixture import GaussianMixture as GaussianMixture
     from bayesvb.estimators.loading import load as load
+    from bayesvb.estimators.network import ConditionalMixtureNetwork as ConditionalMixtureNetwork
+    from bayesvb.estimators.normal import Normal as Normal
+    from bayesvb.estimators.pca import BayesianPCA as BayesianPCA
     from bayesvb.estimators.priors import GaussianPriors as GaussianPriors
     from bayesvb.estimators.priors import NetworkPriors as NetworkPriors
     from bayesvb.estimators.priors import NormalPriors as NormalPriors
@@ -48,14 +48,14 @@ if TYPE_CHECKING:
 # Public name -> the module that holds it. Each is imported when first asked for, so that
 # `import bayesvb` does not pay for the formula package, ArviZ or matplotlib.
 _HOMES = {
-    "BayesianPCA": "bayesvb.estimators",
-    "ConditionalMixtureNetwork": "bayesvb.estimators",
-    "DensityRegression": "bayesvb.estimators",
+    "BayesianPCA": "bayesvb.estimators.pca",
+    "ConditionalMixtureNetwork": "bayesvb.estimators.network",
+    "DensityRegression": "bayesvb.estimators.density_regression",
     "Fit": "bayesvb.estimators.fit",
-    "GaussianMixture": "bayesvb.estimators",
+    "GaussianMixture": "bayesvb.estimators.gaussian_mixture",
     "GaussianPriors": "bayesvb.estimators.priors",
     "NetworkPriors": "bayesvb.estimators.priors",
-    "Normal": "bayesvb.estimators",
+    "Normal": "bayesvb.estimators.normal",
     "NormalPriors": "bayesvb.estimators.priors",
     "PcaPriors": "bayesvb.estimators.priors",
     "Priors": "bayesvb.estimators.priors",

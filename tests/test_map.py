@@ -113,6 +113,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/estimators/group_effects.py": ("estimators/test_many_groups.py",),
     "bayesvb/estimators/half_t.py": ("results/test_integrated_draws.py",),
     "bayesvb/estimators/learned_scales.py": ("estimators/test_priors.py",),
+    "bayesvb/estimators/public_models.py": ("conformance/test_models.py", "test_imports.py"),
     "bayesvb/estimators/loading.py": ("results/test_saving.py", "conformance/test_models.py"),
     "bayesvb/estimators/fit_pictures.py": ("plots/test_plots.py", "plots/test_checks.py"),
     "bayesvb/estimators/mixture.py": ("estimators/test_fit.py",),

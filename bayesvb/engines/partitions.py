@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +13,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
+from bayesvb.numerics.kmeans import kmeans_centres
 
 SAMPLE_ROWS = 2000
 """Rows from which a start is made; more do not change it noticeably."""
@@ -111,16 +111,11 @@ def _keys(points: Float[np.ndarray, "vectors numbers"]) -> Iterator[bytes]:
 
 def kmeans_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:
     """Centres of k-means, seeded by k-means++."""
-    from scipy.cluster.vq import kmeans2
-
     columns = distinct_columns(sample)
-    points = np.ascontiguousarray(features(sample)[columns].T)
-    if n_components >= len(set(_keys(points))):
+    points = features(sample)[columns]
+    if n_components >= len(set(_keys(points.T))):
         return seeds_start(sample, n_components, rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # an empty cluster is an empty component: harmless
-        centres, _ = kmeans2(points, n_components, minit="++", seed=rng)
-    return NearestCentre(columns, centres, n_components)
+    return NearestCentre(columns, kmeans_centres(points, n_components, rng), n_components)
 
 
 def seeds_start(sample: Block, n_components: int, rng: np.random.Generator) -> AbstractPartition:

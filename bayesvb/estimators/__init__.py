@@ -7,15 +7,17 @@ reports.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING
 
-from bayesvb.estimators.base import AbstractEstimator
-from bayesvb.estimators.density_regression import DensityRegression
-from bayesvb.estimators.gaussian_mixture import GaussianMixture
-from bayesvb.estimators.network import ConditionalMixtureNetwork
-from bayesvb.estimators.normal import Normal
-from bayesvb.estimators.pca import BayesianPCA
-from bayesvb.estimators.shell_line import COMMAND_NAMES
+if TYPE_CHECKING:
+    from bayesvb.estimators.base import AbstractEstimator
+    from bayesvb.estimators.density_regression import DensityRegression
+    from bayesvb.estimators.gaussian_mixture import GaussianMixture
+    from bayesvb.estimators.network import ConditionalMixtureNetwork
+    from bayesvb.estimators.normal import Normal
+    from bayesvb.estimators.pca import BayesianPCA
+    from bayesvb.estimators.public_models import MODELS
+    from bayesvb.estimators.shell_line import COMMAND_NAMES
 
 __all__ = [
     "COMMAND_NAMES",
@@ -28,11 +30,11 @@ __all__ = [
     "Normal",
 ]
 
-MODELS: dict[str, type[Any]] = {
-    "BayesianPCA": BayesianPCA,
-    "ConditionalMixtureNetwork": ConditionalMixtureNetwork,
-    "DensityRegression": DensityRegression,
-    "GaussianMixture": GaussianMixture,
-    "Normal": Normal,
-}
-"""Public models by the name of their class, which a saved file holds."""
+
+def __getattr__(name: str) -> object:
+    # Late: a fit of one model does not wait for the code of the others.
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import bayesvb.estimators.public_models as public_models
+
+    return getattr(public_models, name)

@@ -23,7 +23,6 @@ from bayesvb.engines.run_log import AbstractRunLog, AbstractRunPage, Arrays
 from bayesvb.engines.run_state import StateError
 from bayesvb.errors import DataError
 from bayesvb.results.base import AbstractPublicModel
-from bayesvb.results.capabilities import HasGivenScales
 from bayesvb.storage.json_schema import Record, check_json, parsed_json
 from bayesvb.storage.sealing import seal, unseal
 from bayesvb.storage.whole_files import check_writable, write_whole
@@ -116,6 +115,8 @@ def _data_hash(model: AbstractPublicModel) -> str:
     text for every ``h``.
     """
     import pandas as pd
+
+    from bayesvb.results.capabilities import HasGivenScales
 
     design = model.design
     rows = pd.util.hash_pandas_object(design.frame, index=False).to_numpy()

@@ -47,10 +47,16 @@ from bayesvb.estimators.groups import (
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
 from bayesvb.estimators.identification import check_family, check_identified, response_kind
-from bayesvb.estimators.imputation import IMPUTE, MISSING, imputed_rows, pool_imputations
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
-from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
+from bayesvb.estimators.model_rows import (
+    IMPUTE,
+    MISSING,
+    ModelRows,
+    RowKind,
+    RowOptions,
+    model_rows,
+)
 from bayesvb.estimators.prior_rows import name_margins, prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.row_scales import read_by, regression_block, regression_scales
@@ -218,7 +224,7 @@ class DensityRegression(AbstractGatedMixture):
         )
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
-        found = (imputed_rows if missing == IMPUTE else model_rows)(parsed, data, options, kind)
+        found = _read_rows(parsed, data, options, kind)
         response = experts_of(family, priors, found.design).response
         warn_of_response(found.design, response)
         check_count("n_components", n_components, **most_components(found.design, found.grouping))
@@ -324,6 +330,8 @@ class DensityRegression(AbstractGatedMixture):
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search; of completed tables a pool of fits."""
         if self.design.imputed:
+            from bayesvb.estimators.imputation import pool_imputations
+
             return pool_imputations(self, request, streams, workers)
         return super()._fitted(request, streams, workers)
 
@@ -573,6 +581,17 @@ def _row_kind(
         prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         kept=partial(read_by, n_components),
     )
+
+
+def _read_rows(
+    formula: Formula, data: object, options: RowOptions, kind: RowKind[Scales]
+) -> ModelRows[Scales]:
+    """Rows of a model, with missing values of covariates drawn if they are to be imputed."""
+    if options.missing != IMPUTE:
+        return model_rows(formula, data, options, kind)
+    from bayesvb.estimators.imputation import imputed_rows
+
+    return imputed_rows(formula, data, options, kind)
 
 
 def default_priors(family: str, n_components: int) -> Priors:

@@ -25,7 +25,6 @@ from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import with_fields
 from bayesvb.results.named_draws import PosteriorDraws
 from bayesvb.results.other_names import meant
-from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from bayesvb.distributions.prediction import Values
     from bayesvb.distributions.recalibration import Recalibration
     from bayesvb.formula.design import Design
+    from bayesvb.results.simulation_calibration import SimulationCalibration
     from bayesvb.variational.local import Draws
 
 

@@ -24,7 +24,6 @@ from bayesvb.results.base import Member
 from bayesvb.results.exact_draws import automatic_draws
 from bayesvb.results.importance import of_one_restart, with_default_covariance
 from bayesvb.results.named_draws import log_joint
-from bayesvb.results.stacking import stacked
 from bayesvb.sensitivity.covariance import (
     INTERRUPTED,
     NOT_ASKED,
@@ -76,6 +75,8 @@ def fitted(
     finished = [replace(member, fit=_finished(member.fit, table, asked)) for member in members]
     if len(finished) == 1:
         return cast("Fit", finished[0].fit)
+    from bayesvb.results.stacking import stacked
+
     fit = stacked(finished)
     return cast("Fit", replace(fit, seconds=time.perf_counter() - request.began))
 

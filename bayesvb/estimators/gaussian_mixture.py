@@ -382,7 +382,7 @@ def gaussians_of(
 ) -> Mixture:
     """Mixture of Gaussians with these priors and constant weights."""
     scatter = priors.covariance_scale**2 * priors.covariance_rows * np.eye(n_dims)
-    experts = GAUSSIAN_EXPERTS[covariance].from_prior(
+    experts = GAUSSIAN_EXPERTS[covariance](
         np.zeros(n_dims),
         float(priors.mean_precision),
         priors.covariance_rows + n_dims + 1.0,

@@ -43,12 +43,6 @@ if TYPE_CHECKING:
     from bayesvb.estimators.mixture import AbstractGatedMixture
     from bayesvb.results.base import AbstractFit
 
-IMPUTE = "impute"
-"""Policy by which missing values of covariates are imputed."""
-
-MISSING = ("drop", "raise", IMPUTE)
-"""What may be done with rows that lack a value."""
-
 IMPUTATIONS = 20
 """Completed tables that are pooled: quantiles of 1,000 draws then hardly depend on the seed."""
 

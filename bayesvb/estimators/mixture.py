@@ -27,7 +27,6 @@ from bayesvb.estimators.gating import expected_shares, weights_at
 from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture
-from bayesvb.models.network.model import Network
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.exact_draws import is_integrated
@@ -39,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from bayesvb.formula.design import Rows
+    from bayesvb.models.network.model import Network
 
 
 ModelT = TypeVar("ModelT", bound="AbstractGatedMixture")

@@ -28,10 +28,15 @@ from bayesvb.formula.passes.design_rows import (
     AbstractDesignRows,
     RowsInMemory,
 )
-from bayesvb.formula.passes.streamed_design import rows_in_blocks
 from bayesvb.formula.responses import ResponseKind
 
 ScalesT = TypeVar("ScalesT")
+
+IMPUTE = "impute"
+"""Policy by which missing values of covariates are imputed."""
+
+MISSING = ("drop", "raise", IMPUTE)
+"""What may be done with rows that lack a value."""
 
 
 @dataclass(frozen=True)
@@ -183,6 +188,8 @@ def _elsewhere(
     if isinstance(frames, AbstractDesignReader):
         rows = frames.design_rows(formula, **asked)
     else:
+        from bayesvb.formula.passes.streamed_design import rows_in_blocks
+
         rows = rows_in_blocks(formula, frames, warn=kind.warn, **asked)
     return replace(rows, design=kind.prepared(rows.design))
 

@@ -18,9 +18,7 @@ from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import PREDICTION_DISTANCE
-from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.stacking import distinct, held_out, kept
 from bayesvb.variational.model import AnyModel
 
 WEIGHING_DRAWS = 250
@@ -139,6 +137,8 @@ def _counted(
     short: bool = False,
 ) -> Count:
     """Weights of these runs; with ``short`` by extrapolated densities, of which none is kept."""
+    from bayesvb.results.stacking import distinct, kept
+
     density = _densities(found, request, streams, sorted(numbers), short=short)
     chosen, row_weights = np.array(list(density)), found.screened.weights()
     log_density = np.stack(list(density.values()))
@@ -197,6 +197,9 @@ def _held_out(
     found: RestartSearch, number: int, request: FitRequest, streams: Streams
 ) -> Float[np.ndarray, " rows"]:
     """Held-out density of every row under one run: from folds, linear response, or draws."""
+    from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
+    from bayesvb.results.stacking import held_out
+
     run, source = found.runs[number], found.screened
     stats, place = run.ascent.stats, streams.branch("restart", number + 1)
     own = held_out_density(run.model, source, stats, request.engine, place)

@@ -11,29 +11,30 @@ from typing import Any
 from bayesvb.data.parts import SIGMA, ZERO
 from bayesvb.data.response_columns import INTERVAL
 from bayesvb.errors import PriorError
-from bayesvb.experts.bernoulli import BernoulliExperts
-from bayesvb.experts.binomial import BinomialExperts
-from bayesvb.experts.gamma import GammaExperts
-from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
-from bayesvb.experts.gaussian_full import FullGaussianExperts
-from bayesvb.experts.hurdle import HurdleExperts
 from bayesvb.experts.linear import LinearExperts
-from bayesvb.experts.linear_interval import IntervalLinearExperts
-from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
-from bayesvb.experts.linear_student import StudentExperts
-from bayesvb.experts.negbinomial import NegativeBinomialExperts
-from bayesvb.experts.ordinal import OrdinalExperts, OrdinalProbitExperts
-from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.regression import AnyExperts, RegressionPrior
-from bayesvb.experts.sequential import SequentialExperts
 from bayesvb.experts.spread import with_spread
-from bayesvb.experts.student_interval import IntervalStudentExperts
-from bayesvb.experts.weibull import WeibullExperts
-from bayesvb.experts.zero_inflated import with_zeros
 
-GAUSSIAN_EXPERTS: dict[str, Any] = {
-    "full": FullGaussianExperts,
-    "diagonal": DiagonalGaussianExperts,
+# Each function imports the experts of its family, so that a fit does not wait for the others.
+
+
+def full_gaussians(*prior: Any) -> Any:
+    """Gaussian experts with full covariance matrices."""
+    from bayesvb.experts.gaussian_full import FullGaussianExperts
+
+    return FullGaussianExperts.from_prior(*prior)
+
+
+def diagonal_gaussians(*prior: Any) -> Any:
+    """Gaussian experts with diagonal covariance matrices."""
+    from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
+
+    return DiagonalGaussianExperts.from_prior(*prior)
+
+
+GAUSSIAN_EXPERTS: dict[str, Callable[..., Any]] = {
+    "full": full_gaussians,
+    "diagonal": diagonal_gaussians,
 }
 """Gaussian experts by the form of their covariance matrices."""
 
@@ -47,6 +48,9 @@ def gaussian(prior: RegressionPrior) -> AnyExperts:
         If degrees of freedom are given, which a Gaussian does not have, or the units are not
         available.
     """
+    from bayesvb.experts.linear_interval import IntervalLinearExperts
+    from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
+
     if prior.dof is not None:
         raise PriorError(
             f"dof={prior.dof:g}, and family='gaussian' has no degrees of freedom",
@@ -61,6 +65,9 @@ def gaussian(prior: RegressionPrior) -> AnyExperts:
 
 def student(prior: RegressionPrior) -> AnyExperts:
     """Linear experts with Student t noise."""
+    from bayesvb.experts.linear_student import StudentExperts
+    from bayesvb.experts.student_interval import IntervalStudentExperts
+
     if INTERVAL in prior.response_columns:
         _check_interval(prior)
         return IntervalStudentExperts.from_prior(prior)
@@ -89,16 +96,26 @@ def _check_interval(prior: RegressionPrior) -> None:
 
 def poisson(prior: RegressionPrior) -> AnyExperts:
     """Poisson experts, with structural zeros if the formula has them."""
+    from bayesvb.experts.poisson import PoissonExperts
+    from bayesvb.experts.zero_inflated import with_zeros
+
     return with_zeros(PoissonExperts.from_prior(prior), prior)
 
 
 def negbinomial(prior: RegressionPrior) -> AnyExperts:
     """Negative binomial experts, with structural zeros if the formula has them."""
+    from bayesvb.experts.negbinomial import NegativeBinomialExperts
+    from bayesvb.experts.zero_inflated import with_zeros
+
     return with_zeros(NegativeBinomialExperts.from_prior(prior), prior)
 
 
 def gamma(prior: RegressionPrior) -> AnyExperts:
     """Gamma experts, with a probability of 0 if the formula has one."""
+    from bayesvb.experts.gamma import GammaExperts
+    from bayesvb.experts.hurdle import HurdleExperts
+    from bayesvb.experts.zero_inflated import with_zeros
+
     return with_zeros(GammaExperts.from_prior(prior), prior, HurdleExperts)
 
 
@@ -110,6 +127,10 @@ def weibull(prior: RegressionPrior) -> AnyExperts:
     PriorError
         If some times are censored and others are 0.
     """
+    from bayesvb.experts.hurdle import HurdleExperts
+    from bayesvb.experts.weibull import WeibullExperts
+    from bayesvb.experts.zero_inflated import with_zeros
+
     if prior.further_terms.get(ZERO) and INTERVAL in prior.response_columns:
         raise PriorError(
             "zero(...) is not available where the response is censored",
@@ -118,17 +139,52 @@ def weibull(prior: RegressionPrior) -> AnyExperts:
     return with_zeros(WeibullExperts.from_prior(prior), prior, HurdleExperts)
 
 
+def bernoulli(prior: RegressionPrior) -> AnyExperts:
+    """Bernoulli experts."""
+    from bayesvb.experts.bernoulli import BernoulliExperts
+
+    return BernoulliExperts.from_prior(prior)
+
+
+def binomial(prior: RegressionPrior) -> AnyExperts:
+    """Binomial experts."""
+    from bayesvb.experts.binomial import BinomialExperts
+
+    return BinomialExperts.from_prior(prior)
+
+
+def ordinal(prior: RegressionPrior) -> AnyExperts:
+    """Cumulative logit experts."""
+    from bayesvb.experts.ordinal import OrdinalExperts
+
+    return OrdinalExperts.from_prior(prior)
+
+
+def ordinal_probit(prior: RegressionPrior) -> AnyExperts:
+    """Cumulative probit experts."""
+    from bayesvb.experts.ordinal import OrdinalProbitExperts
+
+    return OrdinalProbitExperts.from_prior(prior)
+
+
+def sequential(prior: RegressionPrior) -> AnyExperts:
+    """Sequential logit experts."""
+    from bayesvb.experts.sequential import SequentialExperts
+
+    return SequentialExperts.from_prior(prior)
+
+
 EXPERTS: dict[str, Callable[[RegressionPrior], AnyExperts]] = {
     "gaussian": gaussian,
     "student": student,
-    "bernoulli": BernoulliExperts.from_prior,
-    "binomial": BinomialExperts.from_prior,
+    "bernoulli": bernoulli,
+    "binomial": binomial,
     "poisson": poisson,
     "negbinomial": negbinomial,
     "gamma": gamma,
     "weibull": weibull,
-    "ordinal": OrdinalExperts.from_prior,
-    "ordinal-probit": OrdinalProbitExperts.from_prior,
-    "sequential": SequentialExperts.from_prior,
+    "ordinal": ordinal,
+    "ordinal-probit": ordinal_probit,
+    "sequential": sequential,
 }
 """Experts of a regression by the name of their family."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, Union, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -24,7 +24,6 @@ from bayesvb.experts.further_predictor import (
     FurtherStats,
 )
 from bayesvb.experts.linear import AbstractLinearExperts
-from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
 from bayesvb.factors.normal import Normal
@@ -36,9 +35,12 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import AbstractSupport, Real
 
+if TYPE_CHECKING:
+    from bayesvb.experts.linear_student import StudentExperts
+
 __all__ = ["SPREAD", "SpreadExperts", "with_spread"]
 
-Lines = AbstractLinearExperts[Any, Any] | StudentExperts
+Lines = Union[AbstractLinearExperts[Any, Any], "StudentExperts"]
 
 Rows = Float[np.ndarray, "experts rows"]
 

@@ -12,7 +12,7 @@ from bayesvb.argument_checks import check_choice, check_count, check_text, shown
 from bayesvb.data.case_weights import MEANINGS
 from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
-from bayesvb.estimators.imputation import MISSING
+from bayesvb.estimators.model_rows import MISSING
 from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
 from bayesvb.estimators.priors import (
     COEFFICIENT_UNITS,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -27,8 +27,6 @@ from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.drawn_effects import EffectLaws, with_gate_keys, with_line_keys
 from bayesvb.models.ensemble import matching
-from bayesvb.models.grouped_response import GroupedResponse
-from bayesvb.models.reduced_mixture import reduce_mixture
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -36,6 +34,9 @@ from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
+
+if TYPE_CHECKING:
+    from bayesvb.models.grouped_response import GroupedResponse
 
 UNDECIDED = 0.1
 """Sum over rows of the variances of their components, given covariates, below which the components
@@ -260,6 +261,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
         """Response of experts with very many group effects, if the gate has derivatives."""
+        from bayesvb.models.grouped_response import GroupedResponse
+
         if not self._eliminates_groups(posterior, source):
             return None
         none = Gamma(np.empty(0), np.empty(0))
@@ -506,6 +509,8 @@ class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
 
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Space of coefficients in units of the noise, noise and logits, of linear experts."""
+        from bayesvb.models.reduced_mixture import reduce_mixture
+
         return reduce_mixture(self, block)
 
     def relabelled_draws(

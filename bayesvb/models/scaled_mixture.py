@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -22,13 +22,7 @@ from bayesvb.factors.half_t import HalfTScale
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.compiled_mixture import CompiledScales
 from bayesvb.models.drawn_effects import EFFECT_SCALE, GATE_EFFECT_SCALE
-from bayesvb.models.grouped_response import GroupedResponse
-from bayesvb.models.mixture import (
-    Mixture,
-    MixturePosterior,
-    MixtureStats,
-)
-from bayesvb.models.reduced_mixture import reduce_scaled_mixture
+from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS, ScaledCoordinates, joined, parted
 from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
 from bayesvb.numerics.array_library import namespace
@@ -37,6 +31,9 @@ from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.supports import Positive
+
+if TYPE_CHECKING:
+    from bayesvb.models.grouped_response import GroupedResponse
 
 
 @dataclass(frozen=True)
@@ -376,6 +373,8 @@ class ScaledMixture(CompiledScales, Mixture):
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
         """Response of the mixture given the precisions, with the precisions' own."""
+        from bayesvb.models.grouped_response import GroupedResponse
+
         assert isinstance(stats, ScaledStats) and isinstance(posterior, ScaledPosterior)
         if not self._eliminates_groups(posterior, source):
             return None
@@ -514,6 +513,8 @@ class ScaledMixture(CompiledScales, Mixture):
 
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Space of the mixture, with the precisions of the terms integrated out."""
+        from bayesvb.models.reduced_mixture import reduce_scaled_mixture
+
         return reduce_scaled_mixture(self, block, (*SCALE_DRAWS[:2], SCALE_DRAWS[-1]))
 
     def relabelled_draws(

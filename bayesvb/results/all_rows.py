@@ -13,7 +13,6 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
-from bayesvb.formula.passes.streamed_design import learned_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -81,6 +80,8 @@ def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
     known = model.design.all_rows
     if known is None or not is_sample(model):
         return {}
+    from bayesvb.formula.passes.streamed_design import learned_of
+
     counts = [
         known.n_rows, known.n_missing, known.total_weight, model.design.n_rows, known.count.times,
     ]  # fmt: skip

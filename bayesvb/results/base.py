@@ -29,9 +29,7 @@ from bayesvb.models.ensemble import thinned
 from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import HasDraws, NamedDraws, PosteriorDraws, count
-from bayesvb.results.simulation_calibration import SimulationCalibration
 from bayesvb.sensitivity.covariance import INTERRUPTED, LinearResponse
-from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
@@ -40,6 +38,8 @@ if TYPE_CHECKING:
 
     from bayesvb.distributions.prediction import Values
     from bayesvb.results.leave_one_out import Fitted, RowsLeftOut
+    from bayesvb.results.simulation_calibration import SimulationCalibration
+    from bayesvb.sensitivity.robust import RobustCovariance
 
 PREDICTION_DISTANCE = "prediction_distance"
 """Column of the table of restarts: distance of their predictions from the best restart's."""

@@ -14,14 +14,12 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import replace_draws
 from bayesvb.results.groups import group_numbers, units_of
-from bayesvb.results.leave_one_out import group_sums, has_log_predictive
 from bayesvb.results.named_draws import PosteriorDraws
-from bayesvb.sensitivity.deletion import check_answers
-from bayesvb.sensitivity.jackknife import Jackknife
-from bayesvb.sensitivity.robust import RobustCovariance
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
+    from bayesvb.sensitivity.jackknife import Jackknife
+    from bayesvb.sensitivity.robust import RobustCovariance
 
 
 def with_complete_draws(fit: AbstractFit) -> AbstractFit:
@@ -49,6 +47,8 @@ def has_jackknife(fit: AbstractFit) -> bool:
 
 def answers_to_rows(fit: AbstractFit) -> bool:
     """Whether the centre of one restart's posterior has a derivative in its rows."""
+    from bayesvb.results.leave_one_out import has_log_predictive
+
     if not fit.engine.maximises_bound or fit.core.follows_rows or is_sample(fit.model):
         return False
     core = fit.core.with_complete_draws()
@@ -73,6 +73,8 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
     DataError
         If there is none, naming the request, or if it would not fit into memory.
     """
+    from bayesvb.sensitivity.deletion import check_answers
+
     check_all_rows(fit.model, what, "it needs the influence of each row")
     check_answers(fit.core.with_complete_draws(), what)
     if not answers_to_rows(fit):
@@ -96,6 +98,9 @@ def robust_covariance(
     the prior leaves; it keeps parameters without data from seeming to be known. If the
     model is right the sum is ``Sigma`` again, on average.
     """
+    from bayesvb.results.leave_one_out import group_sums
+    from bayesvb.sensitivity.robust import RobustCovariance
+
     own = jackknife(fit, "robust covariance")
     rows = np.arange(fit.model.source.n_rows)
     weights, sums = units_of(fit.model).weights, group_sums(own.deletion, rows)

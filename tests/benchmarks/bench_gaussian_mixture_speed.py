@@ -27,7 +27,7 @@ SKLEARN_NAMES = {"full": "full", "diagonal": "diag"}
 def ours(form, x, partition):
     """A function that makes one pass and one update."""
     dims, experts = x.shape[1], len(partition)
-    prior = GAUSSIAN_EXPERTS[form].from_prior(np.zeros(dims), 1.0, float(dims), np.eye(dims))
+    prior = GAUSSIAN_EXPERTS[form](np.zeros(dims), 1.0, float(dims), np.eye(dims))
     model = Mixture(prior, DirichletGate(Dirichlet(np.full(experts, 1.0 / experts))))
     whole = Block({"variables": np.ascontiguousarray(x.T)}, np.zeros((0, len(x))))
     blocks = []

@@ -55,7 +55,7 @@ def problem(form, seed, *, experts=None, rows=None, dims=None, weighted=False):
     centres = 2.0 * rng.normal(size=(dims, 3))
     x = centres[:, rng.integers(0, 3, rows)] + rng.normal(size=(dims, rows))
     root = rng.normal(size=(dims, dims + 2))
-    prior = GAUSSIAN_EXPERTS[form].from_prior(
+    prior = GAUSSIAN_EXPERTS[form](
         rng.normal(size=dims),
         float(rng.uniform(0.2, 2.0)),
         dims - 1 + float(rng.uniform(0.5, 4.0)),
@@ -297,7 +297,7 @@ def test_the_search_finds_separated_components_and_empties_the_others(form, rng)
     centres = np.array([[-4.0, 0.0, 4.0], [0.0, 5.0, 0.0]])
     label = rng.integers(0, 3, 600)
     x = centres[:, label] + 0.5 * rng.normal(size=(2, 600))
-    experts = GAUSSIAN_EXPERTS[form].from_prior(np.zeros(2), 0.1, 3.0, 0.5 * np.eye(2))
+    experts = GAUSSIAN_EXPERTS[form](np.zeros(2), 0.1, 3.0, 0.5 * np.eye(2))
     model = Mixture(experts, DirichletGate(Dirichlet(np.full(6, 0.01))))
     source = InMemorySource(tuple(Block({"variables": x}, np.zeros((0, 600))).split(256)))
     streams = Streams(1, 6)

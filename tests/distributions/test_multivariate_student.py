@@ -140,7 +140,7 @@ def test_the_predictive_of_a_fit_is_the_mean_density_over_draws(form, rng):
     """Also that of one variable, through the mixture's own ``predictive``."""
     x = np.concatenate([rng.normal(size=(2, 40)) - 2.0, rng.normal(size=(2, 40)) + 2.0], axis=1)
     block = Block({"variables": x}, np.zeros((0, 80)))
-    experts = GAUSSIAN_EXPERTS[form].from_prior(np.zeros(2), 0.5, 3.0, np.eye(2))
+    experts = GAUSSIAN_EXPERTS[form](np.zeros(2), 0.5, 3.0, np.eye(2))
     model = Mixture(experts, DirichletGate(Dirichlet(np.ones(2))))
     partition = np.repeat(np.eye(2), 40, axis=1)
     q = model.update(model.first_stats(model.partition_stats(block, partition)))

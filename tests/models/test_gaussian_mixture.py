@@ -38,7 +38,7 @@ def model_of(case):
     dof = prior["dof"]
     if case["form"] == "diagonal":  # scikit-learn's gamma has shape dof / 2 for every variable
         dof = dof + len(mean) - 1.0
-    experts = GAUSSIAN_EXPERTS[case["form"]].from_prior(mean, prior["mean_precision"], dof, scatter)
+    experts = GAUSSIAN_EXPERTS[case["form"]](mean, prior["mean_precision"], dof, scatter)
     return Mixture(experts, DirichletGate(Dirichlet(np.full(len(case["weights"]), 0.7))))
 
 

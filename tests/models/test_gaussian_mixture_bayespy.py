@@ -30,7 +30,7 @@ def set_up(case, form):
     """Model, rows, and the statistics of the partition that the other implementation had."""
     prior, x = case["prior"], np.array(case["x"]).T.copy()
     r = np.array(case.get("responsibilities", case["start"])).T.copy()
-    experts = GAUSSIAN_EXPERTS[form].from_prior(
+    experts = GAUSSIAN_EXPERTS[form](
         np.array(prior["mean"]), prior["mean_precision"], prior["dof"], np.array(prior["scatter"])
     )
     gate = DirichletGate(Dirichlet(np.full(len(r), prior["concentration"])))
