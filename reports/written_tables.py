@@ -83,7 +83,7 @@ def _latex(rows: pd.DataFrame) -> str:
 LATEX = {
     "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "&": r"\&", "%": r"\%", "$": r"\$",
     "#": r"\#", "_": r"\_", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$",
-    "\u202f": r"\,", "×": r"$\times$",
+    "×": r"$\times$",
     **{power: f"$^{{{digit}}}$" for power, digit in zip("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789", strict=True)},
 }  # fmt: skip
 """Signs that mean something to LaTeX, or that its fonts may lack."""

@@ -19,7 +19,8 @@ SMALL = 1e-4
 
 MOST_DECIMALS = 6
 
-THIN = "\u202f"  # narrow space that does not break
+FIRST_GROUPED = 10_000.0
+"""Smallest value of a covariate with commas: smaller ones may be years."""
 
 
 PROBABILITY: Literal["probability"] = "probability"
@@ -41,7 +42,7 @@ def numeral(value: object, decimals: Decimals = None) -> str:
     Examples
     --------
     >>> numeral(-0.12345), numeral(1234567), numeral(2.5e-9), numeral(None)
-    ('−0.123', '1\u202f234\u202f567', '2.5×10⁻⁹', '–')
+    ('−0.123', '1,234,567', '2.5×10⁻⁹', '–')
     >>> numeral(0.0, PROBABILITY), numeral(0.25, PROBABILITY), numeral(1.0, PROBABILITY)
     ('< 0.001', '0.250', '> 0.999')
     """
@@ -52,7 +53,7 @@ def numeral(value: object, decimals: Decimals = None) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, int):
-        return grouped(f"{value}")
+        return f"{value:,}".replace("-", "−")
     if not isinstance(value, float):
         return str(value)
     if not math.isfinite(value):
@@ -62,8 +63,20 @@ def numeral(value: object, decimals: Decimals = None) -> str:
     if abs(value) >= LARGE or (decimals is None and 0.0 < abs(value) < SMALL):
         return _scientific(value)
     digits = significant([value]) if decimals is None else decimals
-    rounded = f"{value:.{digits}f}"
-    return grouped(rounded.lstrip("-") if float(rounded) == 0.0 else rounded)
+    rounded = f"{value:,.{digits}f}"
+    return rounded.lstrip("-") if not rounded.strip("-0.") else rounded.replace("-", "−")
+
+
+def covariate_numeral(value: float, decimals: Decimals = None) -> str:
+    """A value of a covariate, without commas where it may be a year.
+
+    Examples
+    --------
+    >>> covariate_numeral(1956.0), covariate_numeral(12500.0)
+    ('1956', '12,500')
+    """
+    text = numeral(value, decimals)
+    return text.replace(",", "") if abs(value) < FIRST_GROUPED else text
 
 
 def signed(value: float, decimals: Decimals = None) -> str:
@@ -97,14 +110,6 @@ def powers_written_out(words: str) -> str:
         return power if found[1] == "1" else f"{found[1]}×{power}"
 
     return re.sub(r"(\d[\d.]*)e([+-]?\d+)", written, words)
-
-
-def grouped(digits: str) -> str:
-    """Thousands apart by a narrow space, with a true minus sign."""
-    whole, dot, rest = digits.lstrip("-").partition(".")
-    parts = [whole[max(end - 3, 0) : end] for end in range(len(whole), 0, -3)]
-    whole = THIN.join(reversed(parts)) if len(whole) > 4 else whole
-    return ("−" if digits.startswith("-") else "") + whole + dot + rest
 
 
 def significant(values: Sequence[float] | np.ndarray, digits: int = 3) -> int:
@@ -145,7 +150,7 @@ def counted(number: int, noun: str, plural: str | None = None) -> str:
     Examples
     --------
     >>> counted(1, "row"), counted(12000, "row")
-    ('1 row', '12\u202f000 rows')
+    ('1 row', '12,000 rows')
     """
     return f"{numeral(number)} {noun if number == 1 else plural or noun + 's'}"
 

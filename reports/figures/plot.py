@@ -19,7 +19,7 @@ from jaxtyping import Bool, Float, Int, Real
 from bayesvb.effects.covariates import quantiles, value_text
 
 from ..cells.names import cut
-from ..cells.numerals import numeral, powers_written_out, significant
+from ..cells.numerals import Decimals, covariate_numeral, numeral, powers_written_out, significant
 from ..cells.plain import Summary
 from ..rows.profiles import Covariate, labels
 from .label_spacing import apart
@@ -93,7 +93,11 @@ def spread_axis(values: Float[np.ndarray, " rows"], most: int = TICKS) -> Axis:
 
 
 def number_axis(
-    low: float, high: float, words: Callable[[float], str] | None = None, *, most: int = TICKS
+    low: float,
+    high: float,
+    write: Callable[[float, Decimals], str] = numeral,
+    *,
+    most: int = TICKS,
 ) -> Axis:
     """An axis with at most ``most`` ticks at round numbers, or one more.
 
@@ -103,12 +107,12 @@ def number_axis(
     [(2.0, '2'), (4.0, '4'), (6.0, '6'), (8.0, '8'), (10.0, '10')]
     """
     if low == high:
-        return Axis(low, high, [(low, (words or numeral)(low))])
+        return Axis(low, high, [(low, write(low, None))])
     step = _round_step(high - low, most)
     first = math.ceil(low / step - 1e-9)
     places = [k * step for k in range(first, math.floor(high / step + 1e-9) + 1)]
     decimals = significant([step], 1)
-    return Axis(low, high, [(at, (words or (lambda v: numeral(v, decimals)))(at)) for at in places])
+    return Axis(low, high, [(at, write(at, decimals)) for at in places])
 
 
 def level_axis(labels: Sequence[str]) -> Axis:
@@ -161,8 +165,9 @@ def covariate_axis(design: Design, one: Covariate) -> tuple[Axis, int]:
     known = design.frame[one.name].to_numpy(dtype=float)
     outside = int(((known < low) | (known > high)).sum())
     if one.name not in design.dates:
-        return number_axis(low, high), outside
-    return number_axis(low, high, lambda day: value_text(design.date_of(one.name, day))), outside
+        return number_axis(low, high, covariate_numeral), outside
+    axis = number_axis(low, high, lambda day, _: value_text(design.date_of(one.name, day)))
+    return axis, outside
 
 
 def _round_step(width: float, most: int) -> float:

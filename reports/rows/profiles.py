@@ -19,7 +19,7 @@ from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.groups import predictive_of_any_group
 
 from ..cells.names import called
-from ..cells.numerals import counted, numeral, significant
+from ..cells.numerals import counted, covariate_numeral, numeral, significant
 from .sampling import choice_words, component_weights
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def labels(values: list[object]) -> list[str]:
     decimals = significant([float(np.ptp(numbers)) or numbers[0]], 3)
     while decimals and np.array_equal(np.round(numbers, decimals - 1), numbers):
         decimals -= 1
-    return [numeral(one, decimals) for one in numbers]
+    return [covariate_numeral(one, decimals) for one in numbers]
 
 
 def compared(design: Design) -> tuple[str, ...]:

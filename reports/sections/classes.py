@@ -18,7 +18,7 @@ from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import ModelDraws, count
 
 from ..cells.names import called
-from ..cells.numerals import PROBABILITY, counted, numeral, percent
+from ..cells.numerals import PROBABILITY, counted, covariate_numeral, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.class_curves import ClassCurve, class_curves, class_numbers
@@ -207,7 +207,7 @@ def _where(fit: AbstractFit, name: str, shown: Sequence[Bin], place: int) -> str
         return f"{called(design, name)} = {one.label}"
     known = design.frame[name].iloc[one.rows].to_numpy(dtype=float)
     value = measured(
-        numeral(float(known.min() if place else known.max())), name, design.known_units
+        covariate_numeral(float(known.min() if place else known.max())), name, design.known_units
     )
     return f"{called(design, name)} {f'from {value} on' if place else f'up to {value}'}"
 

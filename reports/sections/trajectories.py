@@ -16,7 +16,7 @@ from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.summary import modal_table
 
-from ..cells.numerals import enumerated, numeral, percent, significant
+from ..cells.numerals import covariate_numeral, enumerated, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.plot import Canvas, number_axis, plotted, series, spread_axis
@@ -102,7 +102,7 @@ def _lines(fit: AbstractFit, grouping: Grouping, along: str, number: int) -> Sum
     counts = np.bincount(likely, minlength=fit.model.size)
     shown = [k for k in range(fit.model.size) if counts[k] >= FEWEST * len(likely)]
     chosen = np.unique(np.linspace(0, len(likely) - 1, LINES_SHOWN).round().astype(int))
-    canvas = Canvas(number_axis(x.min(), x.max()), spread_axis(y))
+    canvas = Canvas(number_axis(x.min(), x.max(), covariate_numeral), spread_axis(y))
     for group in chosen:
         rows = np.flatnonzero(grouping.number == group)
         rows = rows[np.argsort(x[rows], kind="stable")]

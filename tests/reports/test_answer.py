@@ -174,7 +174,8 @@ def shown_numbers(page):
     """Numbers that a reader sees on the first screen, as they are written there."""
     text = page[page.index("<h1>") : page.index('<div class="two">')]
     text = re.sub(r'<(\w+)[^>]* aria-hidden="true".*?</\1>|<svg.*?</svg>', " ", text, flags=re.S)
-    text = re.sub(r"<[^>]*>", " ", text).replace("−", "-").replace("\u202f", "")
+    text = re.sub(r"<[^>]*>", " ", text).replace("−", "-")
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
     return set(re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text))
 
 
@@ -184,7 +185,7 @@ def numbers_of(value):
         for one in value.values() if isinstance(value, dict) else value:
             yield from numbers_of(one)
     elif isinstance(value, str):
-        words = value.replace("−", "-").replace("\u202f", "")
+        words = re.sub(r"(?<=\d),(?=\d{3}\b)", "", value.replace("−", "-"))
         yield from re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", words)
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield float(value)

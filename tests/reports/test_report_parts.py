@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bayesvb as bvb
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
-from bayesvb.reports.cells.numerals import grouped, numeral
+from bayesvb.reports.cells.numerals import covariate_numeral, numeral
 from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.cells.tables import MOST_ROWS, shaded, table
 from bayesvb.reports.page import twin
@@ -31,7 +31,7 @@ from bayesvb.reports.sections.reproduce import data_hash
 @given(st.floats(-1e300, 1e300), st.integers(0, 4))
 def test_a_numeral_reads_back_as_its_number(value, decimals):
     text = numeral(value, decimals)
-    back = text.replace("\u202f", "").replace("−", "-")
+    back = text.replace(",", "").replace("−", "-")
     if "×10" in back:
         mantissa, exponent = back.split("×10")
         back = mantissa + "e" + exponent.translate(str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789"))
@@ -39,8 +39,10 @@ def test_a_numeral_reads_back_as_its_number(value, decimals):
     assert "e" not in text and "-" not in text
 
 
-def test_thousands_are_grouped_from_five_digits_on():
-    assert grouped("1234") == "1234" and grouped("-12345.5") == "−12\u202f345.5"
+def test_thousands_have_commas_unless_a_covariate_may_be_a_year():
+    assert numeral(1234) == numeral(1234.4) == "1,234" and numeral(-12345.5, 1) == "−12,345.5"
+    assert covariate_numeral(1234.0) == "1234" and covariate_numeral(-12345.5, 1) == "−12,345.5"
+    assert labels([1990.0, 2010.0]) == ["1990", "2010"]
     assert numeral([0.25, -1.0], 2) == "0.25 to −1.00"
 
 
