@@ -9,7 +9,13 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_positive
-from bayesvb.effects.covariates import average, covariate, is_number, quantiles
+from bayesvb.effects.covariates import (
+    average,
+    covariate,
+    is_number,
+    levels_from_reference,
+    quantiles,
+)
 from bayesvb.effects.curve_settings import CURVES
 from bayesvb.effects.estimands import Values
 from bayesvb.effects.grid import EvaluationGrid, check_covariates
@@ -57,12 +63,12 @@ def contrasted(
 
 
 def _usual_values(design: Design, name: str) -> list[object]:
-    """All levels; of a number its mean less and plus half a unit."""
+    """All levels, the most frequent first; of a number its mean less and plus half a unit."""
     one = covariate(design, name)
     if one.discrete:
         if len(one.values) < 2:
             raise DataError(f"`{name}` has one value only in the rows of the fit")
-        return list(one.values)
+        return levels_from_reference(design, name)
     mean = average(design, name)
     return [mean - 0.5, mean + 0.5]
 

@@ -47,9 +47,10 @@ class Covariate:
 
 
 def covariate(design: Design, name: str, *, most: int | None = None) -> Covariate:
-    """A column as a covariate; of more than ``most`` levels the frequent ones, in their order.
+    """A column as a covariate; of more than ``most`` levels the frequent ones.
 
-    Rows of weight zero do not count, others by their weight.
+    Levels of a ``Categorical`` keep their order, numbers and truth values ascend, other levels
+    descend by frequency. Rows of weight zero do not count, others by their weight.
     """
     column, weights = _counted(design, name)
     numbers = column.astype(float) if is_numeric(column, name) else column
@@ -57,9 +58,23 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
         return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
     counts = _frequencies(numbers, weights)
     often = counts.sort_values(ascending=False, kind="stable").index[:most]
-    ordered = isinstance(column.dtype, pd.CategoricalDtype)
-    known = [one for one in column.cat.categories if one in often] if ordered else sorted(often)
-    return Covariate(name, True, tuple(known))
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        often = [level for level in column.cat.categories if level in often]
+    elif kind_of(column, name) == "number":
+        often = sorted(often)
+    return Covariate(name, True, tuple(often))
+
+
+def levels_from_reference(design: Design, name: str) -> list[object]:
+    """Levels, first the most frequent one, with which the others are compared.
+
+    Numbers and truth values ascend: 1 is compared with 0, however many rows have it.
+    """
+    levels = list(covariate(design, name).values)
+    if is_number(design, name) or design.frame[name].dtype.kind == "b":
+        return levels
+    reference = _most_frequent(design, name)
+    return [reference, *(level for level in levels if level != reference)]
 
 
 def quantiles(

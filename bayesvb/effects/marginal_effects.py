@@ -147,8 +147,8 @@ def comparisons(
         The covariate; all of them, averaged over the rows, if omitted. ``{name: values}``: every
         later value is compared with every earlier one.
         Without values: one unit about the mean of a number (half a unit to either side), all
-        levels of anything else, a number with at most five values included. ``variables=`` is
-        another name of this argument.
+        levels of anything else, the most frequent one first; a number with at most five values
+        ascends. ``variables=`` is another name of this argument.
     conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``.
     comparison : {"difference", "ratio", "lift"}

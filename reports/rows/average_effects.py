@@ -19,7 +19,7 @@ from bayesvb.data.parts import SIGMA
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_differences
-from bayesvb.effects.covariates import is_number, is_numeric, quantiles
+from bayesvb.effects.covariates import is_number, is_numeric, levels_from_reference, quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
@@ -147,7 +147,7 @@ def compared_values(fit: AbstractFit, name: str) -> list[object]:
     design = fit.model.design
     one = covariate(design, name)
     if compares_levels(design, name):
-        return list(one.values)
+        return levels_from_reference(design, name)
     least, low, high, most = quantiles(design, name, (0.0, *ENDS, 1.0)).tolist()
     if one.discrete:
         known = [float(str(value)) for value in one.values]

@@ -102,8 +102,8 @@ class Contrast:
 def contrasts(fit: AbstractFit) -> tuple[Contrast, ...]:
     """Contrasts of all covariates that are compared, in the order of the formula.
 
-    Levels are compared with the first one; of a number two round values near its 10% and 90%
-    quantiles. The fit keeps them.
+    Levels are compared with the most frequent one; of a number two round values near its 10% and
+    90% quantiles. The fit keeps them.
     """
     return fit.cache.once("average contrasts", partial(_computed, fit))
 

@@ -7,7 +7,13 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.effects.covariates import covariate, held_value, quantiles, value_text
+from bayesvb.effects.covariates import (
+    covariate,
+    held_value,
+    levels_from_reference,
+    quantiles,
+    value_text,
+)
 from bayesvb.errors import DataError
 from bayesvb.formula.design import build_design
 from bayesvb.formula.limits import LIMITS
@@ -78,6 +84,18 @@ def test_of_many_levels_the_frequent_ones_stay_in_their_order(frame):
     assert covariate(design, "text", most=2).values == ("a", "b")
     ordered = frame.assign(text=pd.Categorical(frame["text"], ["c", "b", "a"]))
     assert covariate(read(ordered, "text"), "text", most=2).values == ("b", "a")
+
+
+def test_levels_are_compared_with_the_most_frequent_one_and_numbers_ascend(frame):
+    ordered = pd.Categorical(frame["text"], ["c", "b", "a"])
+    design = read(frame.assign(ordered=ordered, one=1 - frame["true"].astype(int)), ".")
+    assert covariate(design, "text").values == ("a", "b", "c")
+    assert covariate(design, "ordered").values == ("c", "b", "a")
+    assert levels_from_reference(design, "text") == ["a", "b", "c"]
+    assert levels_from_reference(design, "ordered") == ["a", "c", "b"]
+    assert levels_from_reference(design, "few") == [0, 1, 7]
+    assert levels_from_reference(design, "true") == [False, True]
+    assert levels_from_reference(design, "one") == [0, 1]
 
 
 def test_numbers_that_a_term_takes_by_their_levels_are_levels(frame):

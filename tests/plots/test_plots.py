@@ -62,7 +62,8 @@ def test_weights_are_means_of_the_draws(regimes_fit):
 
 
 def test_levels_are_dots_with_bars_in_their_order(regimes):
-    data = regimes.assign(side=np.where(regimes["x"] > 0, "right", "left"))
+    side = pd.Categorical(np.where(regimes["x"] > 0, "right", "left"))
+    data = regimes.assign(side=side)
     model = DensityRegression("y ~ side", data, n_components=2)
     fit = model.fit(seed=1, restarts=1, draws=50)
     axes = plots.quantiles(fit, "side")

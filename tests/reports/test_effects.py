@@ -24,18 +24,22 @@ def rows(found):
     return {tuple(row["heads"]): row["cells"] for row in found["table"]["rows"]}
 
 
-def test_numbers_go_between_quantiles_and_levels_from_the_first(fit):
+def test_numbers_go_between_quantiles_and_levels_from_the_most_frequent(fit):
     found = SECTIONS["effects"].summary(fit)
     table = rows(found)
     low, high = average_effects.compared_values(fit, "x")
     heads = list(table)
     assert [head[0] for head in heads] == ["x", "g", "g"]
-    assert [head[1:3] for head in heads[1:]] == [("a", "b"), ("a", "c")]
+    assert [head[1:3] for head in heads[1:]] == [("c", "a"), ("c", "b")]
     difference, interval = table[heads[0]]
     expected = bvb.effects.comparisons(fit, {"x": [low, high]}, average_by=True).summary.iloc[0]
     assert difference == pytest.approx(expected["estimate"])
     assert interval == pytest.approx([expected["lower"], expected["upper"]])
-    assert table[heads[1]][0] == pytest.approx(2.0, abs=0.6)
+    levels = bvb.effects.comparisons(fit, "g", average_by=True).summary.set_index("contrast")
+    for head in heads[1:]:
+        pair = f"{head[2]} - {head[1]}"
+        assert table[head][0] == pytest.approx(levels.loc[pair, "estimate"])
+    assert table[heads[2]][0] == pytest.approx(2.0, abs=0.6)
 
 
 def test_a_standard_deviation_that_cannot_change_is_no_effect(fit):

@@ -78,7 +78,7 @@ def test_the_sentence_says_so(numbers, classes):
 
 def test_levels_are_averaged_at_each_level(numbers):
     rows = profile(numbers, "g")
-    assert rows.frame["g"].tolist() == ["a"] * 30 + ["b"] * 30
+    assert rows.frame["g"].tolist() == ["b"] * 30 + ["a"] * 30
 
 
 def test_lines_and_single_covariates_are_not_averaged(data):
