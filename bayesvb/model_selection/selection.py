@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from bayesvb.estimators.fit import Fit
     from bayesvb.evaluation.elpd import Elpd
+    from bayesvb.results.simulation_calibration import SimulationCalibration
 
 CRITERIA = ("loo", "waic")
 
@@ -111,14 +112,38 @@ class Selection:
         return axes
 
     @checked
-    def report(self, path: str | Path, *, format: str | None = None) -> Path:
-        """Write a page that begins with the choice, and reports the fit that is chosen.
+    def report(
+        self,
+        path: str | Path,
+        *,
+        format: str | None = None,
+        edition: str | None = None,
+        question: str | None = None,
+        along: str | None = None,
+        labels: Mapping[str, str] | None = None,
+        source: str | None = None,
+        notes: Sequence[str] = (),
+        calibration: SimulationCalibration | None = None,
+    ) -> Path:
+        """Write a report that begins with the choice, and reports the chosen fit.
 
-        ``format`` as of ``Fit.report``.
+        Arguments as of ``Fit.report``.
         """
         from bayesvb.reports import report
 
-        written: Path = report(self.best, path, format=format, selection=self)
+        written: Path = report(
+            self.best,
+            path,
+            format=format,
+            edition=edition,
+            question=question,
+            along=along,
+            labels=labels,
+            source=source,
+            notes=notes,
+            calibration=calibration,
+            selection=self,
+        )
         return written
 
     def __str__(self) -> str:

@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 
 from bayesvb.results.checks.base import Check
 
+from .numerals import enumerated
+
 SHAPE = ("Skewness", "Tails", "Shape", "Predictive spread", "Smallest response", "Largest response",
          "Discreteness", "Repeated value", "Zeros", "One more component")  # fmt: skip
 """Checks of the distribution around the mean, which do not contradict a change of the mean: the
@@ -18,6 +20,9 @@ UNFINISHED = ("Convergence", "Likelihood has a maximum")
 MOST_NAMED = 3
 """Checks that a sentence names."""
 
+LEADS = ("At", "From", "No", "The", "With")
+"""First words of sentences that are in lower case after a colon."""
+
 
 @dataclass(frozen=True)
 class Clause:
@@ -28,7 +33,7 @@ class Clause:
     text : str
         Wording if no check contradicts the statement.
     doubted : str
-        Wording if a check does, to which the names of the checks are added; if empty, the clause is
+        Wording if a check does, before which the checks are named; if empty, the clause is
         omitted.
     covariate : str
         Whose effect is stated; empty if the clause is about all rows.
@@ -52,30 +57,62 @@ def written(
 
     Examples
     --------
-    >>> clause = Clause("y rises by 2", "y changes by 2", "x", "y")
+    >>> clause = Clause("From x = 1 to 2 y rises by 2", "From x = 1 to 2 y changes by 2", "x", "y")
     >>> written([[clause]], [], ["y"])
-    ['y rises by 2.']
+    ['From x = 1 to 2 y rises by 2.']
     >>> check = Check("Mean by x", "fit", "problem", 1.0, "", 0.0, "", "", "")
     >>> written([[clause]], [check], ["y"])
-    ['y changes by 2, which is not reliable: the check Mean by x is a problem.']
+    ['The fit fails the check Mean by x: from x = 1 to 2 y changes by 2, which may be wrong.']
     >>> written([[clause]], [replace(check, name="Tails")], ["y"])
-    ['Provisional: y rises by 2.']
+    ['Provisional: from x = 1 to 2 y rises by 2.']
     >>> written([[clause]], [replace(check, name="Convergence")], ["y"])
     ['Not converged: no finding.']
     """
     problems = [check for check in checks if check.grade == "problem" and check.weighs]
     if sentences and any(check.name in UNFINISHED for check in problems):
         return ["Not converged: no finding."]
-    texts = [
-        [text for clause in clauses if (text := _wording(clause, problems, responses))]
-        for clauses in sentences
-    ]
-    found = [f"{'; '.join(each)}." for each in texts if each]
+    found = [text for each in sentences if (text := _sentence(each, problems, responses))]
     stated = [clause for clauses in sentences for clause in clauses if not clause.of_spread]
     doubted = any(_contradicts(check, clause, responses) for check in problems for clause in stated)
     if found and not doubted and any(_is_beside(check, stated, responses) for check in problems):
-        found[0] = f"Provisional: {found[0]}"
+        found[0] = f"Provisional: {_after_colon(found[0])}"
     return found
+
+
+def _sentence(
+    clauses: Sequence[Clause], problems: Sequence[Check], responses: Sequence[str]
+) -> str:
+    """One sentence; if checks contradict a clause, they are named before it."""
+    texts: list[str] = []
+    doubts: list[str] = []
+    for clause in clauses:
+        names = [
+            check.name.removesuffix(f" of {clause.response}")
+            for check in problems
+            if _contradicts(check, clause, responses)
+        ]
+        doubted = f"{clause.doubted}, which may be wrong" if clause.doubted else ""
+        if text := doubted if names else clause.text:
+            texts.append(text)
+            doubts += names
+    text = f"{'; '.join(texts)}." if texts else ""
+    if not doubts:
+        return text
+    whose = f" of {clauses[0].response}" if len(responses) > 1 and clauses[0].response else ""
+    return f"The fit{whose} fails {_named(doubts)}: {_after_colon(text)}"
+
+
+def _named(names: Sequence[str]) -> str:
+    """The first names of checks, and how many more there are."""
+    shown, more = names[:MOST_NAMED], len(names) - MOST_NAMED
+    noun = "check" if len(names) == 1 else "checks"
+    return f"the {noun} {enumerated([*shown, *([f'{more} more'] if more > 0 else [])])}"
+
+
+def _after_colon(text: str) -> str:
+    """A sentence after a colon; names of columns keep their capitals."""
+    first, _, _ = text.partition(" ")
+    return text[0].lower() + text[1:] if first in LEADS else text
 
 
 def _is_beside(check: Check, stated: Sequence[Clause], responses: Sequence[str]) -> bool:
@@ -86,23 +123,6 @@ def _is_beside(check: Check, stated: Sequence[Clause], responses: Sequence[str])
     if check.name.startswith("Spread by "):
         touched = [replace(clause, of_spread=True) for clause in stated]
     return not any(_contradicts(check, clause, responses) for clause in touched)
-
-
-def _wording(clause: Clause, problems: Sequence[Check], responses: Sequence[str]) -> str:
-    """One clause, with the checks that contradict it."""
-    names = [check.name for check in problems if _contradicts(check, clause, responses)]
-    if not names:
-        return clause.text
-    if not clause.doubted:
-        return ""
-    if len(names) == 1:
-        return f"{clause.doubted}, which is not reliable: the check {names[0]} is a problem"
-    shown, more = names[:MOST_NAMED], len(names) - MOST_NAMED
-    last = f"{more} more" if more > 0 else shown.pop()
-    return (
-        f"{clause.doubted}, which is not reliable: the checks {', '.join(shown)} and {last} are "
-        "problems"
-    )
 
 
 def _contradicts(check: Check, clause: Clause, responses: Sequence[str]) -> bool:

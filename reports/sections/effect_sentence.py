@@ -19,7 +19,7 @@ from ..cells.clauses import Clause
 from ..cells.names import called, level_scale
 from ..cells.numerals import covariate_numeral, numeral, percent, significant
 from ..rows.average_effects import Change, clear_signs, rows_averaged, shares_by_sign
-from ..rows.contrasts import Contrast, contrasts
+from ..rows.contrasts import ERROR, Contrast, contrasts
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -132,9 +132,20 @@ def _change(
     if doubted:
         return f"the fitted {what} changes by {size}{unit}{average} ({interval}){factor}"
     if sign == 0:
-        return f"the {what} changes by {size}{unit}{average} ({interval}; direction uncertain)"
+        return _unclear(contrast, change, what, f"by {size}{unit}{average} ({interval}")
     verb = (LEVELS if contrast.discrete else NUMERIC)[0 if sign > 0 else 1]
     return f"the {what} {verb} by {size}{unit}{average} ({interval}){factor}"
+
+
+def _unclear(contrast: Contrast, change: Change, what: str, amount: str) -> str:
+    """A change without a direction; an interval that excludes zero is not enough, and why."""
+    if not change.is_clear:
+        verb = "differ" if contrast.discrete else "change"
+        return f"the {what} does not {verb} clearly: {amount})"
+    n = round(ERROR / contrast.error)
+    why = "the 95% interval includes zero" if n == 1 else f"the largest of {n} comparisons"
+    verb = "differs" if contrast.discrete else "changes"
+    return f"the {what} {verb} {amount}; direction uncertain: {why})"
 
 
 def _factor(fit: AbstractFit, name: str, change: Change) -> str:

@@ -112,7 +112,7 @@ def judged(design, seed, n_components):
         found["spread"] = {"rises": 1, "falls": -1}[stated["standard deviation"][0]] != spread
     if n_components == 1:
         found["spread"] = "deviation" in text or "wide" in text
-    return {"false": any(found.values()), **found, "caveat": "is not reliable" in text,
+    return {"false": any(found.values()), **found, "caveat": "The fit fails" in text,
             "provisional": text.startswith("Provisional:"), "direction stated": "mean" in stated,
             "shares stated": "of the rows" in text,
             "other covariate named": len(set(re.findall(r"\b[xw]\b", text))) == 2}  # fmt: skip

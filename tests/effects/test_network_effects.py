@@ -68,10 +68,10 @@ def test_probabilities_sum_to_one_and_their_comparisons_to_zero(classes):
 def test_a_comparison_of_probabilities_is_that_of_predictions(classes):
     where = {"x": [-1.0, 0.5]}
     a, b = (effects.predictions(classes, where | {"g": [g]}).draws.values for g in ("u", "v"))
-    found = effects.comparisons(classes, "g", where)
+    found = effects.comparisons(classes, {"g": ["u", "v"]}, where)
     np.testing.assert_allclose(found.draws.values, b - a, atol=1e-14)
     assert found.summary["contrast"].unique().tolist() == ["v - u"]
-    ratio = effects.comparisons(classes, "g", where, comparison="ratio")
+    ratio = effects.comparisons(classes, {"g": ["u", "v"]}, where, comparison="ratio")
     np.testing.assert_allclose(ratio.draws.values, b / a, rtol=1e-12)
 
 

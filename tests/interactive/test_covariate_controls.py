@@ -36,7 +36,7 @@ def test_kinds_and_ranges_of_controls(fit):
         "g": "level",
     }  # fmt: skip
     assert controls["cylinders"].levels == ("4", "6", "8")
-    assert controls["g"].levels == ("u", "v", "w", "new group")
+    assert controls["g"].levels == ("w", "u", "v", "new group")
     assert (controls["day"].low, controls["day"].high) == ("2020-01-01", "2020-02-09")
     assert (controls["x"].step, controls["n"].step) == ("0.01", "1")
     low, high = float(controls["x"].low), float(controls["x"].high)

@@ -1,5 +1,6 @@
 """What the author of a page chooses: the covariate of the finding, and labels of columns."""
 
+import inspect
 import re
 
 import numpy as np
@@ -50,6 +51,30 @@ def test_the_covariate_that_is_asked_for_is_stated_drawn_and_checked(fit):
     assert chosen["finding"]["sentences"][0] in fit.report_text(along="z")
     several = page_summary({"a": fit, "b": fit}, Choices(edition="short", along="z"))
     assert [one["finding"]["sentences"][0][:6] for one in several["fits"]] == ["From z"] * 2
+
+
+def test_a_choice_of_components_and_a_comparison_are_reported_with_the_same_arguments(
+    fit, tmp_path
+):
+    chosen = bvb.select(fit.model, [1], seed=1, restarts=1, draws=50)
+    choices = {"edition": "short", "question": "Does it pay?", "along": "z", "source": "A survey",
+               "labels": {"z": "Tenure"}, "notes": ["One of three formulas."]}  # fmt: skip
+    given = set(inspect.signature(type(fit).report).parameters)
+    assert set(inspect.signature(type(chosen).report).parameters) == given
+    pages = [
+        chosen.report(tmp_path / "chosen.html", **choices).read_text("utf-8"),
+        bvb.report({"a": fit, "b": fit}, tmp_path / "both.html", **choices).read_text("utf-8"),
+    ]
+    for page in pages:
+        heading = page[: page.index('id="summary"')]
+        for text in (
+            "<h1>Does it pay?</h1>",
+            "From Tenure = ",
+            "A survey",
+            "One of three formulas.",
+        ):
+            assert text in heading
+        assert 'full" class="f' not in heading  # the full edition
 
 
 @pytest.mark.parametrize(
