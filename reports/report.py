@@ -1,4 +1,4 @@
-"""A fit as one self-contained HTML page, or its content as Markdown or JSON."""
+"""A fit as one self-contained HTML page, its content as Markdown or JSON, or a picture."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from .cells.plain import Summary
 from .choices import Choices
 from .markdown import markdown
 from .page import html, indented, page_summary
+from .picture import find_browser, first_screen
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -24,20 +25,21 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMATS", "report"]
 
-FORMATS: Mapping[str, Callable[[Summary], str]] = {
-    "html": html,
-    "markdown": lambda summary: markdown(html(summary)),
-    "json": indented,
+FORMATS: Mapping[str, Callable[[Summary], bytes]] = {
+    "html": lambda summary: html(summary).encode(),
+    "markdown": lambda summary: markdown(html(summary)).encode(),
+    "json": lambda summary: indented(summary).encode(),
+    "png": lambda summary: first_screen(html(summary)),
 }
 """Formats of a report."""
 
 EDITIONS = ("short", "full")
 """How much of a report is written, or open."""
 
-OTHER_FORMATS = (".pdf", ".docx", ".odt", ".tex", ".ipynb", ".png", ".svg", ".csv", ".xlsx", ".nc")
+OTHER_FORMATS = (".pdf", ".docx", ".odt", ".tex", ".ipynb", ".svg", ".csv", ".xlsx", ".nc")
 """Endings of other formats, which are errors."""
 
-ENDINGS = {".md": "markdown", ".markdown": "markdown", ".json": "json"}
+ENDINGS = {".md": "markdown", ".markdown": "markdown", ".json": "json", ".png": "png"}
 
 
 @partial(checked, fit=check_any_fits)
@@ -68,9 +70,10 @@ def report(
         Several fits are compared first, then reported one after the other.
     path : str or Path
         Where to write; a page that is there is replaced when the new one is complete.
-    format : {"html", "markdown", "json"}, optional
-        By default from the ending of the path: ``.md``, ``.json``, HTML otherwise. Markdown has the
-        content of the page, for figures their captions; JSON has the numbers.
+    format : {"html", "markdown", "json", "png"}, optional
+        By default from the ending of the path: ``.md``, ``.json``, ``.png``, HTML otherwise.
+        Markdown has the content of the page, for figures their captions; JSON has the numbers. PNG
+        is a picture of the first screen, 1280 x 900 pixels, and needs Chromium or Chrome.
     edition : {"short", "full"}, optional
         ``"short"`` ends after two printed pages: finding, checks, effects, model and code. By
         default the full edition follows, closed; with ``"full"`` it is open, also in print.
@@ -100,7 +103,7 @@ def report(
     ------
     DataError
         If the file cannot be written, there is no fit, no covariate ``along``, no column for a
-        label, or the calibration belongs to another model.
+        label, the calibration belongs to another model, or there is no browser for a picture.
 
     References
     ----------
@@ -110,6 +113,8 @@ def report(
     """
     target = check_writable(path)
     form = _format_of(target, format)
+    if form == "png":
+        find_browser()  # before the work
     fits = dict(fit) if isinstance(fit, Mapping) else {"": fit}
     if not fits:
         raise DataError("fit={} holds no fit", hint="give a fit, or {name: fit, ...}")
@@ -127,8 +132,7 @@ def report(
         edition=edition, question=question, along=along, labels=labels, source=source, notes=notes,
         date=date,
     )  # fmt: skip
-    written = FORMATS[form](page_summary(named, choices, selection))
-    return write_whole(written.encode(), target)
+    return write_whole(FORMATS[form](page_summary(named, choices, selection)), target)
 
 
 def _format_of(path: Path, given: str | None) -> str:
@@ -139,7 +143,7 @@ def _format_of(path: Path, given: str | None) -> str:
     ending = path.suffix.lower()
     if ending in OTHER_FORMATS:
         raise DataError(
-            f"path={str(path)!r}: a report is HTML, Markdown or JSON",
+            f"path={str(path)!r}: a report is HTML, Markdown, JSON or PNG",
             hint=f"write {str(path.with_suffix('.html'))!r}"
             + (", and print that to a file from the browser" if ending == ".pdf" else ""),
         )

@@ -96,7 +96,7 @@ def demo(output: str | None) -> None:
 )
 @run_options
 @click.option("--seed", type=int, help="Same seed, same numbers.  [default: a fresh one]")
-@click.option("--report", help="Page to write: .html, .md or .json.")
+@click.option("--report", help="Page to write: .html, .md, .json or .png.")
 @click.option("--save", help="File for the fit, to be read by predict, report and compare.")
 @csv_format
 def fit(
@@ -300,7 +300,7 @@ def _tell_unusable(missing: MissingValues, unusable: int) -> None:
 @click.option("--source", help="Where the data come from.")
 @click.option("--note", "notes", multiple=True, help="Remark of the author; once for each.")
 def report(saved: str, output: str, *, form: str | None, **choices: Any) -> None:
-    """Write a page about the fit SAVED: self-contained HTML, Markdown, or its numbers as JSON."""
+    """Write a page about the fit SAVED: self-contained HTML, Markdown, JSON, or a picture."""
     from bayesvb.estimators.loading import load
 
     check_outputs([output], inputs=[saved])

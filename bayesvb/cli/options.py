@@ -170,7 +170,7 @@ TRANSFORM = click.option(
 )
 """Option of commands that describe the response."""
 
-REPORT_FORMATS = ("html", "markdown", "json")
+REPORT_FORMATS = ("html", "markdown", "json", "png")
 """Formats of a report."""
 
 RUN_OPTIONS = (

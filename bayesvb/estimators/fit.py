@@ -1200,12 +1200,13 @@ class Fit(PicturedFit, TabulatedFit):
     ) -> Path:
         """Write a self-contained HTML report about this fit, or its content in another format.
 
-        ``format`` is ``"html"``, ``"markdown"`` or ``"json"``, by default from the ending of the
-        path (``.md``, ``.json``). ``edition="short"`` ends after two printed pages, and ``"full"``
-        opens the sections that follow. ``question`` is the heading, ``along`` the covariate of the
-        main result and the picture, ``labels`` has labels by column. ``source`` names the source of
-        the data, ``notes`` are remarks of the author. With ``calibration``, a result of
-        ``bayesvb.sbc``, there is a section on it; see ``with_sbc``.
+        ``format`` is ``"html"``, ``"markdown"``, ``"json"`` or ``"png"`` (the first screen as a
+        picture, with Chromium or Chrome), by default from the ending of the path.
+        ``edition="short"`` ends after two printed pages, and ``"full"`` opens the sections that
+        follow. ``question`` is the heading, ``along`` the covariate of the main result and the
+        picture, ``labels`` has labels by column. ``source`` names the source of the data, ``notes``
+        are remarks of the author. With ``calibration``, a result of ``bayesvb.sbc``, there is a
+        section on it; see ``with_sbc``.
         """
         from bayesvb.reports import report
 

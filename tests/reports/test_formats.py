@@ -46,7 +46,7 @@ def test_json_is_the_twin_of_the_page(written):
 def test_the_format_may_be_named(selection, tmp_path):
     path = selection.fits[1].report(tmp_path / "page.txt", format="markdown")
     assert path.read_text("utf-8").startswith("bayesvb report")
-    with pytest.raises(DataError, match="'html', 'markdown', 'json'"):
+    with pytest.raises(DataError, match="'html', 'markdown', 'json', 'png'"):
         selection.fits[1].report(tmp_path / "a.html", format="pdf")
     for ending, remedy in ((".pdf", "browser"), (".docx", "a.html")):
         with pytest.raises(DataError, match=remedy):
