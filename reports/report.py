@@ -103,7 +103,7 @@ def report(
     ------
     DataError
         If the file cannot be written, there is no fit, no covariate ``along``, no column for a
-        label, the calibration belongs to another model, or there is no browser for a picture.
+        label, no browser for a picture, or the calibration belongs to another model.
 
     References
     ----------

@@ -318,7 +318,7 @@ def test_the_other_models_have_their_sentence():
     two = bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1)
     told = first(two, "pairs")
     assert told.startswith("2 clusters hold ") and "% of the rows" in told
-    assert "the check Shape is a problem" in sentences(two, [problem("Shape")])[0]
+    assert sentences(two, [problem("Shape")])[0].startswith("The fit fails the check Shape: 2 cl")
 
 
 def test_of_many_responses_two_are_stated_and_the_others_counted():

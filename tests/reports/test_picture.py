@@ -3,6 +3,7 @@
 import shutil
 import stat
 import struct
+import sys
 
 import numpy as np
 import pandas as pd
@@ -24,7 +25,8 @@ def test_without_a_browser_the_error_comes_before_the_work_and_has_the_remedy(
     fit, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr("bayesvb.reports.report.page_summary", lambda *_: pytest.fail("computed"))
+    module = sys.modules["bayesvb.reports.report"]  # the package has a function of this name
+    monkeypatch.setattr(module, "page_summary", lambda *_: pytest.fail("computed"))
     with pytest.raises(DataError, match=r"neither is on the PATH(?s:.*)as \.html"):
         fit.report(tmp_path / "page.png")
     assert list(tmp_path.iterdir()) == []
