@@ -165,7 +165,9 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
 
 def warn_renamed(old: str, new: str) -> None:
     """Warn of a former name, at the line of the user."""
-    warn(f"{old} is called {new} now; the former name goes with version 0.5", DeprecationWarning)
+    warn(
+        f"{old} is called {new} now; the former name is removed in version 0.5", DeprecationWarning
+    )
 
 
 def _is_ours(module: object) -> bool:

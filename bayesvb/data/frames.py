@@ -190,7 +190,7 @@ def kind_of(column: pd.Series, name: str) -> Kind:
     if dtype.kind in "mM" or found in TEMPORAL:
         raise DataError(
             f"`{name}` holds dates or durations",
-            hint="make a number of it in the data first, for example days since the first one",
+            hint="convert it to a number first, for example days since the first date",
         )
     if found not in INFERRED:
         raise DataError(f"`{name}` holds {_types(column)}", hint="make it all numbers or all text")

@@ -98,7 +98,7 @@ class ParquetFrames(AbstractFrames):
                     raise DataError(
                         f"data: `{name}` is {schema.field(name).type} in {file!r} and "
                         f"{first.field(name).type} in {self.files[0]!r}",
-                        hint="files that are read together hold the same in a column",
+                        hint="all files need the same type in a column",
                     )
 
 

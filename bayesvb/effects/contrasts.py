@@ -67,7 +67,7 @@ def _usual_values(design: Design, name: str) -> list[object]:
     one = covariate(design, name)
     if one.discrete:
         if len(one.values) < 2:
-            raise DataError(f"`{name}` has one value only in the rows of the fit")
+            raise DataError(f"`{name}` has a single value in the rows of the fit")
         return levels_from_reference(design, name)
     mean = average(design, name)
     return [mean - 0.5, mean + 0.5]

@@ -94,7 +94,7 @@ def _block(fit: AbstractFit, variant: pd.DataFrame) -> Block:
     rows = fit.model.design.of_typical_groups.new(variant)
     if not rows.complete.all():
         raise DataError(
-            f"{int((~rows.complete).sum())} of the rows asked for lack a value",
+            f"{int((~rows.complete).sum())} of the requested rows have missing values",
             hint="give no missing values in conditional and contrast",
         )
     block: Block = fit.model.block(rows)

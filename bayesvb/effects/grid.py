@@ -90,7 +90,8 @@ def _require_values(frame: pd.DataFrame, columns: Mapping[str, pd.Series]) -> No
     if lacking.any():
         first = frame.index[lacking][0]
         raise DataError(
-            f"{int(lacking.sum())} rows of the data lack a value, the first is {shown(first)}",
+            f"{int(lacking.sum())} rows of the data have missing values, the first is "
+            f"{shown(first)}",
             hint=f"data.dropna(subset={list(columns)})",
         )
 

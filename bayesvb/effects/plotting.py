@@ -59,7 +59,7 @@ def effects(result: EffectsTable, *, ax: Axes | None = None) -> Axes:
     if len(keys) > CURVES.series:
         raise DataError(
             f"there are {len(keys)} curves to draw",
-            hint="ask for a grid of one or two covariates, conditional=[...], or for averages, "
+            hint="use a grid of one or two covariates, conditional=[...], or averages, "
             "average_by=...",
         )
     axes = marks.new_axes((6.4, 4.0)) if ax is None else ax

@@ -113,6 +113,6 @@ class EffectsTable:
             )
         if self.held:
             listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())
-            typical = ", groups at the typical one" if UNSEEN in self.held.values() else ""
+            typical = ", groups at the typical group" if UNSEEN in self.held.values() else ""
             lines.append(f"Held at the mean or the most frequent value{typical}: {listed}.")
         return lines

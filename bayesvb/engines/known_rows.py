@@ -204,7 +204,7 @@ def response_beside(
     # it: without a least change three components of a sine lost their response in five updates.
     values = np.maximum(values, least)
     if not values[0] > -1.0:
-        why = "the parameters have moved too far from where the earlier rows were seen"
+        why = "the parameters differ too much from the fit to the earlier rows"
         return withheld(why, found.n_iter)
     back = np.linalg.solve(root.T, axes)
     return replace(found, covariance=back / (1.0 + values) @ back.T)

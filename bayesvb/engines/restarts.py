@@ -594,7 +594,7 @@ def warn_if_unfinished(
         told = f" (by {last[-1] - last[-2]:.2g} nats in the last step" if len(last) > 1 else ""
         told += f", {last[-1] - last[0]:.3g} in the last {len(last) - 1}" if len(last) > 2 else ""
         warn(
-            f"the bound was still rising{told and told + ')'} after max_iter={max_iter} passes; "
+            f"the ELBO was still increasing{told and told + ')'} after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components; fit.check() shows whether it matters",
             ConvergenceWarning,
         )

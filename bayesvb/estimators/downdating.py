@@ -53,7 +53,7 @@ def downdated(
     if not (total > 0.0 and n_left > 0):
         raise DataError(
             f"data have {source.n_rows:,} rows of {every.n_rows:,}: none would be left",
-            hint="give rows that the fit has seen, and not all of them",
+            hint="give training rows, but not all of them",
         )
     run = _run(fit, source, total, Budget(float(tol), max_iter))
     kept = every.kept if isinstance(every, PartlyKept) else every
@@ -84,7 +84,7 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
     except np.linalg.LinAlgError as error:
         raise DataError(
             f"without these rows the sums are of no data: {error}",
-            hint="give rows that the fit has seen, with the case weights that they had",
+            hint="give training rows with their case weights",
         ) from error
     share = total / (total + source.total_weight)
     return Run(

@@ -62,8 +62,9 @@ def grouped(
     grouping = Grouping.of(own, name)
     if len(grouping.labels) < 2:
         raise DataError(
-            f"group={name!r} has one label for all rows: {shown(grouping.labels[0])}",
-            hint="one group informs one component only: omit group",
+            f"group={name!r} has a single level, but at least two groups are needed: "
+            f"{shown(grouping.labels[0])}",
+            hint="omit group",
         )
     if name not in design.frame.columns:
         design = replace(design, frame=design.frame.assign(**{name: own}))

@@ -66,7 +66,7 @@ def invariance(fit: AbstractFit) -> pd.DataFrame:
     if fit.members:
         raise DataError(
             f"invariance is not available: the fit {fit.combination}",
-            hint="look at one of them: fit.members[0].fit.invariance()",
+            hint="use one of them: fit.members[0].fit.invariance()",
         )
     check_all_rows(fit.model, "invariance", "the model is fitted again to each form of them")
     rows = fit.model.design.given.reset_index(drop=True)

@@ -107,12 +107,13 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         model_name, method = str(told["model"]), str(told.get("method", DEFAULT_METHOD))
     if model_name not in MODELS:
         raise DataError(
-            f"path={str(path)!r} holds a fit of {model_name!r}, which is not known here",
+            f"path={str(path)!r} holds a fit of {model_name!r}, which this version does not have",
             hint=f"a later version wrote it; this one reads {', '.join(MODELS)}",
         )
     if method not in ENGINES:
         raise DataError(
-            f"path={str(path)!r} holds a fit by method={method!r}, which is not known here",
+            f"path={str(path)!r} holds a fit by method={method!r}, which this version does not "
+            "have",
             hint=f"this version has {', '.join(ENGINES)}",
         )
     with _as_no_fit(path, "does not hold a fit as this version writes it"):

@@ -127,7 +127,7 @@ def check_family(covariance: str, posterior: str) -> None:
     if covariance == "shared" and posterior == "mean-field":
         raise DataError(
             "latent_covariance='shared' is one covariance per expert, and with "
-            "latent_posterior='mean-field' the latent vector knows no expert",
+            "latent_posterior='mean-field' the latent vector does not depend on the expert",
             hint="choose latent_posterior='conditional', or latent_covariance='full'",
         )
 
@@ -147,7 +147,7 @@ def check_response(design: Design, covariance: str) -> None:
         if len(design.levels) == n_rows:
             raise DataError(
                 f"the response `{name}` has {n_rows} classes in {n_rows} rows: every row has its "
-                "own, and nothing can be learned about any",
+                "own class, so class probabilities are not identified",
                 hint="is it an identifier, or a number held as text?",
             )
         _warn_of_rare_classes(name, response[:, 0])
@@ -182,9 +182,9 @@ def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:
     rare = int((counts < FEW_ROWS).sum())
     if len(counts) > MANY_CLASSES and 2 * rare > len(counts):
         warn(
-            f"{rare} of the {len(counts)} classes of `{name}` have fewer than {FEW_ROWS} rows, of "
-            "which little can be learned, and a pass takes time with the cube of the number of "
-            f"classes; put rare ones together: data[{name!r}].where(data.groupby({name!r})"
+            f"{rare} of the {len(counts)} classes of `{name}` have fewer than {FEW_ROWS} rows, "
+            "too few to estimate their probabilities, and time grows with the cube of the "
+            f"number of classes; merge rare classes: data[{name!r}].where(data.groupby({name!r})"
             f"[{name!r}].transform('size') >= {FEW_ROWS}, 'other')",
             DesignWarning,
         )

@@ -111,7 +111,7 @@ def _check_intervals(farthest: Float[np.ndarray, " 2"]) -> None:
             raise DataError(
                 f"all rows are {side} censored: the likelihood has no maximum",
                 hint="is the status the other way round? cens(y, status) takes 1 or true for right "
-                "censored, Surv(time, event) takes 1 or true for seen",
+                "censored, Surv(time, event) takes 1 or true for observed",
             )
 
 
@@ -120,8 +120,8 @@ def _check_right_censored(rows: AbstractDesignRows) -> None:
     lowest, highest = rows.ends(INTERVAL)
     if lowest[0] or highest[0] or highest[1] > 0.0:
         raise DataError(
-            "this family takes rows that are seen or right censored, and some are left censored "
-            "or known up to an interval",
+            "this family supports observed and right-censored rows, but some rows are left or "
+            "interval censored",
             hint="family='gaussian' takes them: log(y) with the status in cens(log(y), status)",
         )
 

@@ -285,7 +285,7 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
     elif fit.members:
         why = f"a fit that {fit.combination} does not have a single posterior"
     elif type(core) is not Mixture:
-        why = "learned scales, which smooth terms and group-level effects have, have no program"
+        why = "learned scales (smooth terms, group-level effects) are not supported"
     elif set(rows.designs) - {MEAN, GATING, *family.columns} or rows.offset is not None:
         why = "further parts of the formula and offsets have no program"
     elif len(model.design.response_names) != 1 or model.grouping is not None:

@@ -240,7 +240,8 @@ def _share(forgetting: object) -> float:
     if not float(cast(float, forgetting)) <= 1.0:
         raise DataError(
             f"forgetting={shown(forgetting)} must not be above 1",
-            hint="1 keeps all that was learned, 0.9 forgets a tenth of it at each update",
+            hint="1 keeps the full weight of earlier rows, 0.9 reduces it by a tenth at each "
+            "update",
         )
     return float(cast(float, forgetting))
 
@@ -260,7 +261,7 @@ def check_updatable(fit: AbstractFit) -> None:
         try:
             fit.core.expected_sum(fit.stats, fit.q)
         except NotImplementedError:
-            why = "its statistics do not stand for rows"
+            why = "its statistics are not sums over rows"
     if why is not None:
         raise DataError(
             f"this fit cannot be updated: {why}",

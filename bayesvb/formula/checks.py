@@ -187,10 +187,7 @@ def check_squares(
 def _check_response(found: Ranges, names: Sequence[str]) -> None:
     """Refuse a response that never varies."""
     for j in np.flatnonzero(found.constant).tolist():
-        raise DataError(
-            f"the response `{names[j]}` is {found.lowest[j]:g} in every row: "
-            "there is nothing to explain"
-        )
+        raise DataError(f"the response `{names[j]}` is {found.lowest[j]:g} in every row")
 
 
 def _check_width(bound: BoundFormula, names: Sequence[str]) -> None:

@@ -134,8 +134,8 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
         )
     if policy == "drop" and 1 < left < LIMITS.majority * rows:  # one row is refused
         warn(
-            f"{rows - left} of {rows} rows lack a value and are not used: {listed}; leave columns "
-            "that are mostly missing out of the formula, or fill them in",
+            f"{rows - left} of {rows} rows lack a value and are not used: {listed}; remove "
+            "columns that are mostly missing from the formula, or impute them",
             DesignWarning,
         )
 

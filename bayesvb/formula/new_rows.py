@@ -123,8 +123,8 @@ def _warn_of_new_groupings(encoder: Encoder, rows: UsableRows) -> None:
         warn(
             f"none of the {len(groups)} groups of `{column}` in the new data "
             f"({first_labels(groups)}) was in the data of the fit "
-            f"({first_labels(known.tolist())}): write the labels as there, or, if the groups "
-            f"are new, say what to make of them: new_groups= {' or '.join(map(repr, NEW_GROUPS))}",
+            f"({first_labels(known.tolist())}): use the same labels, or, if the groups are new, "
+            f"choose their prediction: new_groups= {' or '.join(map(repr, NEW_GROUPS))}",
             DesignWarning,
         )
 

@@ -174,8 +174,8 @@ def _check_offset(term: SpecialTerm, *, allowed: bool, first: bool) -> None:
         )
     if not first:
         raise term.refused(
-            "an offset of the weights would change nothing: added to the logits of all "
-            "components alike, it leaves their differences as they are",
+            "an offset of the mixing weights has no effect: a constant added to all logits does "
+            "not change the weights",
             "put it in the first part, y ~ offset(z) + x | gating(x), or write z as a term here",
         )
 
@@ -222,7 +222,7 @@ def _response(whole: Section, tildes: list[Token], *, one_sided: bool) -> Sectio
     if one_sided and left.text:
         raise FormulaError(
             text,
-            "this model has no response: nothing stands left of `~`",
+            "this model has no response: leave the left side of `~` empty",
             left.span,
             f"write '{text[tildes[0].start :].strip()}'",
         )

@@ -61,7 +61,7 @@ def _event(column: pd.Series, name: str) -> Column:
     word = str(column.iloc[0]) if len(column) else "dead"
     raise DataError(
         f"the event `{name}` holds text, for example {word!r}",
-        hint=f"write what counts as seen: Surv(time, {name} == {word!r})",
+        hint=f"write which value means observed: Surv(time, {name} == {word!r})",
     )
 
 
@@ -87,8 +87,8 @@ def _censored(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     _check(
         ~np.isin(status, list(STATUS.values())),
         f"the status `{texts[1]}` is not 0, 1, -1 or 2",
-        "0: seen, 1: right censored, -1: left censored, 2: in an interval; a truth value is true "
-        "where the response is right censored",
+        "0: observed, 1: right censored, -1: left censored, 2: in an interval; a truth value is "
+        "true where the response is right censored",
     )
     within, half = status == STATUS["interval"], np.zeros(len(y))
     if upper:
@@ -116,7 +116,8 @@ def _survival(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     _check(
         (event != 0.0) & (event != 1.0),
         f"the event `{texts[1]}` is neither 0 nor 1",
-        f"1 is seen, 0 right censored; of a coding by 1 and 2: Surv({texts[0]}, {texts[1]} == 2)",
+        f"1 is observed, 0 right censored; of a coding by 1 and 2: Surv({texts[0]}, {texts[1]} "
+        "== 2)",
     )
     return _censored([time, 1.0 - event], texts)
 

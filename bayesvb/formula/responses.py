@@ -126,12 +126,12 @@ def class_column(
     if kind == "numeric" or (len(factors) > 1 and kind == "any"):
         if words and _is_ordered(columns[words[0]]):
             raise DataError(
-                f"the response `{words[0]}` holds ordered levels, and this model needs numbers",
+                f"the response `{words[0]}` holds ordered levels, but this model needs numbers",
                 hint="family='ordinal' describes them",
             )
         if words:
             raise DataError(
-                f"the response `{words[0]}` holds classes, and this model needs numbers",
+                f"the response `{words[0]}` holds classes, but this model needs numbers",
                 hint="bayesvb.ConditionalMixtureNetwork takes classes; text that means numbers is "
                 f"converted by pandas.to_numeric(data[{words[0]!r}])",
             )

@@ -100,7 +100,7 @@ def read_section(formula: str, start: int, stop: int) -> Section:
     if empty is not None:
         raise FormulaError(
             formula,
-            "nothing stands in the backquotes: a column needs a name",
+            "the backquotes are empty: a column needs a name",
             (start + empty, start + empty + 1),
             "rename the column in the data",
         )

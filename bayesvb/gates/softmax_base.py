@@ -263,7 +263,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         both in the ELBO is then a quadratic in ``g_m``, less the rows' share of the two constants.
         """
         if intercept is None:
-            raise NotImplementedError("its logits have no intercept, which the merged ones need")
+            raise NotImplementedError("its logits have no intercept, which merging needs")
         curvature, linear, constant = stats.curvature.copy(), stats.linear.copy(), 0.0
         into, spared = pair
         share = np.maximum(np.divide(rows, sum(rows)), np.finfo(float).tiny)

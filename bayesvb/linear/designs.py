@@ -409,7 +409,9 @@ class GroupedDesign(AbstractDesign):
         if coefficients.shape[-1] > n_shared:
             return coefficients[..., :n_shared], self.groups.linear(self._effects(coefficients))
         if effects is None:
-            raise ValueError("draws lack effects of groups, and none are given for these rows")
+            raise ValueError(
+                "draws do not contain group effects, and none are given for these rows"
+            )
         return coefficients, effects
 
     def left(

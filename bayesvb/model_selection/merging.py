@@ -85,7 +85,7 @@ def _check_sums(fit: Fit, model: Any) -> None:
     one = model.resized(1)
     is_linear = one.core.is_linear_in_rows(one.source)
     if not is_linear or sizes != {(core.n_components,)}:
-        why = "its experts are not conjugate, and their sums hold for one posterior only"
+        why = "its experts are not conjugate, so their sums depend on the posterior"
     elif core.n_components > 1:
         try:
             next(_mergers(_State(fit.model, core, stats, fit.order, 0.0)))

@@ -170,7 +170,7 @@ def _warn_if_loo_disagrees(fit: Fit, pruned: Fit) -> None:
     if lost > max(CLEAR_NATS, CLEAR_ERRORS * error):
         warn(
             f"leave-one-out prefers the {fit.core.n_components} components of the fit to the "
-            f"{pruned.core.n_components} that the lower bound keeps, by {lost:.1f} nats (standard "
+            f"{pruned.core.n_components} that the ELBO keeps, by {lost:.1f} nats (standard "
             f"error {error:.1f}): bvb.select compares numbers of components by leave-one-out"
         )
 

@@ -127,7 +127,7 @@ def _panels(fit: AbstractFit, response: str | None) -> list[Panel]:
         observed = list(fit.model.observed())
         return [
             (
-                "Replicated data: the dark line is among the light ones",
+                "Replicated data: the dark line resembles the light lines",
                 partial(replicates, fit, response=name),
             )
             for name in observed
@@ -136,7 +136,7 @@ def _panels(fit: AbstractFit, response: str | None) -> list[Panel]:
     own = partial(_residual_bars, fit, name)
     return [
         (
-            "Replicated data: the dark line is among the light ones",
+            "Replicated data: the dark line resembles the light lines",
             partial(replicates, fit, response=name),
         ),
         ("Survival: the observed curve is within the band", partial(survival, fit)),

@@ -66,8 +66,8 @@ def transformation_of(
         )
     if undoing is None:
         raise DataError(
-            f"transform='{INVERSE}', and the formula does not say what `{response}` is of",
-            hint=f"functions that are known are {', '.join(UNDOES)}; transform='exp' says it",
+            f"transform='{INVERSE}', and the formula does not transform `{response}`",
+            hint=f"it can undo {', '.join(UNDOES)}; or name the function, transform='exp'",
         )
     return TRANSFORMATIONS[undoing], inside
 

@@ -222,7 +222,7 @@ class AbstractPublicModel(abc.ABC):
         raise self._lacks("weights that depend on covariates")
 
     def _lacks(self, what: str) -> DataError:
-        return DataError(f"{type(self).__name__} has no such thing as {what}")
+        return DataError(f"{type(self).__name__} does not have {what}")
 
     @property
     def size(self) -> int:

@@ -204,8 +204,8 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
         raise DataError(f"kind='interval' does not read {name}", hint=f"leave {name} out")
     if len(fit.parts) > 1 or not answers(fit) or not fit.core.posterior_by_row:
         raise DataError(
-            f"recalibrate={JACKKNIFE!r} needs the posterior without each row, which a density "
-            "regression with Gaussian or Student experts has, if one restart is kept",
+            f"recalibrate={JACKKNIFE!r} needs the posterior without each row, available for a "
+            "density regression with Gaussian or Student experts and a single restart",
             hint="recalibrate=True is available",
         )
 

@@ -308,8 +308,8 @@ def _check_intervals(
         ends = [np.where(np.isinf(one), one, np.sign(one)) for one in ends]
     if places is not None and not np.array_equal(ends[0], ends[1][places]):
         raise DataError(
-            f"{name!r} and {first!r} know the response of the same rows in different ways, seen, "
-            "censored or rounded: densities and probabilities are not comparable",
+            f"{name!r} and {first!r} have different censoring or rounding of the same rows: "
+            "densities and probabilities are not comparable",
             hint="write the left-hand side alike in both formulas",
         )
 

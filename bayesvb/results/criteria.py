@@ -165,8 +165,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
     if found.doubtful.any():
         warn(
             f"{found.doubtful.sum()} of {len(found.at)} rows change the fit so much that they "
-            "would have to be refitted, which takes long: "
-            "fit.loo(method='exact') does it",
+            "need refits, which takes long: use fit.loo(method='exact')",
         )
     method = "integrated" if integrated else "exact" if exact else "linear-response"
     units = units_of(fit.model)

@@ -66,7 +66,7 @@ def check_exact(
     if reason is not None:
         raise DataError(
             f"covariance='exact' is not available: {reason}",
-            hint="covariance='linear-response' is the default where there is one",
+            hint="covariance='linear-response' is the default where available",
         )
 
 

@@ -51,8 +51,8 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
     numbers, found = pd.factorize(labels)
     if len(found) < 2:
         raise DataError(
-            f"{name} has one label for all rows: {found[0]!r}",
-            hint="nothing is left without this group; two groups are needed",
+            f"{name} has a single level: {found[0]!r}",
+            hint="at least two groups are needed",
         )
     return np.asarray(numbers, dtype=np.intp)
 

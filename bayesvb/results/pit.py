@@ -411,7 +411,7 @@ def fitted(fit: AbstractFit) -> pd.Series | pd.DataFrame:
     design = fit.model.design
     if design.response is None:
         raise DataError(
-            f"{type(fit.model).__name__} explains no response, so that nothing is fitted to it",
+            f"{type(fit.model).__name__} has no response",
             hint=f"fit.predict(response={next(iter(fit.model.observed()))!r}) predicts a variable "
             "from the others",
         )

@@ -286,9 +286,9 @@ def _made_with(fit: AbstractFit) -> str:
         return f"Intervals: exact ({fit.sampler.words})."
     if fit.sampler is not None and fit.covariance == "linear-response":
         return (
-            f"Intervals: linear response; exact ones were not reached ({fit.sampler.words}): "
+            f"Intervals: linear response; exact intervals were not reached ({fit.sampler.words}): "
             f"several regimes fit these {fit.model.source.n_rows} rows, and intervals of single "
-            "components may be too narrow. fit.with_covariance('exact') samples them by chains."
+            "components may be too narrow. Sample them by fit.with_covariance('exact')."
         )
     if fit.covariance == "exact":
         return (
@@ -317,7 +317,7 @@ def khat_text(khat: float) -> str:
 def accuracy_line(fit: AbstractFit) -> str:
     """LOO in one line; of some rows if all would take longer than a few seconds."""
     if not holds_all_rows(fit.model.source):
-        return "LOO: none, as only some of the rows are kept."
+        return "LOO: not available, because not all rows are in memory."
     if leaves_folds_out(fit):
         if not folds_known(fit):
             return "LOO: not computed; fit.loo() uses five folds."
@@ -353,7 +353,7 @@ def _doubt(fit: AbstractFit, loo: Elpd) -> str:
     rows = units_of(fit.model).plural
     rows = rows.removesuffix("s") if loo.n_refitted == 1 else rows
     again = f", {loo.n_refitted} {rows} refitted" if loo.n_refitted else ""
-    return again + (", some in doubt: see fit.loo(method='exact')" if loo.warning else "")
+    return again + (", some unreliable: see fit.loo(method='exact')" if loo.warning else "")
 
 
 def _total(loo: Elpd) -> str:

@@ -27,10 +27,10 @@ REMEDIES: Mapping[str, str | None] = {
     "where their variance is their mean",
     "coarse": "use exact values, or rounded({name}, step) on the left of the formula",
     "bound": "if these rows are censored, write cens({name}, status) on the left of the formula; "
-    "if they are a case of their own, family='gamma' with the part zero(1) gives 0 a probability; "
-    "of another value model whether a row is there by family='bernoulli', and the other rows alone",
+    "if they are exact zeros, family='gamma' with the part zero(1) gives 0 a probability; "
+    "for another value, model its presence by family='bernoulli' and the other rows separately",
     "heap": "one of several components may shrink to that value; use exact values, or remove "
-    "rows that stand for something else",
+    "rows with a code",
     "proportion": "log({name} / (1 - {name})) keeps predictions between 0 and 1",
     "positive": "log({name}) and family='gamma' keep predictions positive",
     "nonnegative": "log({name}) has no value where it is 0: family='gamma' with the part zero(1) "
@@ -44,7 +44,7 @@ COMPRESSED = re.compile(r"\b(?:log\w*|arcsinh|sqrt|cbrt)\(")
 OF_COMPRESSED: Mapping[str, str | None] = {
     "proportion": None,
     "positive": None,
-    "nonnegative": "model whether it is 0 by family='bernoulli', and the other rows alone",
+    "nonnegative": "model whether it is 0 by family='bernoulli', and the other rows separately",
 }
 """What to do instead where a response is a logarithm or a root already; None: nothing."""
 

@@ -133,8 +133,8 @@ def _by_cluster(
     found = found[np.bincount(clusters, weight) > 0.0]
     if len(found) < 2:
         raise DataError(
-            "cluster has one cluster whose rows have any weight",
-            hint="nothing can be said of how clusters differ; two are needed",
+            "cluster has a single cluster with positive weight",
+            hint="at least two clusters are needed",
         )
     return found
 

@@ -183,7 +183,7 @@ class _Inspector:
     def link(self, path: str, group: h5g.GroupID, name: str) -> None:
         """Refuse what leads elsewhere."""
         if group.links.get_info(name.encode()).type != self.h5py.h5l.TYPE_HARD:
-            raise DataError(f"{path!r} is a link to elsewhere")
+            raise DataError(f"{path!r} is a link outside the file")
 
     def size(self, path: str, dataset: h5d.DatasetID) -> int:
         """Bytes of a data set in the file.

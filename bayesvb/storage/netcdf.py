@@ -130,7 +130,7 @@ def _read(path: str | os.PathLike[str]) -> tuple[bytes, PlainFile]:
     if not sealed:
         warn(
             f"path={str(path)!r} was saved without a checksum, by version 0.1 or another program: "
-            "damage cannot be seen. Save the fit again",
+            "damage cannot be detected. Save the fit again",
             FileWarning,
         )
     return content, file

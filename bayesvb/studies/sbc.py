@@ -154,13 +154,14 @@ def _replicator(
     core = model.core if fit is None else fit.core
     if not isinstance(core, HasResponses):
         raise DataError(
-            f"{type(model).__name__} cannot be calibrated: nothing can be simulated from it",
+            f"{type(model).__name__} cannot be calibrated, because it does not define a "
+            "distribution of data",
             hint="its core needs responses(draws, block, rng)",
         )
     check_all_rows(model, "bvb.sbc()", "responses are drawn again at each of them")
     if model.weights is not None:
         raise DataError(
-            "weights: rows that count more than once cannot be simulated as one",
+            "weights: simulation does not support case weights",
             hint="omit them, or repeat the rows of frequency weights",
         )
     simulation = Simulation(core, model.source, None if fit is None else fit.draws)
@@ -206,7 +207,8 @@ def _collected(
     if not fitted:
         raise DataError(
             f"none of {len(made)} replications could be fitted: {made[0].problem}",
-            hint="is the prior so weak that it makes absurd data? give a fit instead of the model",
+            hint="the prior may be too weak to simulate realistic data: give a fit instead of "
+            "the model",
         )
     model, options = replicator.model, dict(replicator.options)
     columns = pd.MultiIndex.from_tuples(replicator.quantities.names, names=["kind", "place"])

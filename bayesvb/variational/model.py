@@ -131,9 +131,9 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         Raises
         ------
         NotImplementedError
-            If statistics of this model do not stand for rows.
+            If statistics of this model are not sums over rows.
         """
-        raise NotImplementedError("statistics of this model do not stand for rows")
+        raise NotImplementedError("statistics of this model are not sums over rows")
 
     def is_linear_in_rows(self, source: AbstractSource) -> bool:
         """Whether the rows' part of the bound is linear in expectations of the posterior.

@@ -365,7 +365,7 @@ def test_an_engine_that_is_not_in_the_table_is_refused_by_name(tmp_path, monkeyp
         model.fit(method="one-swep")
     path = model.fit(method="one-sweep", **OPTIONS).save(tmp_path / "fit.nc")
     monkeypatch.delitem(ENGINES, "one-sweep")
-    with pytest.raises(DataError, match="method='one-sweep', which is not known here"):
+    with pytest.raises(DataError, match="method='one-sweep', which this version does not have"):
         bvb.load(path)
 
 

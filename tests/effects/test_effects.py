@@ -311,7 +311,7 @@ def test_the_result_says_what_it_is(fit):
         (lambda f: effects.predictions(f, {"x": []}), "no value is given for `x`"),
         (lambda f: effects.predictions(f, {"g": ["q"]}), "`g`"),
         (lambda f: effects.predictions(f, {"x": ["q"]}), "'q' is not a value of `x`"),
-        (lambda f: effects.predictions(f, {"x": [1.5, None]}), "1 of the rows asked for lack"),
+        (lambda f: effects.predictions(f, {"x": [1.5, None]}), "1 of the requested rows have"),
         (lambda f: effects.predictions(f, "x", data={"x": [1]}), "both given"),
         (lambda f: effects.predictions(f, target="median"), "target='median'"),
         (lambda f: effects.predictions(f, target="quantile"), "needs q="),
@@ -344,7 +344,7 @@ def test_a_bad_request_is_explained(fit, ask, message, request):
 
 def test_rows_that_lack_a_value_are_counted(fit):
     rows = pd.DataFrame({"x": [1.5, np.nan], "z": [0.0, 1.0], "g": ["b", "a"]}, index=["u", "v"])
-    with pytest.raises(DataError, match="1 rows of the data lack a value, the first is 'v'"):
+    with pytest.raises(DataError, match="1 rows of the data have missing values, the first is 'v'"):
         effects.predictions(fit, data=rows)
     with pytest.raises(DataError, match=r"the first is 9\n"):
         effects.predictions(fit, data=rows.set_axis([8, 9]))
@@ -352,7 +352,7 @@ def test_rows_that_lack_a_value_are_counted(fit):
 
 def test_rows_without_a_group_are_refused(fit):
     rows = pd.DataFrame({"x": [1.5, 2.0], "z": [0.0, 1.0], "g": ["b", "a"], "w": [1.0, None]})
-    with pytest.raises(DataError, match="1 rows of the data lack a value"):
+    with pytest.raises(DataError, match="1 rows of the data have missing values"):
         effects.predictions(fit, data=rows, average_by="w")
 
 

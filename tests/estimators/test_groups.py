@@ -274,7 +274,7 @@ def test_the_dot_leaves_the_groups_out():
         ({}, {"formula": "y ~ t"}, "`t` is a covariate of the weights"),
         ({}, {"group": "ids"}, "did you mean `id`"),
         ({"id": None}, {}, "missing"),
-        ({"id": "a"}, {}, "one label"),
+        ({"id": "a"}, {}, "a single level"),
         ({}, {"n_components": 81}, "groups"),
     ],
 )

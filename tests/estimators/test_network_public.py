@@ -185,7 +185,10 @@ def test_several_responses_are_described_jointly(numbers):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"latent_covariance": "shared", "latent_posterior": "mean-field"}, "knows no expert"),
+        (
+            {"latent_covariance": "shared", "latent_posterior": "mean-field"},
+            "does not depend on the expert",
+        ),
         ({"latent_covariance": "ful"}, "did you mean 'full'"),
         ({"latent_posterior": "meanfield"}, "did you mean 'mean-field'"),
         ({"latent_dim": 0}, "latent_dim=0 must be at least 1"),
@@ -279,7 +282,7 @@ def test_many_classes_with_hardly_a_row_are_told_with_a_remedy_that_works():
     told = "12 of the 14 classes of `label` have fewer than 5 rows"
     with pytest.warns(DesignWarning, match=told) as warned:
         bvb.ConditionalMixtureNetwork("label ~ x", data)
-    remedy = str(warned[0].message).split("together: ")[1]
+    remedy = str(warned[0].message).split("merge rare classes: ")[1]
     merged = data.assign(label=eval(remedy))
     assert merged["label"].value_counts().to_dict() == {"c00": 40, "other": 36, "c01": 20}
     bvb.ConditionalMixtureNetwork("label ~ x", merged)

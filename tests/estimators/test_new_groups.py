@@ -60,7 +60,7 @@ def test_every_kind_integrates_over_groups_by_default(fit, kind, options):
 
 def test_effects_are_of_the_typical_group_and_say_so(fit):
     effects = bvb.effects.predictions(fit, conditional={"x": [0.5]})
-    assert "groups at the typical one" in str(effects)
+    assert "groups at the typical group" in str(effects)
     table = effects.summary
     new = {"x": [0.5], "h": ["v"], "g": ["new group"]}
     typical = fit.predict(new, new_groups="typical")

@@ -129,7 +129,7 @@ def test_what_needs_every_row_says_that_they_are_gone():
     [
         ({}, {"combine": "average"}, "combines"),
         ({}, {"method": "em"}, "EM"),
-        ({"priors": bvb.Priors(coefficient_units="response")}, {}, "stand for rows"),
+        ({"priors": bvb.Priors(coefficient_units="response")}, {}, "sums over rows"),
         ({"weights": "w", "weight_type": "sampling"}, {}, "sampling weights"),
         ({"group": "g"}, {"tol": 0.1}, "subject"),
     ],

@@ -22,7 +22,9 @@ from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.limits import LIMITS
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable", "ignore:the bound was still rising")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*unreliable", "ignore:the ELBO was still increasing"
+)
 
 
 @pytest.fixture(scope="module")

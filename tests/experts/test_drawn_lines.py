@@ -129,7 +129,7 @@ def test_draws_hold_keys_of_effects_which_are_the_same_wherever_asked(pair):
     assert_array_equal(pair.log_lik(laws, thinned, pair.rows), whole[::7])
     prior = EffectLaws(tuple(pair.grouped.line_laws(None)))
     assert not np.allclose(pair.log_lik(prior, draws, pair.rows), whole)
-    with pytest.raises(ValueError, match="draws lack effects"):
+    with pytest.raises(ValueError, match="draws do not contain group effects"):
         pair.grouped.log_lik(draws, pair.rows)
 
 

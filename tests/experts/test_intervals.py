@@ -339,7 +339,7 @@ REFUSED = {
     "some are censored": lambda d: model_of(d).fit(seed=1, draws=25).predict(
         {"x": [0.0]}, recalibrate=True
     ),
-    "in different ways": lambda d: bvb.compare(
+    "have different censoring or rounding": lambda d: bvb.compare(
         {
             "cut": model_of(d).fit(seed=1, draws=25),
             "seen": model_of(d, "cens(y, s == 'right') ~ x").fit(seed=1, draws=25),

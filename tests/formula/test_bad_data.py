@@ -197,7 +197,7 @@ def test_numbers_held_as_text_are_warned_of():
             warnings.filterwarnings("ignore", message=".*terms but the data only.*")
             warnings.filterwarnings("ignore", message=".*levels in .* rows, each with.*")
             design_of("y ~ x1 | 1", numbers_as_text())
-    with pytest.raises(DataError, match="`x1` holds classes, and this model needs numbers"):
+    with pytest.raises(DataError, match="`x1` holds classes, but this model needs numbers"):
         design_of("x1 ~ x2", numbers_as_text())
 
 

@@ -330,7 +330,7 @@ def test_classes_are_the_same_in_another_type():
 
 @pytest.mark.parametrize("text", ["g ~ x1", "C(k) ~ x1", "y + g ~ x1"])
 def test_classes_where_numbers_are_needed(text):
-    with pytest.raises(DataError, match="holds classes, and this model needs numbers"):
+    with pytest.raises(DataError, match="holds classes, but this model needs numbers"):
         design_of(text)
 
 

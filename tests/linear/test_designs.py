@@ -83,7 +83,7 @@ def test_drawn_effects_are_asked_for_groups_that_are_there(problem):
     assert_allclose(found, few.predict(whole), **SAME)
     assert_array_equal(asked[0], np.unique(problem.groups[0, [3, 5]]).astype(int))
     assert_allclose(few.predict_drawn(whole), found, **SAME)
-    with pytest.raises(ValueError, match="draws lack effects"):
+    with pytest.raises(ValueError, match="draws do not contain group effects"):
         few.predict_drawn(shared)
     assert_allclose(DenseDesign(problem.x).predict_drawn(shared), shared @ problem.x, **SAME)
 

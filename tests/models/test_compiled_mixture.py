@@ -13,7 +13,7 @@ from bayesvb.numerics.compiled import SWITCH, describe_core
 
 pytestmark = [
     pytest.mark.skipif(describe_core().startswith("not built"), reason="there was no compiler"),
-    pytest.mark.filterwarnings("ignore:the bound was still rising"),
+    pytest.mark.filterwarnings("ignore:the ELBO was still increasing"),
 ]
 
 LEARNED, FIXED = bvb.Priors(scales="learned"), bvb.Priors(scales="fixed")

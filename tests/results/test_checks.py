@@ -94,14 +94,14 @@ WRONG = {
     "heavy tails": (lambda d: d.x + np.sinh(1.5 * d.noise), "Tails", 'family="student"'),
     "two humps": (lambda d: d.x + d.noise + 6.0 * (d.g == "a"), "Tails", "n_components=3"),
     "counts": (lambda d: np.floor(np.exp(0.5 * d.noise + 0.5)), "Discreteness", "count"),
-    "cut off": (lambda d: np.maximum(d.x + d.noise, -1.0), "Repeated value", "exactly -1"),
+    "censored there": (lambda d: np.maximum(d.x + d.noise, -1.0), "Repeated value", "exactly -1"),
     "an end": (lambda d: np.abs(d.noise), "Smallest response", "Fix *Skewness* first"),
 }  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:`:bayesvb.errors.DesignWarning")  # of the response
 @pytest.mark.parametrize("name", WRONG)
-@pytest.mark.quick(name=("bend", "product", "skewed noise", "counts", "cut off"))
+@pytest.mark.quick(name=("bend", "product", "skewed noise", "counts", "censored there"))
 def test_what_is_wrong_is_named_with_its_remedy(name, rows):
     law, check, words = WRONG[name]
     table = table_of(rows, np.asarray(law(rows), dtype=float))
@@ -223,7 +223,7 @@ def test_a_missing_linear_response_is_a_problem(regimes_fit):
     }
     assert found["Linear response"].grade == "problem"
     assert "no maximum" in found["Linear response"].remedy
-    unasked = replace(regimes_fit.response, failure="linear response was not asked for")
+    unasked = replace(regimes_fit.response, failure="linear response was not requested")
     found = {
         one.name: one
         for one in computation.computation_checks(replace(regimes_fit, response=unasked))

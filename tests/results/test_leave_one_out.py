@@ -123,7 +123,7 @@ def test_groups_are_left_out_together(line, regimes):
         ({"method": "linear"}, "is not known; it is one of"),
         ({"groups": "site"}, "not a column that the formula reads"),
         ({"groups": [1, 2]}, "has 2 labels"),
-        ({"groups": np.zeros(150)}, "one label for all rows"),
+        ({"groups": np.zeros(150)}, "a single level"),
         ({"groups": np.full(150, np.nan)}, "150 missing labels"),
         ({"groups": np.arange(150), "method": "psis"}, "does not hold out groups"),
         ({"corrected": True, "method": "exact"}, "no draws to correct"),

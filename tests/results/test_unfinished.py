@@ -36,7 +36,7 @@ def test_an_ascent_whose_predictions_stay_is_a_note_that_does_not_count(regimes_
     """As an optimum that was reached, but for the last digits of the bound."""
     found = first_check(replace(regimes_fit, converged=False))
     assert (found.grade, found.weighs) == ("note", False)
-    assert found.number < 0.01 and "hardly change" in found.remedy
+    assert found.number < 0.01 and "have stabilised" in found.remedy
 
 
 def test_the_change_is_that_of_a_fit_with_so_many_passes_more(regimes_fit):

@@ -90,7 +90,7 @@ def _check_names(needed: set[str], arrays: Arrays, told: set[str]) -> None:
     for name in sorted(arrays.keys() - needed):
         free = "scales" in told and (name == "responses" or column_name(name) is not None)
         if not free and not ("sums" in told and place_of(name) is not None):
-            raise DataError(f"it has an array {name!r}, which means nothing here")
+            raise DataError(f"it has an unknown array {name!r}")
 
 
 def _check_array(name: str, values: np.ndarray, every: Arrays, n_columns: int) -> None:

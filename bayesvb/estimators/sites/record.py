@@ -165,7 +165,7 @@ def _of_file(file: PlainFile) -> SiteStatistics:
     for name, values in file.numbers(NODE).items():
         role, _, rest = name.partition(".")
         if role not in parts:
-            raise DataError(f"it has an array {name!r}, which means nothing here")
+            raise DataError(f"it has an unknown array {name!r}")
         parts[role][rest] = values.astype(float)
     given = {key: told[key] for key in DESCRIPTION.required}
     return SiteStatistics(**given, own=parts["own"], known=parts["known"])

@@ -82,11 +82,11 @@ class _Call:
             raise _refused(code, "it is not a call of a transform")
         name = call.func.id
         if name not in LEARNED:
-            raise _refused(code, REASONS.get(name, "its estimates are known to itself only"))
+            raise _refused(code, REASONS.get(name, "its estimates are not accessible"))
         inner = {node.func.id for arg in call.args for node in ast.walk(arg)
                  if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}  # fmt: skip
         if inner & (LEARNED.keys() | REASONS.keys()):
-            raise _refused(code, "it is a transform of another one that learns from all rows")
+            raise _refused(code, "it transforms another transform that depends on all rows")
         if not call.args:
             raise _refused(code, "its first argument is not the column it transforms")
         given = dict(zip(ARGUMENTS[name], call.args[1:], strict=False))
@@ -105,7 +105,7 @@ def _literal(code: str, node: ast.expr) -> object:
 
 def _refused(code: str, why: str) -> DataError:
     return DataError(
-        f"`{with_own_names(code)}` cannot be learned of rows that are not all in memory: {why}",
+        f"`{with_own_names(code)}` cannot be computed for rows that are not all in memory: {why}",
         hint=f"{INSTEAD}; or make the column in the data",
     )
 

@@ -78,7 +78,7 @@ def _ascent(fit: AbstractFit) -> Check:
         remedy = Remedy.of("Predictions still change a little: ", more, " would settle them.")
     if change <= limits.note:
         remedy = Remedy.of(
-            "The bound was still rising, predictions hardly change: max_iter may stay."
+            "The run stopped at max_iter, but predictions have stabilised: no action needed."
         )
     n_further = PROBE.max_iter
     return ascent("problem" if change > limits.problem else "note", change,
@@ -185,8 +185,8 @@ def _noise(fit: AbstractFit) -> list[Check]:
     return [
         decided("Noise of the components", "computation", limits.grade(share), share,
                 "share of the noise that is the prior's", threshold=limits.description,
-                remedy="The components fit the rows exactly, so that densities of new rows depend "
-                "on the prior alone: fit fewer components, or give priors.noise_rate a meaning.",
+                remedy="The components fit the rows exactly, so densities of new rows depend on "
+                "the prior only: fit fewer components, or set priors.noise_rate.",
                 section="scores")
     ]  # fmt: skip
 
@@ -255,7 +255,8 @@ def _exact(fit: AbstractFit, model: HasExactPosterior) -> Check:
     limits = GRADES["Close to the posterior"]
     return decided("Close to the posterior", "computation", limits.grade(narrowest), narrowest,
                    "share of the exact width", threshold=limits.description,
-                   remedy="Use the exact posterior, which is known here: its intervals are wider.",
+                   remedy="Use the exact posterior, which is available for this model: its "
+                   "intervals are wider.",
                    section="exact")  # fmt: skip
 
 

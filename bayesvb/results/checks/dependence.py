@@ -49,7 +49,8 @@ def _alike_in_groups(name: str) -> Remedy:
     """Rows of one group are alike beyond their component."""
     level = Edit(part=MEAN, terms=(f"(1 | {written(name)})",))
     return Remedy.of(
-        f"Rows of one {name} are alike beyond their component: add its own level, ", level,
+        f"Rows of one {name} are correlated within their component: add a group-level intercept, ",
+        level,
         f", or slope of a covariate x, `(x | {name})`, to the formula, or fit more components.",
     )  # fmt: skip
 

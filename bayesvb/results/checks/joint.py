@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 NOT_NORMAL = "Given the others {name} is not normal: transform it, or fit a GaussianMixture."
 
 ALIKE = (
-    "Neighbouring rows are alike, and count for fewer than they are: intervals are too narrow. "
-    "Keep rows that are further apart, or take their trend away beforehand."
+    "Neighbouring rows are correlated, so intervals are too narrow. Keep rows that are further "
+    "apart, or remove their trend beforehand."
 )
 
 IN_RUNS = (
-    "Large deviations come in runs: blocks of rows differ in spread. Fit them apart, or scale them "
-    "beforehand."
+    "Large deviations come in runs: blocks of rows differ in spread. Fit them separately, or "
+    "scale them beforehand."
 )
 
 ORDER = {"Serial correlation": ALIKE, "Spread by row order": IN_RUNS}

@@ -167,7 +167,9 @@ class Remedies:
             return Remedy.of(
                 "Predictions are too narrow for held-out rows: use fewer components or fewer terms."
             )
-        return Remedy.of("Predictions are too wide: use fewer components, or priors that say more.")
+        return Remedy.of(
+            "Predictions are too wide: use fewer components, or more informative priors."
+        )
 
     def zeros(self, excess: float) -> Remedy:
         """A count is zero more often, or less often, than predicted."""

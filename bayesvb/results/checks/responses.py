@@ -52,8 +52,8 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
     # without that value the check would be in order
     if (1.0 - share) * found.step <= GRADES["Discreteness"].note:
         return (
-            f"It comes from the rows that are exactly {value:g}: model whether the response is "
-            "that value apart from the others."
+            f"The cause is rows that are exactly {value:g}: model separately whether the "
+            "response has that value."
         )
     if (seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0:
         return (
@@ -68,8 +68,8 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
 
 def _shared(found: Discreteness, whose: str) -> Misfit:
     remedy = (
-        f"Many rows are exactly {found.value:g}, as if cut off there: model whether the response "
-        "is that value apart from the others."
+        f"Many rows are exactly {found.value:g}, as if censored there: model separately whether "
+        "the response has that value."
     )
     return Misfit(f"Repeated value{whose}", found.excess, f"excess share at {found.value:g}",
                   remedy, "replicates", found.p_value, found.excess > MATTERS.excess,
@@ -103,7 +103,7 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
     if expected > 1.0:
         remedy = Remedies(fit, seen.name).bounded(end, largest=largest)
     else:
-        words = f"The row with {end:.4g} is an outlier: see whether it is right; "
+        words = f"The row with {end:.4g} is an outlier: verify its value; "
         remedy = Remedy.of(words, STUDENT, " gives such rows less weight.")
     return Misfit(name, expected, f"rows expected {side} it", remedy, "replicates", p, True,
                   "")  # fmt: skip
@@ -143,9 +143,9 @@ def _tied_advice(share: float, component: int, value: float) -> str:
     """Consequence for this component, and the remedy."""
     if share > GRADES["Degenerate component"].problem:
         return (
-            f"Component {component} holds the rows that are exactly {value:g}: its noise is what "
-            "its prior leaves, and densities near that value mean nothing. Model whether the "
-            "response is that value apart from the others, or use exact values."
+            f"Component {component} holds the rows that are exactly {value:g}: its noise is "
+            "determined by the prior, and densities near that value are meaningless. Model "
+            "separately whether the response has that value, or use exact values."
         )
     return (
         f"Of the rows of component {component}, {share:.0%} are exactly {value:g}: they make its "

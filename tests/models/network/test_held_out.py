@@ -21,7 +21,9 @@ from bayesvb.results.criteria import predictive_log_lik
 
 ENGINE = Cavi(), Streams(1).branch("held out")
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*unreliable", "ignore:the bound was still rising")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:.*unreliable", "ignore:the ELBO was still increasing"
+)
 
 
 @pytest.fixture(params=["classes", "responses"])
