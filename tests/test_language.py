@@ -17,16 +17,16 @@ ROOT = Path(__file__).resolve().parents[1]
 CEILINGS: Mapping[str, tuple[int, int, int]] = {
     r"(?<!coordinate )(?<!coordinate-)(?<!gradient )\bascents?\b": (0, 1, 2),
     r"\b(sets?|setting) out\b": (0, 0, 0),
-    r"\b(those|that) of\b": (20, 9, 17),
-    r"\bwhat (is|was|are|were|has|had|the|a|it|they|rows|all|each|one|no|other)\b": (41, 11, 2),
+    r"\b(those|that) of\b": (19, 9, 17),
+    r"\bwhat (is|was|are|were|has|had|the|a|it|they|rows|all|each|one|no|other)\b": (33, 11, 2),
     r"\b(told|tells?|telling)\b": (0, 2, 7),
-    r"\b(left out|leav(e|es|ing)( \w+){0,4} out)\b": (3, 23, 2),
+    r"\b(left out|leav(e|es|ing)( \w+){0,4} out)\b": (2, 23, 2),
     r"\bforese\w+|\bforesaw\b|\bto be had\b|\b(lean|hang)s? on\b|\banew\b|\bsame bits\b": (1, 0, 0),
     r"\b(heed\w*|mend(s|ed)?|gross errors?|by heart|flatter\w*|puts? right)\b": (0, 2, 0),
     r"\bin place of\b|\bso many\b|\bbeside\b": (1, 2, 6),
     r"\b(go|goes|going|went) on\b": (0, 0, 0),
-    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (4, 3, 66),
-    r"\b(is|are|was|were) (said|told|asked|noted|looked at|gone over)\b": (1, 1, 0),
+    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (3, 3, 66),
+    r"\b(is|are|was|were) (said|told|asked|noted|looked at|gone over)\b": (0, 1, 0),
     r"\d %": (0, 0, 0),
 }
 """Expression -> most occurrences in documentation, strings and docstrings."""
