@@ -148,7 +148,7 @@ def _schema(file: str) -> object:
     except (OSError, ValueError) as error:
         raise DataError(
             f"data: {file!r} is not a Parquet file, or damaged: {' '.join(str(error).split())}",
-            hint="tables of other formats are read first: data=pandas.read_csv(path)",
+            hint="read tables of other formats first: data=pandas.read_csv(path)",
         ) from error
 
 

@@ -202,8 +202,8 @@ def _check_size(n_answering: int, n_entries: int) -> None:
     """Refuse a derivative that would not fit into memory."""
     if n_answering * n_entries > MOST_NUMBERS:
         raise DataError(
-            f"the indirect effect of other rows needs a derivative of {n_answering:,} statistics "
-            f"in {n_entries:,}, of {8e-9 * n_answering * n_entries:.0f} GB",
+            f"indirect effects of other rows need a derivative of {n_answering:,} x {n_entries:,} "
+            f"statistics, {8e-9 * n_answering * n_entries:.0f} GB of memory",
             hint="bayesvb.cross_validate(...) fits again without each fold; a formula with fewer "
             "columns has it",
         )
