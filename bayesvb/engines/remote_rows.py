@@ -209,7 +209,7 @@ def fit_elsewhere(
             trace = np.concatenate([first.trace, more.trace[1:]])
             ascent = replace(more, trace=trace, n_iter=first.n_iter + more.n_iter)
         labelled, stats, order = ordered(model, ascent.stats)
-        response = withheld("linear response was not requested")
+        response = withheld("linear response was not asked for")
         if with_response:
             response = linear_response(labelled, told[-1], stats)
     except Unanswered as asked:

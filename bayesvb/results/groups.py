@@ -51,7 +51,7 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
     numbers, found = pd.factorize(labels)
     if len(found) < 2:
         raise DataError(
-            f"{name} has a single level: {found[0]!r}",
+            f"{name} has a single level: {found.tolist()[0]!r}",
             hint="at least two groups are needed",
         )
     return np.asarray(numbers, dtype=np.intp)

@@ -26,7 +26,7 @@ STEP = 1e-3
 """Step of differences, in standard deviations of the posterior; the error is its square over the
 number of rows, as central differences leave the fourth derivative of the bound."""
 
-NOT_ASKED = "linear response was not requested"
+NOT_ASKED = "linear response was not asked for"
 """Why there is none where the variational posterior itself is wanted."""
 
 INTERRUPTED = "the fit was interrupted"

@@ -308,7 +308,7 @@ def test_hostile_sources_end_with_one_message(what, folder, monkeypatch):
 
 
 UNLEARNED = {
-    "cr(x, df=3)": "`cr.x, df=3.` cannot be learned .* its knots",
+    "cr(x, df=3)": "`cr.x, df=3.` cannot be computed .* its knots",
     "scale(center(x))": "transforms another transform",
     "bs(x, df=4, upper_bound=np.pi)": "options are not numbers",
     "f(x)": "`f.x.` depends on the rows that are read together",

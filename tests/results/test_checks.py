@@ -223,7 +223,7 @@ def test_a_missing_linear_response_is_a_problem(regimes_fit):
     }
     assert found["Linear response"].grade == "problem"
     assert "no maximum" in found["Linear response"].remedy
-    unasked = replace(regimes_fit.response, failure="linear response was not requested")
+    unasked = replace(regimes_fit.response, failure="linear response was not asked for")
     found = {
         one.name: one
         for one in computation.computation_checks(replace(regimes_fit, response=unasked))

@@ -181,7 +181,7 @@ def test_what_is_not_to_be_had_is_said(fit):
         fit.with_covariance("linear-response", cluster=rows()["g"])
     with pytest.raises(DataError, match="'g' is not a column that the formula reads"):
         fit.with_covariance("robust", cluster="g")
-    with pytest.raises(DataError, match="cluster has one label"):
+    with pytest.raises(DataError, match="cluster has a single level"):
         fit.with_covariance("robust", cluster=np.zeros(80))
     mixture = bvb.GaussianMixture("~ x + y", rows(), n_components=2).fit(seed=1, restarts=1)
     assert not has_jackknife(mixture)

@@ -101,7 +101,7 @@ def test_mean_field_is_what_is_left_when_linear_response_fails(fit):
 
 def test_linear_response_can_be_left_out(model, fit):
     plain = model.fit(seed=1, restarts=2, covariance="mean-field")
-    assert plain.response.failure == "linear response was not requested"
+    assert plain.response.failure == "linear response was not asked for"
     pd.testing.assert_frame_equal(
         plain.summary(), fit.summary(covariance="mean-field"), check_flags=False
     )
