@@ -23,6 +23,7 @@ PANES = (
 ).split()
 
 TESTED_BY: dict[str, tuple[str, ...]] = {
+    "bayesvb/models/compiled_pass.py": ("models/test_compiled_mixture.py",),
     "bayesvb/variational/likelihood.py": ("models/network/test_likelihood.py",),
     "bayesvb/argument_checks.py": ("estimators/test_bad_input.py",),
     "bayesvb/cli/main.py": ("cli/test_commands.py", "cli/test_reports.py"),

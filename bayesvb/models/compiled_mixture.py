@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
@@ -21,13 +20,13 @@ from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.gamma import Gamma
 from bayesvb.gates.softmax import SoftmaxGate
-from bayesvb.linear.precisions import AbstractPrecision
+from bayesvb.models.compiled_pass import (
+    MOST_COMPONENTS,
+    CompiledPass,
+    compiled_block,
+    is_plain,
+)
 from bayesvb.models.term_scales import TermScales
-from bayesvb.numerics.compiled import Sweep, compiled_sweep
-
-MOST_ROWS, MOST_COLUMNS, MOST_COMPONENTS = 20_000, 24, 64
-"""Rows, columns of a design, and components up to which the core runs: where these are many,
-products of matrices are most of a sweep, and NumPy's are as fast (``bench_compiled``)."""
 
 
 @dataclass(frozen=True)
@@ -79,85 +78,43 @@ class LearnedScales:
         return [*prior, prior[0] + 0.5 * counts, counts, *known]
 
 
-@dataclass(frozen=True)
-class CompiledMixture:
-    """A sweep over known rows: from statistics to the bound and the next statistics.
+def compile_mixture(
+    mixture: Any,
+    grids: Sequence[tuple[int, BoundedScale]],
+    divergence: float,
+    source: AbstractSource,
+) -> CompiledPass | None:
+    """The sweep of a ``ScaledMixture``; None if the core is absent, or does not cover it.
 
-    Attributes
+    Parameters
     ----------
-    run : callable
-    sizes, prior, rows : ndarray
-        The model and its rows, in the order in which ``sweep.c`` reads them.
+    mixture : ScaledMixture
+    grids : sequence of (int, BoundedScale)
+        Priors of learned precisions that are not gamma, by position.
+    divergence : float
+        Part of the divergence that no statistic changes.
+    source : AbstractSource
     """
-
-    run: Sweep
-    sizes: Int[np.ndarray, " sizes"]
-    prior: Float[np.ndarray, " prior"]
-    rows: Float[np.ndarray, " numbers"]
-
-    @classmethod
-    def of(
-        cls,
-        mixture: Any,
-        grids: Sequence[tuple[int, BoundedScale]],
-        divergence: float,
-        source: AbstractSource,
-    ) -> CompiledMixture | None:
-        """The sweep of a ``ScaledMixture``; None if the core is absent, or does not cover it.
-
-        Parameters
-        ----------
-        mixture : ScaledMixture
-        grids : sequence of (int, BoundedScale)
-            Priors of learned precisions that are not gamma, by position.
-        divergence : float
-            Part of the divergence that no statistic changes.
-        source : AbstractSource
-        """
-        run, experts, gate = compiled_sweep(), mixture.experts, mixture.gate
-        if run is None or not source.in_memory or source.n_rows > MOST_ROWS:
-            return None
-        block = source.whole()
-        if mixture.n_spread or not _covers(experts, gate, block):
-            return None
-        scales = LearnedScales.of(mixture, dict(grids))
-        own, of_experts, of_gate = experts.prior, scales.of_experts, scales.of_gate
-        prior = [own.shape, own.rate, divergence, of_experts.fixed, of_experts.membership]
-        prior += [of_gate.fixed, of_gate.membership, gate.prior.mean, *scales.numbers()]
-        weight = [] if block.weight is None else [block.weight]
-        designs = [block.designs[MEAN], block.designs[GATING]]
-        first = [block.n_rows, gate.n_components, *map(len, designs), len(weight)]
-        sizes = np.array([*first, *scales.sizes()], dtype=np.int64)
-        return cls(run, sizes, _joined(prior), _joined([block.response, *weight, *designs]))
-
-    def __call__(
-        self, entries: Float[np.ndarray, " entries"]
-    ) -> tuple[float, Float[np.ndarray, " entries"]] | None:
-        """Bound and next statistics; None where a row needs what only NumPy has.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            The statistics are outside the domain.
-        """
-        here, following = np.ascontiguousarray(entries, dtype=float), np.empty(len(entries))
-        bound = self.run(self.sizes, self.prior, self.rows, here, following)
-        if np.isnan(bound):
-            raise np.linalg.LinAlgError("the statistics are outside the domain")
-        return None if np.isinf(bound) else (bound, following)
+    experts, gate, block = mixture.experts, mixture.gate, compiled_block(source)
+    if block is None or mixture.n_spread or not _covers(experts, gate, block):
+        return None
+    scales = LearnedScales.of(mixture, dict(grids))
+    own, of_experts, of_gate = experts.prior, scales.of_experts, scales.of_gate
+    prior = [own.shape, own.rate, divergence, of_experts.fixed, of_experts.membership]
+    prior += [of_gate.fixed, of_gate.membership, gate.prior.mean, *scales.numbers()]
+    weight = [] if block.weight is None else [block.weight]
+    designs = [block.designs[MEAN], block.designs[GATING]]
+    first = [block.n_rows, gate.n_components, *map(len, designs), len(weight)]
+    rows = [block.response, *weight, *designs]
+    return CompiledPass.of("sweep", [*first, *scales.sizes()], prior, rows)
 
 
 class CompiledScales:
     """The part of a ``ScaledMixture`` that hands it to the compiled core."""
 
-    def compiled(self: Any, source: AbstractSource) -> CompiledMixture | None:
+    def compiled(self: Any, source: AbstractSource) -> CompiledPass | None:
         """The compiled sweep over these rows, where the core covers experts and gate."""
-        return CompiledMixture.of(self, self._grids, self._known_divergence, source)
-
-
-def _joined(numbers: list[Any]) -> Float[np.ndarray, " _"]:
-    """All numbers in one row."""
-    return np.concatenate([np.ravel(np.asarray(one, dtype=float)) for one in numbers])
+        return compile_mixture(self, self._grids, self._known_divergence, source)
 
 
 def _covers(experts: Any, gate: Any, block: Block) -> bool:
@@ -169,12 +126,4 @@ def _covers(experts: Any, gate: Any, block: Block) -> bool:
     if block.members is not None or experts.common is not None or experts.prior.mean.any():
         return False
     laws = ((experts.prior.operator, MEAN), (gate.prior.operator, GATING))
-    return all(_is_plain(operator, block.designs[part]) for operator, part in laws)
-
-
-def _is_plain(operator: AbstractPrecision, design: Float[np.ndarray, "terms rows"]) -> bool:
-    """Whether coefficients are few and independent a priori, the same law for all components."""
-    if not operator.is_dense or not 0 < len(design) <= MOST_COLUMNS:
-        return False
-    matrix = operator.shared.matrix
-    return matrix.ndim == 2 and np.count_nonzero(matrix) == len(matrix) == len(design)
+    return all(is_plain(operator, block.designs[part]) for operator, part in laws)

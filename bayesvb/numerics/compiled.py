@@ -16,28 +16,29 @@ SWITCH = "BAYESVB_COMPILED"
 """Variable of the environment that turns the core off if it is ``0``."""
 
 Sweep = Callable[[Any, Any, Any, Any, Any], float]
-"""Sizes, prior, rows and statistics of a mixture to the bound; the last array is for the next ones.
+"""Sizes, prior, rows and statistics of a model to the bound; the last array is for the next ones.
 
 All are contiguous, the first of ``int64`` and the others of ``float64``.
 """
 
 
 @cache
-def _built() -> Sweep | None:
-    """The sweep, if it was built."""
+def _built(name: str) -> Sweep | None:
+    """The function of the core, if it was built."""
     try:
-        return cast(Sweep, importlib.import_module("bayesvb.numerics.compiled_sweep").sweep)
-    except ImportError:
+        core = importlib.import_module("bayesvb.numerics.compiled_sweep")
+        return cast(Sweep, getattr(core, name))
+    except (ImportError, AttributeError):
         return None
 
 
-def compiled_sweep() -> Sweep | None:
-    """The sweep of the compiled core; None if it is absent or turned off."""
-    return None if os.environ.get(SWITCH) == "0" else _built()
+def compiled_sweep(name: str = "sweep") -> Sweep | None:
+    """A sweep of the compiled core, ``sweep`` of mixtures or ``network``; None if absent or off."""
+    return None if os.environ.get(SWITCH) == "0" else _built(name)
 
 
 def describe_core() -> str:
     """Whether the compiled core runs, in words."""
-    if _built() is None:
+    if _built("sweep") is None:
         return "not built: NumPy runs"
     return "runs" if compiled_sweep() is not None else f"turned off by {SWITCH}=0"

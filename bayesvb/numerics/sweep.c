@@ -1,7 +1,7 @@
-/* One sweep of the coordinate ascent of a mixture of Gaussian regressions, in one call.
+/* One sweep of the coordinate ascent of a mixture of Gaussian regressions, or of a network, in one call.
  *
  * What it computes is defined in Python: `one_pass` of bayesvb/engines/base.py for the models that
- * bayesvb/models/compiled_mixture.py covers. Comments name the methods that functions follow;
+ * bayesvb/models/compiled_mixture.py and models/network/compiled_network.py cover. Comments name the methods that functions follow;
  * numbers agree up to the rounding of sums. A sweep outside the domain returns NaN, one that
  * Python has to make itself infinity.
  *
@@ -59,15 +59,16 @@ typedef struct { /* ScaledPosterior: experts, common coefficients, gate, precisi
 } Law;
 
 typedef struct { /* arrays that are released together */
-    double *held[MOST_ARRAYS];
+    void *held[MOST_ARRAYS];
     int n, failed;
 } Room;
 
+/* Zeros from a multiple of 64 bytes on, so that no register's worth of them crosses a cache line. */
 static double *take(Room *room, int64_t n) {
-    double *found = room->n < MOST_ARRAYS ? calloc(n > 0 ? (size_t)n : 1, sizeof(double)) : NULL;
+    void *found = room->n < MOST_ARRAYS ? calloc((size_t)(n > 0 ? n : 1) + 8, sizeof(double)) : NULL;
     if (found) room->held[room->n++] = found;
     else room->failed = 1;
-    return found;
+    return found ? (double *)(((uintptr_t)found + 63) & ~(uintptr_t)63) : NULL;
 }
 
 static void copy(double *to, const double *from, int64_t n) {
@@ -82,6 +83,11 @@ static double digamma(double x) {
     f = 1.0 / (x * x);
     return s + log(x) - 0.5 / x - f * (1.0 / 12 - f * (1.0 / 120 - f * (1.0 / 252
         - f * (1.0 / 240 - f * (1.0 / 132 - f * (691.0 / 32760 - f / 12))))));
+}
+
+static double gamma_kl(double shape, double rate, double a0, double b0) {
+    return (shape - a0) * digamma(shape) - lgamma(shape) + lgamma(a0) + a0 * log(rate / b0)
+        + shape * (b0 - rate) / rate;
 }
 
 /* exp, to the last bit or the one before, in a form that compilers turn into vectors. */
@@ -206,6 +212,23 @@ static void by_term(const double *fixed, const double *membership, const double 
     copy(out, fixed, terms);
     for (int64_t b = 0; b < blocks; b++)
         for (int64_t j = 0; j < terms; j++) out[j] += precision[b] * membership[b * terms + j];
+}
+
+/* Normal.plus for `n` precisions A, with r means each and the prior mean m0, or zero; adds to `ld`. */
+static int learn(int64_t n, int64_t r, int64_t d, const double *prior, const double *m0,
+                 const double *xx, const double *xy, double *A, double *C, double *mean, double *ld,
+                 double *work) {
+    for (int64_t k = 0; k < n; k++, A += d * d, C += d * d) {
+        double own;
+        unpack(xx + k * PAIRS(d), prior, d, A);
+        if (!invert(A, d, C, &own, work)) return 0;
+        *ld += own;
+        for (int64_t i = k * r * d; i < (k + 1) * r * d; i += d) {
+            for (int64_t j = 0; j < d; j++) work[j] = xy[i + j] + (m0 ? prior[j] * m0[i + j] : 0.0);
+            times(C, work, d, d, mean + i);
+        }
+    }
+    return 1;
 }
 
 static int64_t length(const Model *m) {
@@ -395,9 +418,7 @@ static double divergence(const Model *m, Law *law) {
     kl -= 0.5 * (sum_log(Q + p, J) + (double)(K * (p + q) + J));
     kl -= 0.5 * (double)K * (sum_log(Q, p) + sum_log(G, q));
     EACH_COMPONENT {
-        double sh = law->sh[k], rt = law->rt[k]; /* gamma_kl */
-        kl += (sh - m->a0) * digamma(sh) - lgamma(sh) + lgamma(m->a0);
-        kl += m->a0 * log(rt / m->b0) + sh * (m->b0 - rt) / rt;
+        kl += gamma_kl(law->sh[k], law->rt[k], m->a0, m->b0);
         for (int64_t j = 0; j < q; j++) {
             double shift = law->g[k * q + j] - m->m0[k * q + j];
             kl += 0.5 * G[j] * (shift * shift + law->gcov[(k * q + j) * q + j]);
@@ -673,15 +694,8 @@ static int update(const Model *m, const Stats *s, Law *law, double *work, Room *
     if (room->failed) return 0;
     by_term(m->fixE, m->memE, s->pr, m->Be, p + J, law->Q);
     by_term(m->fixG, m->memG, s->pr + m->Be, m->Bg, q, law->G);
-    EACH_COMPONENT { /* Normal.plus */
-        double *P = law->gprec + k * q * q, *C = law->gcov + k * q * q, ld;
-        unpack(s->cu + k * PAIRS(q), law->G, q, P);
-        if (!invert(P, q, C, &ld, work)) return 0;
-        law->gld += ld;
-        for (int64_t j = 0; j < q; j++) work[j] = s->li[k * q + j] + law->G[j] * m->m0[k * q + j];
-        times(C, work, q, q, law->g + k * q);
-    }
-    return update_experts(m, s, law, work, room) && scales(m, law, s->sq, law->smean, work);
+    return learn(K, 1, q, law->G, m->m0, s->cu, s->li, law->gprec, law->gcov, law->g, &law->gld, work)
+        && update_experts(m, s, law, work, room) && scales(m, law, s->sq, law->smean, work);
 }
 
 /* one_pass: the bound of the posterior of these statistics, and the statistics that follow. */
@@ -713,17 +727,24 @@ static const double *next(const double **at, int64_t n) {
     return *at - n;
 }
 
+/* The first sizes; zero unless buffers hold whole numbers, and sizes are within limits. */
+static int read_sizes(const Py_buffer *v, int64_t **own, int n, int64_t most_rows, int64_t most) {
+    const int64_t *size = v[0].buf;
+    for (int i = 0; i < 5; i++)
+        if (v[i].len % 8 || (uintptr_t)v[i].buf % 8) return 0;
+    for (int i = 0; i < n; i++) {
+        if (v[0].len / 8 < n || size[i] < 0 || size[i] > (i ? most : most_rows)) return 0;
+        *own[i] = size[i];
+    }
+    return 1;
+}
+
 /* The model that the buffers describe; zero unless all lengths are as the sizes say. */
 static int read_model(Model *m, const Py_buffer *v) {
     enum { SIZES = 8, MOST_ROWS = 1 << 20, MOST = 256 };
     int64_t *own[SIZES] = {&m->n, &m->K, &m->p, &m->q, &m->weighted, &m->J, &m->Be, &m->Bg};
     const int64_t *size = v[0].buf, given = v[0].len / 8;
-    for (int i = 0; i < 5; i++)
-        if (v[i].len % 8 || (uintptr_t)v[i].buf % 8) return 0;
-    for (int i = 0; i < SIZES; i++) {
-        if (given < SIZES || size[i] < 0 || size[i] > (i ? MOST : MOST_ROWS)) return 0;
-        *own[i] = size[i];
-    }
+    if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
     int64_t K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg, grid = 0;
     m->at = size + SIZES, m->points = m->at + J;
     if (!K || !p || !q || J > p || m->weighted > 1 || given != SIZES + J + B) return 0;
@@ -746,16 +767,364 @@ static int read_model(Model *m, const Py_buffer *v) {
     return 1;
 }
 
-static PyObject *py_sweep(PyObject *self, PyObject *args) {
+enum { EXPERTS, GATE, OUTPUT, PARTS };
+
+typedef struct { /* Normal, or MatrixNormalGamma where there is noise: prior and posterior */
+    int64_t n, r, d;
+    double a0;
+    const double *b0, *prior, *m0;
+    double *A, *C, *mean, *sh, *rt, *tau, *elt;
+} Part;
+
+typedef struct { /* LinearStats, LogitStats, GaussianStats */
+    double *w, *xx, *xy, *yy;
+} Sums;
+
+typedef struct { /* Network and its rows, as CompiledNetwork has them */
+    int64_t n, K, p, q, h, O, classes, inner, diagonal, weighted;
+    const int64_t *order;
+    Part part[PARTS];
+    const double *y, *weight, *X, *Z;
+} Network;
+
+static int64_t layout(const Part *part, double *at, Sums *sums) {
+    int64_t noise = part->b0 != NULL;
+    sums->w = at, sums->xx = sums->w + noise * part->n;
+    sums->xy = sums->xx + part->n * PAIRS(part->d), sums->yy = sums->xy + part->n * part->r * part->d;
+    return sums->yy + noise * part->n * part->r - at;
+}
+
+/* Posterior of a part; adds its divergence from the prior to `kl`. */
+static int learn_part(Part *a, const Sums *sums, double *kl, Room *room) {
+    int64_t n = a->n, r = a->r, d = a->d;
+    double ld = 0.0, *work = take(room, 2 * d * d);
+    a->A = take(room, n * d * d), a->C = take(room, n * d * d), a->mean = take(room, n * r * d);
+    a->sh = take(room, n), a->rt = take(room, n * r), a->tau = take(room, n * r);
+    a->elt = take(room, n);
+    if (room->failed || !learn(n, r, d, a->prior, a->m0, sums->xx, sums->xy, a->A, a->C, a->mean,
+                               &ld, work)) return 0;
+    *kl += 0.5 * (double)r * (ld - (double)n * (sum_log(a->prior, d) + (double)d));
+    for (int64_t k = 0; k < n; k++) {
+        for (int64_t j = 0; j < d; j++)
+            *kl += 0.5 * (double)r * a->prior[j] * a->C[(k * d + j) * d + j];
+        for (int64_t i = k * r; i < (k + 1) * r; i++) {
+            const double *mean = a->mean + i * d, *xy = sums->xy + i * d;
+            double pull = 0.0, residual = 0.0;
+            for (int64_t j = 0; j < d; j++) {
+                double shift = mean[j] - (a->m0 ? a->m0[i * d + j] : 0.0);
+                pull += 0.5 * a->prior[j] * shift * shift;
+                residual += mean[j] * (dot(a->A + (k * d + j) * d, mean, d) - 2.0 * xy[j]);
+            }
+            if (a->b0) {
+                a->sh[k] = a->a0 + 0.5 * sums->w[k];
+                a->rt[i] = a->b0[i % r] + 0.5 * (sums->yy[i] + residual);
+                if (!positive(a->sh[k]) || !positive(a->rt[i])) return 0;
+                a->tau[i] = a->sh[k] / a->rt[i], pull *= a->tau[i];
+                a->elt[k] += digamma(a->sh[k]) - log(a->rt[i]);
+                *kl += gamma_kl(a->sh[k], a->rt[i], a->a0, a->b0[i % r]);
+            }
+            *kl += pull;
+        }
+    }
+    return 1;
+}
+
+/* tanh(xi / 2) / (2 xi) and log(2 cosh(xi / 2)) of a square: special.jaakkola. */
+INLINE double jaakkola(double square, double *log_cosh) {
+    double xi = sqrt(square > 1e-10 ? square : 1e-10), e = exp1(-xi), s = square;
+    double near = 0.25 - s * (1.0 / 48 - s * (1.0 / 480 - s * (17.0 / 80640 - s * (31.0 / 1451520))));
+    double far = 0.5 * (1.0 - e) / ((1.0 + e) * xi);
+    *log_cosh = log1(1.0 + e) + 0.5 * xi;
+    return square < 0.01 ? near : far;
+}
+
+/* StickBreakingGate.rows_of: log weights from logits T and variances S; S becomes omega. */
+INLINE void stick_weights(const Network *m, const double *T, double *S, double *E) {
+    double before[R], passing;
+    EACH_ROW before[i] = 0.0;
+    for (int64_t k = 0; k < m->K - 1; k++) {
+        double *own = E + m->order[k] * R;
+        EACH_ROW {
+            double t = T[k * R + i];
+            S[k * R + i] = jaakkola(S[k * R + i] + t * t, &passing);
+            before[i] -= passing + 0.5 * t, own[i] = before[i] + t;
+        }
+    }
+    EACH_ROW E[m->order[m->K - 1] * R + i] = before[i];
+}
+
+/* StickLocalPosterior.weights, over logits and omega. */
+INLINE void stick_sums(const Network *m, const double *r, double *T, double *S) {
+    double reach[R];
+    copy(reach, r + m->order[m->K - 1] * R, R);
+    for (int64_t k = m->K - 2; k >= 0; k--) {
+        const double *own = r + m->order[k] * R;
+        EACH_ROW reach[i] += own[i], S[k * R + i] *= reach[i], T[k * R + i] = own[i] - 0.5 * reach[i];
+    }
+}
+
+/* latents.settle_full and settle_diagonal: a bordered precision becomes E[u u'] without its last
+ * entry, in place, by the sweep operator; and its determinant. Marks rows that NumPy has to see. */
+INLINE void settle(int64_t h, int64_t diagonal, double *M, double *det, double *odd, double *work) {
+#define ENTRY(i, j) (M + ((i) > (j) ? PAIRS(i) + (j) : PAIRS(j) + (i)) * R)
+    EACH_ROW det[i] = 1.0;
+    for (int64_t k = 0; k < h && diagonal; k++) copy(work + k * R, ENTRY(k, k), R);
+    for (int64_t k = 0; k < h; k++) {
+        double *pivot = ENTRY(k, k), *own = diagonal ? work + k * R : pivot;
+        EACH_ROW odd[i] = pivot[i] > 0.0 ? odd[i] : 1.0;
+        EACH_ROW det[i] *= own[i], pivot[i] = -1.0 / pivot[i];
+        for (int64_t a = 0; a <= h; a++)
+            for (int64_t b = 0; b <= a && b < h && a != k; b++) {
+                double *x = ENTRY(a, k), *y = ENTRY(b, k), *at = ENTRY(a, b);
+                if (b != k) EACH_ROW at[i] += x[i] * y[i] * pivot[i];
+            }
+        for (int64_t a = 0; a <= h; a++) {
+            double *x = ENTRY(a, k);
+            if (a != k) EACH_ROW x[i] *= -pivot[i];
+        }
+    }
+    EACH_ROW odd[i] = det[i] > 1e-200 && det[i] < 1e200 ? odd[i] : 1.0;
+    for (int64_t a = 0; a < h; a++)
+        for (int64_t b = 0; b <= a; b++) {
+            double *at = ENTRY(a, b), *x = ENTRY(h, a), *y = ENTRY(h, b), on = a == b;
+            if (diagonal) EACH_ROW at[i] = on / work[a * R + i] + x[i] * y[i];
+            else EACH_ROW at[i] = x[i] * y[i] - at[i];
+        }
+#undef ENTRY
+}
+
+typedef struct { /* LabelEvidence, ResponseEvidence: squares, curvature and slopes by stick; rows */
+    int64_t sticks;
+    double *squares, *curvature, *slope, *kappa, *reach, *linear;
+} Evidence;
+
+static Evidence evidence_of(const Network *m, Room *room) {
+    const Part *a = m->part + OUTPUT;
+    int64_t D = m->h + 1, H = PAIRS(D), L = m->classes ? m->O : 1;
+    Evidence e = {L, take(room, L * H), take(room, L * H), take(room, m->O * D),
+                  take(room, m->O * R), take(room, L * R), take(room, D * R)};
+    double *W = take(room, D * D);
+    for (int64_t l = 0; l < L && !room->failed; l++) {
+        double *packed = e.curvature + l * H;
+        for (int64_t i = 0; i < D * D; i++)
+            W[i] = (m->classes ? 1.0 : (double)m->O) * a->C[l * D * D + i];
+        for (int64_t o = m->classes ? l : 0; o < (m->classes ? l + 1 : m->O); o++) {
+            const double *mean = a->mean + o * D, tau = m->classes ? 1.0 : a->tau[o];
+            for (int64_t i = 0; i < D * D; i++) W[i] += tau * mean[i / D] * mean[i % D];
+            for (int64_t i = 0; i < D; i++) e.slope[o * D + i] = tau * mean[i];
+        }
+        weigh_pairs(W, D, 1.0, e.squares + l * H);
+        for (int64_t i = 0; i < D; i++)
+            for (int64_t j = 0; j <= i; j++) *packed++ = i == m->h ? -W[i * D + j] : W[i * D + j];
+    }
+    return e;
+}
+
+/* Evidence of the rows of a piece: sticks of codes, or numbers; adds what no latent enters to E. */
+INLINE void read_responses(const Network *m, int64_t first, Evidence *e, double *E) {
+    const int64_t here = m->n - first < R ? m->n - first : R, D = m->h + 1;
+    const Part *a = m->part + OUTPUT;
+    for (int64_t o = 0; o < m->O; o++) {
+        double *own = e->kappa + o * R, *reach = e->reach + o * R;
+        const double *y = m->y + (m->classes ? 0 : o * m->n) + first;
+        for (int64_t i = 0; i < R; i++) {
+            double value = y[i < here ? i : 0];
+            if (m->classes) reach[i] = value >= (double)o;
+            own[i] = m->classes ? (value == (double)o) - 0.5 * reach[i] : value;
+        }
+        if (!m->classes) EACH_ROW E[i] -= 0.5 * a->tau[o] * own[i] * own[i];
+    }
+    if (!m->classes) EACH_ROW E[i] += 0.5 * (a->elt[0] - (double)m->O * LOG_2PI);
+    memset(e->linear, 0, sizeof(double) * (size_t)(D * R));
+    for (int64_t o = 0; o < m->O; o++)
+        for (int64_t d = 0; d < D; d++)
+            EACH_ROW e->linear[d * R + i] += e->slope[o * D + d] * e->kappa[o * R + i];
+    EACH_ROW E[i] += e->linear[m->h * R + i];
+}
+
+/* Weighted sum of some arrays of rows. */
+INLINE void combine(int64_t n, const double *weights, const double *arrays, double *out) {
+    EACH_ROW out[i] = 0.0;
+    for (int64_t j = 0; j < n; j++) EACH_ROW out[i] += weights[j] * arrays[j * R + i];
+}
+
+/* given_component, GaussianOutput._settled of one expert: its E[x] before in `at`, its terms in E. */
+INLINE void latent_rows(const Network *m, const Evidence *e, const double *tau, const double *at,
+                        double *M, double *omega, double *E, double *odd, double *work) {
+    const int64_t h = m->h, H = PAIRS(h + 1), L = e->sticks;
+    double *linear = work, *diagonal = linear + h * R, *second = diagonal + h * R, det[R], log_cosh;
+    const double *mean = m->part[OUTPUT].mean, *border = M + PAIRS(h) * R;
+    for (int64_t j = 0; j < h; j++)
+        EACH_ROW linear[j * R + i] = tau[j] * at[j * R + i] + e->linear[j * R + i];
+    for (int64_t l = 0; l < L && m->classes; l++) { /* LabelEvidence.before */
+        double *own = second + l * R, base = e->squares[(l + 1) * H - 1], end = mean[l * (h + 1) + h];
+        for (int64_t j = 0; j < h; j++) base += e->squares[l * H + PAIRS(j + 1) - 1] / tau[j];
+        combine(h, mean + l * (h + 1), at, own);
+        EACH_ROW own[i] = (own[i] + end) * (own[i] + end) + base - end * end;
+    }
+    for (int64_t turn = 0; turn < m->inner; turn++) {
+        memset(M, 0, sizeof(double) * (size_t)(H * R));
+        for (int64_t l = 0; l < L; l++) {
+            double *o = omega + l * R, *s = second + l * R, *reach = e->reach + l * R;
+            if (m->classes) EACH_ROW o[i] = reach[i] * jaakkola(s[i], &log_cosh);
+            else EACH_ROW o[i] = 1.0;
+            for (int64_t j = 0; j < H - 1; j++)
+                EACH_ROW M[j * R + i] += e->curvature[l * H + j] * o[i];
+        }
+        for (int64_t j = 0; j < h; j++) {
+            double *own = M + (PAIRS(j + 1) - 1) * R, *side = M + (PAIRS(h) + j) * R;
+            EACH_ROW own[i] += tau[j], side[i] += linear[j * R + i];
+        }
+        settle(h, m->diagonal, M, det, odd, diagonal);
+        EACH_ROW M[(H - 1) * R + i] = 1.0;
+        for (int64_t l = 0; l < L; l++) combine(H, e->squares + l * H, M, second + l * R);
+    }
+    for (int64_t l = 0; l < L; l++) {
+        double *o = omega + l * R, *s = second + l * R, *reach = e->reach + l * R;
+        if (m->classes) EACH_ROW o[i] = reach[i] * jaakkola(s[i], &log_cosh), E[i] -= reach[i] * log_cosh;
+        else EACH_ROW E[i] -= 0.5 * s[i];
+    }
+    for (int64_t j = 0; j < h; j++) {
+        const double *square = M + (PAIRS(j + 1) - 1) * R;
+        EACH_ROW E[i] += linear[j * R + i] * border[j * R + i] - 0.5 * tau[j] * square[i];
+    }
+    EACH_ROW E[i] += 0.5 * ((double)h * (1.0 + LOG_2PI) - log1(det[i]));
+}
+
+/* AbstractLatentPosterior.sufficient_stats: sums of products by stick, and of u. */
+INLINE void add_output(const Network *m, const Evidence *e, const double *sums, const double *u, Sums *out) {
+    const int64_t D = m->h + 1, H = PAIRS(D);
+    const double *total = u + m->h * R;
+    double one[R], square[R];
+    EACH_ROW one[i] = 1.0;
+    for (int64_t j = 0; j < e->sticks * H; j++) out->xx[j] += sum_of(sums + j * R, one);
+    for (int64_t o = 0; o < m->O; o++) {
+        const double *kappa = e->kappa + o * R;
+        for (int64_t d = 0; d < D; d++) out->xy[o * D + d] += sum_of(kappa, u + d * R);
+        EACH_ROW square[i] = kappa[i] * kappa[i];
+        if (!m->classes) out->yy[o] += sum_of(square, total);
+    }
+    if (!m->classes) out->w[0] += sum_of(total, one);
+}
+
+/* Network._piece: sums over the rows in `out`; returns the rows' part of the bound. */
+CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
+    const int64_t K = m->K, p = m->p, q = m->q, h = m->h, D = h + 1, H = PAIRS(D), n = m->n;
+    const Part *experts = m->part + EXPERTS, *gate = m->part + GATE;
+    Evidence e = evidence_of(m, room);
+    const int64_t L = e.sticks;
+    double *we = take(room, K * PAIRS(p)), *wg = take(room, K * PAIRS(q));
+    double *x = take(room, (p + PAIRS(p)) * R), *z = take(room, (q + PAIRS(q)) * R);
+    double *E = take(room, K * R), *T = take(room, K * R), *S = take(room, K * R);
+    double *at = take(room, K * h * R), *M = take(room, K * H * R), *omega = take(room, K * L * R);
+    double *work = take(room, (2 * h + L) * R), *sums = take(room, L * H * R), *u = take(room, D * R);
+    double odd[R] = {0.0}, one[R], weight[R], norm[R], common[R], bound = 0.0;
+    if (room->failed) return INFINITY;
+    EACH_ROW one[i] = 1.0;
+    EACH_COMPONENT weigh_pairs(experts->C + k * p * p, p, -0.5 * (double)h, we + k * PAIRS(p));
+    for (int64_t k = 0; k < K - 1; k++) weigh_pairs(gate->C + k * q * q, q, 1.0, wg + k * PAIRS(q));
+    for (int64_t first = 0; first < n; first += R) {
+        const int64_t here = n - first < R ? n - first : R;
+        const double *xx = features(m->X, n, first, p, x), *zz = features(m->Z, n, first, q, z);
+        for (int64_t i = 0; i < R; i++)
+            weight[i] = i >= here ? 0.0 : m->weighted ? m->weight[first + i] : 1.0;
+        memset(T, 0, sizeof(double) * (size_t)(K * R)), memset(S, 0, sizeof(double) * (size_t)(K * R));
+        predict(K - 1, q, z, gate->mean, T), predict(K - 1, PAIRS(q), zz, wg, S);
+        stick_weights(m, T, S, E);
+        predict(K, PAIRS(p), xx, we, E);
+        memset(at, 0, sizeof(double) * (size_t)(K * h * R));
+        predict(K * h, p, x, experts->mean, at);
+        EACH_ROW common[i] = 0.0;
+        read_responses(m, first, &e, common);
+        EACH_COMPONENT { /* LatentExperts.local */
+            const double *tau = experts->tau + k * h, peak = 0.5 * (experts->elt[k] - (double)h * LOG_2PI);
+            double *own = E + k * R, *place = at + k * h * R;
+            EACH_ROW own[i] += peak + common[i];
+            for (int64_t j = 0; j < h; j++)
+                EACH_ROW own[i] -= 0.5 * tau[j] * place[j * R + i] * place[j * R + i];
+            latent_rows(m, &e, tau, place, M + k * H * R, omega + k * L * R, own, odd, work);
+        }
+        log_sum_exp(K, E, norm);
+        bound += sum_of(norm, weight);
+        memset(sums, 0, sizeof(double) * (size_t)(L * H * R)), memset(u, 0, sizeof(double) * (size_t)(D * R));
+        EACH_COMPONENT {
+            double *r = E + k * R, *own = M + k * H * R, *end = own + PAIRS(h) * R;
+            EACH_ROW r[i] = r[i] > 1e-100 ? r[i] * weight[i] : 0.0; /* subnormal numbers are slow */
+            for (int64_t l = 0; l < L; l++) {
+                double *o = omega + (k * L + l) * R;
+                EACH_ROW o[i] *= r[i];
+                for (int64_t j = 0; j < H; j++)
+                    EACH_ROW sums[(l * H + j) * R + i] += o[i] * own[j * R + i];
+            }
+            for (int64_t j = 0; j < h; j++)
+                out[EXPERTS].yy[k * h + j] += sum_of(r, own + (PAIRS(j + 1) - 1) * R);
+            for (int64_t j = 0; j < D; j++) EACH_ROW end[j * R + i] *= r[i], u[j * R + i] += end[j * R + i];
+            for (int64_t j = 0; j < h; j++) copy(at + (k * h + j) * R, end + j * R, R);
+            out[EXPERTS].w[k] += sum_of(end + h * R, one);
+        }
+        add_sums(K, PAIRS(p), xx, E, out[EXPERTS].xx), add_sums(K * h, p, x, at, out[EXPERTS].xy);
+        stick_sums(m, E, T, S);
+        add_sums(K - 1, PAIRS(q), zz, S, out[GATE].xx), add_sums(K - 1, q, z, T, out[GATE].xy);
+        add_output(m, &e, sums, u, &out[OUTPUT]);
+    }
+    for (int64_t i = 0; i < R; i++) bound = odd[i] > 0.0 ? INFINITY : bound;
+    return bound;
+}
+
+static double network_sweep(Network *m, double *in, double *out, Room *room) {
+    Sums here[PARTS], next[PARTS];
+    double kl = 0.0, bound;
+    int64_t used = 0;
+    for (int i = 0; i < PARTS; i++) {
+        layout(m->part + i, out + used, next + i), used += layout(m->part + i, in + used, here + i);
+        if (!learn_part(m->part + i, here + i, &kl, room)) return room->failed ? INFINITY : NAN;
+    }
+    memset(out, 0, sizeof(double) * (size_t)used);
+    bound = network_rows(m, next, room);
+    return bound < INFINITY ? bound - kl : bound;
+}
+
+/* The network that the buffers describe; zero unless all lengths are as the sizes say. */
+static int read_network(Network *m, const Py_buffer *v) {
+    enum { SIZES = 10, MOST_ROWS = 1 << 20, MOST = 256 };
+    int64_t *own[SIZES] = {&m->n, &m->K, &m->p, &m->q, &m->h, &m->O, &m->inner, &m->classes, &m->diagonal,
+                           &m->weighted}, used = 0;
+    const int64_t *size = v[0].buf;
+    if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
+    int64_t K = m->K, p = m->p, q = m->q, h = m->h, O = m->O, D = h + 1, noisy = !m->classes;
+    if (!K || !p || !q || !h || !O || !m->inner || m->classes > 1 || m->weighted > 1) return 0;
+    if (v[0].len / 8 != SIZES + K) return 0;
+    for (int64_t k = 0; k < K; k++)
+        if (size[SIZES + k] < 0 || size[SIZES + k] >= K) return 0;
+    m->order = size + SIZES;
+    if (v[1].len / 8 != 1 + h + p + K * q + D + (noisy ? 1 + O : O * D)
+        || v[2].len / 8 != m->n * ((noisy ? O : 1) + m->weighted + p + q) || v[4].len != v[3].len)
+        return 0;
+    const double *at = v[1].buf;
+    m->part[EXPERTS] = (Part){.n = K, .r = h, .d = p, .a0 = *at, .b0 = at + 1, .prior = at + 1 + h};
+    at += 1 + h + p;
+    m->part[GATE] = (Part){.n = K - 1, .r = 1, .d = q, .prior = at, .m0 = at + q};
+    at += K * q;
+    m->part[OUTPUT] = noisy ? (Part){.n = 1, .r = O, .d = D, .prior = at, .a0 = at[D], .b0 = at + D + 1}
+                            : (Part){.n = O, .r = 1, .d = D, .prior = at, .m0 = at + D};
+    for (int i = 0; i < PARTS; i++) {
+        const Part *a = m->part + i;
+        used += a->n * (PAIRS(a->d) + a->r * a->d) + (a->b0 ? a->n * (1 + a->r) : 0);
+    }
+    at = v[2].buf;
+    m->y = next(&at, (noisy ? O : 1) * m->n), m->weight = next(&at, m->weighted * m->n);
+    m->X = next(&at, p * m->n), m->Z = next(&at, q * m->n);
+    return v[3].len / 8 == used;
+}
+
+static PyObject *call(PyObject *args, double (*run)(const Py_buffer *, Room *, int *)) {
     Py_buffer v[5];
-    Model m;
     Room room = {{NULL}, 0, 0};
-    double bound = NAN;
-    (void)self;
+    double bound;
+    int known = 0;
     if (!PyArg_ParseTuple(args, "y*y*y*y*w*", v, v + 1, v + 2, v + 3, v + 4)) return NULL;
-    int known = read_model(&m, v);
     Py_BEGIN_ALLOW_THREADS
-    if (known) bound = sweep(&m, v[3].buf, v[4].buf, &room);
+    bound = run(v, &room, &known);
     while (room.n) free(room.held[--room.n]);
     Py_END_ALLOW_THREADS
     for (int i = 0; i < 5; i++) PyBuffer_Release(v + i);
@@ -764,8 +1133,31 @@ static PyObject *py_sweep(PyObject *self, PyObject *args) {
     return NULL;
 }
 
+static double run_mixture(const Py_buffer *v, Room *room, int *known) {
+    Model m;
+    *known = read_model(&m, v);
+    return *known ? sweep(&m, v[3].buf, v[4].buf, room) : NAN;
+}
+
+static double run_network(const Py_buffer *v, Room *room, int *known) {
+    Network m;
+    *known = read_network(&m, v);
+    return *known ? network_sweep(&m, v[3].buf, v[4].buf, room) : NAN;
+}
+
+static PyObject *py_sweep(PyObject *self, PyObject *args) {
+    (void)self;
+    return call(args, run_mixture);
+}
+
+static PyObject *py_network(PyObject *self, PyObject *args) {
+    (void)self;
+    return call(args, run_network);
+}
+
 static PyMethodDef methods[] = {
     {"sweep", py_sweep, METH_VARARGS, "Bound of a sweep; what follows it in the last array."},
+    {"network", py_network, METH_VARARGS, "The same for a network."},
     {NULL, NULL, 0, NULL},
 };
 

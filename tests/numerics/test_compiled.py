@@ -17,6 +17,28 @@ STATS = np.ones(K * (2 + 3 + P + 1 + Q) + 2 * 2)
 ARRAYS = (SIZES, PRIOR, ROWS, STATS, np.empty_like(STATS))
 
 
+def network_arrays(classes, h=2, outputs=2):
+    """Sizes, prior, rows and statistics of a network of classes, or of numbers."""
+    pairs = (h + 1) * (h + 2) // 2
+    sizes = np.array([N, K, P, Q, h, outputs, 1, classes, 0, 1, 1, 0], dtype=np.int64)
+    prior = np.full(
+        1 + h + P + K * Q + h + 1 + (outputs * (h + 1) if classes else 1 + outputs), 0.5
+    )
+    rows = np.linspace(0.1, 1.0, N * ((1 if classes else outputs) + 1 + P + Q))
+    last = outputs * (pairs + h + 1) if classes else 1 + pairs + outputs * (h + 2)
+    stats = np.ones(K * (1 + 3 + h * P + h) + (K - 1) * (1 + Q) + last)
+    return sizes, prior, rows, stats, np.empty_like(stats)
+
+
+CASES = {
+    "mixture": ("sweep", ARRAYS),
+    "classes": ("network", network_arrays(1)),
+    "numbers": ("network", network_arrays(0)),
+}
+
+every_case = pytest.mark.parametrize("case", CASES)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def turned_on():
     with pytest.MonkeyPatch.context() as patch:
@@ -25,37 +47,47 @@ def turned_on():
 
 
 @built
-def test_arrays_that_belong_together_have_a_sweep():
-    assert isinstance(compiled_sweep()(*ARRAYS), float)
+@every_case
+def test_arrays_that_belong_together_have_a_sweep(case):
+    name, arrays = CASES[case]
+    assert isinstance(compiled_sweep(name)(*arrays), float)
 
 
 @built
+@every_case
 @pytest.mark.parametrize("number", range(5))
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_length_that_does_not_agree_is_refused(number, change):
-    arrays = list(ARRAYS)
+def test_a_length_that_does_not_agree_is_refused(case, number, change):
+    name, arrays = CASES[case]
+    arrays = list(arrays)
     arrays[number] = np.resize(arrays[number], len(arrays[number]) + change)
     with pytest.raises(ValueError, match="lengths of the arrays do not agree"):
-        compiled_sweep()(*arrays)
+        compiled_sweep(name)(*arrays)
 
 
 @built
+@every_case
 @given(at=st.integers(0, len(SIZES) - 1), value=st.integers(-(2**63), 2**63 - 1))
-def test_no_size_leads_beyond_an_array(at, value):
+def test_no_size_leads_beyond_an_array(case, at, value):
     """What is computed may be anything; the sanitisers of .ci/run see what is read."""
-    sizes = SIZES.copy()
+    name, arrays = CASES[case]
+    sizes = arrays[0].copy()
     sizes[at] = value
     try:
-        compiled_sweep()(sizes, *ARRAYS[1:])
+        compiled_sweep(name)(sizes, *arrays[1:])
     except ValueError as error:
         assert "lengths of the arrays" in str(error)
 
 
 @built
-@given(st.lists(st.floats(), min_size=len(PRIOR) + len(STATS), max_size=len(PRIOR) + len(STATS)))
-def test_no_number_leads_beyond_an_array(numbers):
-    prior, stats = np.split(np.array(numbers), [len(PRIOR)])
-    assert isinstance(compiled_sweep()(SIZES, prior, ROWS, stats, np.empty_like(stats)), float)
+@every_case
+@given(data=st.data())
+def test_no_number_leads_beyond_an_array(case, data):
+    name, (sizes, prior, rows, stats, ahead) = CASES[case]
+    n = len(prior) + len(stats)
+    numbers = np.array(data.draw(st.lists(st.floats(), min_size=n, max_size=n)))
+    prior, stats = np.split(numbers, [len(prior)])
+    assert isinstance(compiled_sweep(name)(sizes, prior, rows, stats, ahead), float)
 
 
 @built
@@ -80,6 +112,6 @@ def test_the_environment_turns_it_off(monkeypatch):
 def test_without_the_module_numpy_runs(monkeypatch):
     from bayesvb.numerics import compiled
 
-    monkeypatch.setattr(compiled, "_built", lambda: None)
+    monkeypatch.setattr(compiled, "_built", lambda name: None)
     assert compiled_sweep() is None
     assert describe_core() == "not built: NumPy runs"

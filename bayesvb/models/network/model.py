@@ -13,12 +13,15 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
+from bayesvb.models.compiled_pass import CompiledPass
+from bayesvb.models.network.compiled_network import compile_network
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
 from bayesvb.models.network.likelihood import NetworkLikelihood, without_noise
 from bayesvb.models.network.output import AbstractOutput, LatentDraws, LatentPredictive
@@ -74,6 +77,10 @@ class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
     def n_components(self) -> int:
         """Number of experts."""
         return self.gate.n_components
+
+    def compiled(self, source: AbstractSource) -> CompiledPass | None:
+        """The compiled sweep over these rows, where the core covers the network."""
+        return compile_network(self.experts.prior, self.gate, self.output, source)
 
     def e_step(self, posterior: NetworkPosterior, block: Block) -> LocalStep:
         """One pass: latent vectors and responsibilities, then the statistics that they weight."""

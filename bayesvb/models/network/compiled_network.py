@@ -1,0 +1,53 @@
+"""Networks as the compiled core reads them.
+
+It covers dense designs and the default posterior of latent vectors, which depends on the expert,
+for classes and for numbers. All other networks are left to NumPy.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bayesvb.data.parts import GATING, MEAN
+from bayesvb.data.sources import AbstractSource
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.models.compiled_pass import MOST_COMPONENTS, CompiledPass, compiled_block, is_plain
+from bayesvb.models.network.output import AbstractOutput
+from bayesvb.models.network.output_classes import CONDITIONAL_PASSES, ClassOutput
+from bayesvb.models.network.output_gaussian import GaussianOutput
+
+MOST_LATENTS, MOST_OUTPUTS = 12, 24
+"""Latents, and sticks or responses, up to which the core runs."""
+
+
+def compile_network(
+    experts: MatrixNormalGamma,
+    gate: StickBreakingGate,
+    output: AbstractOutput[Any, Any],
+    source: AbstractSource,
+) -> CompiledPass | None:
+    """The compiled sweep over these rows; None if the core is absent, or does not cover them."""
+    block = compiled_block(source)
+    if block is None or not isinstance(output, ClassOutput | GaussianOutput):
+        return None
+    designs, last = [block.designs[MEAN], block.designs[GATING]], output.prior
+    few = output.n_latents <= MOST_LATENTS and len(last.mean) <= MOST_OUTPUTS
+    few = few and gate.n_components <= MOST_COMPONENTS
+    known = output.conditional and not experts.mean.any()
+    laws = zip((experts.operator, gate.prior.operator), designs, strict=True)
+    if not (few and known and all(is_plain(*law) for law in laws)):
+        return None
+    weight = [] if block.weight is None else [block.weight]
+    sizes = [block.n_rows, gate.n_components, *map(len, designs), output.n_latents, len(last.mean)]
+    prior = [experts.shape, experts.rate, experts.operator.entries, gate.prior.precisions]
+    prior += [gate.prior.mean, last.operator.entries]
+    if isinstance(output, ClassOutput):
+        sizes += [output.passes or CONDITIONAL_PASSES, 1]
+        prior.append(output.prior.mean)
+    else:
+        sizes += [1, 0]
+        prior += [output.prior.shape, output.prior.rate]
+    sizes += [int(output.covariance == "diagonal"), len(weight)]
+    sizes += gate.order or range(gate.n_components)
+    return CompiledPass.of("network", sizes, prior, [block.response, *weight, *designs])
