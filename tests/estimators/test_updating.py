@@ -261,7 +261,7 @@ def test_networks_learn_on(response):
     model = bvb.ConditionalMixtureNetwork(f"{response} ~ x", data[:40], n_experts=2)
     fit = model.fit(seed=1, restarts=1, combine="best", tol=1e-2, draws=25)
     assert fit.update(data[:1], weights=[1e-9]).elbo == pytest.approx(fit.elbo, abs=0.05)
-    later = fit.update(data[40:])
+    later = fit.update(data[40:], new_starts=0)
     rows = InMemorySource.of(model.block(model.rows(data, response=True)))
     run = Cavi().run(fit.core, rows, later.stats, Budget(1e-3, 100), Streams(1).branch("test"))
     bounds = run.trace[[0, -1]] - 60.0 * model.log_jacobian
@@ -281,6 +281,22 @@ def test_new_starts_find_components_that_the_first_rows_did_not_need():
     best, new, old = (one.log_density(data).mean() for one in (batch, later, stays))
     assert new > best - 0.02
     assert old < best - 0.05
+
+
+@pytest.mark.heavy
+def test_new_starts_find_experts_that_the_first_rows_did_not_need():
+    """Later rows have classes in other places: a network keeps the borders of the first rows."""
+    rng = np.random.default_rng(1)
+    x = np.sort(rng.uniform(-3.0, 3.0, 300))
+    data = pd.DataFrame({"x": x, "k": np.where(np.sin(2.0 * x) > rng.logistic(size=300) / 6, 1, 0)})
+    data["k"] = data["k"].map({0: "a", 1: "b"})
+    few = {"seed": 1, "restarts": 2, "combine": "best", "draws": 25, "covariance": "mean-field"}
+    fit = bvb.ConditionalMixtureNetwork("k ~ x", data[:150], n_experts=4).fit(**few)
+    batch = bvb.ConditionalMixtureNetwork("k ~ x", data, n_experts=4).fit(**few)
+    later, stays = (fit.update(data[150:], new_starts=starts) for starts in (None, 0))
+    best, new, old = (one.log_density(data).mean() for one in (batch, later, stays))
+    assert new > best - 0.02
+    assert old < best - 0.2
 
 
 def three_lines(n, share, seed):
