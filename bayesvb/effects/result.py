@@ -10,11 +10,13 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.argument_checks import checked
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.effects import plotting
 from bayesvb.effects.effect_draws import Plan
 from bayesvb.effects.estimands import Estimand
 from bayesvb.effects.grid import EvaluationGrid, Groups
+from bayesvb.effects.simultaneous import compare_pairs, with_joint_intervals
 from bayesvb.effects.table import NUMBERS, EffectsTable
 from bayesvb.errors import DataError
 
@@ -34,6 +36,54 @@ class Effects(EffectsTable):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Effects against the first covariate that distinguishes them; see ``plots.effects``."""
         return plotting.effects(self, ax=ax)
+
+    @checked
+    def pairs(self, comparison: str = "difference", *, simultaneous: bool = True) -> Effects:
+        """All pairwise comparisons of the rows, as ``pairs(emmeans(fit, ~ g))`` in R.
+
+        Rows are compared within a response, class, component or value of an option. Predictions
+        give differences of means, slopes differences of slopes, and comparisons interactions.
+
+        Parameters
+        ----------
+        comparison : {"difference", "ratio"}
+        simultaneous : bool
+            Whether intervals are adjusted for the number of comparisons, as by ``adjusted``.
+
+        Raises
+        ------
+        DataError
+            If no covariate distinguishes the rows, or there are too many pairs.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("iris")
+        >>> model = bvb.DensityRegression("sepal_width ~ label", data, n_components=1)
+        >>> found = bvb.effects.predictions(model.fit(seed=1), "label").pairs()
+        >>> found.summary["contrast"].tolist()
+        ['versicolor - setosa', 'virginica - setosa', 'virginica - versicolor']
+        """
+        found = compare_pairs(self, comparison)
+        return with_joint_intervals(found) if simultaneous else found
+
+    def adjusted(self) -> Effects:
+        """The effects with simultaneous intervals, which contain all of them with ``prob``.
+
+        The interval of each is centre plus or minus ``c`` times spread; ``c`` is the ``prob``
+        quantile, over the posterior draws, of the largest standardised deviation of any effect.
+        For ratios, deviations are those of logarithms.
+
+        Examples
+        --------
+        >>> import bayesvb as bvb
+        >>> data = bvb.datasets.load("iris")
+        >>> model = bvb.DensityRegression("sepal_width ~ label", data, n_components=1)
+        >>> found = bvb.effects.comparisons(model.fit(seed=1), "label", {})
+        >>> bool((found.adjusted().summary["upper"] > found.summary["upper"]).all())
+        True
+        """
+        return with_joint_intervals(self)
 
 
 @dataclass(frozen=True, eq=False)

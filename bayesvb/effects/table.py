@@ -57,6 +57,8 @@ class EffectsTable:
     robust : int
         Rows whose draws have their mean outside of the interval, or a standard deviation wider
         than it: a few of them decide both, as where a component has hardly a row.
+    simultaneous : bool
+        Whether the intervals contain all effects together with the probability ``prob``.
     """
 
     kind: str
@@ -70,6 +72,7 @@ class EffectsTable:
     target: str
     covariance: str
     robust: int = 0
+    simultaneous: bool = False
 
     def __str__(self) -> str:
         text = self._shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
@@ -104,7 +107,8 @@ class EffectsTable:
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
         exact = self.covariance == "exact"
         made = "exact posterior" if exact else f"{self.covariance} covariance{narrow}"
-        lines.append(f"{100 * self.prob:g}% intervals, {self.draws.sizes['draw']} draws ({made}).")
+        kind = "simultaneous intervals" if self.simultaneous else "intervals"
+        lines.append(f"{100 * self.prob:g}% {kind}, {self.draws.sizes['draw']} draws ({made}).")
         if self.robust:
             one = f"{self.robust} {'row' if self.robust == 1 else 'rows'}"
             lines.append(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.argument_checks import check_choice, check_count, check_listed, checked
+from bayesvb.argument_checks import check_choice, check_listed, checked
 from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping, grouped_source
@@ -28,7 +28,9 @@ from bayesvb.distributions.interval_scores import interval_log_scores
 from bayesvb.distributions.level_predictions import predict_levels
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
-from bayesvb.estimators.base import empty_stats
+from bayesvb.errors import DataError
+from bayesvb.estimators.base import AbstractEstimator, empty_stats
+from bayesvb.estimators.component_choice import choose_components, chooses_size, size_within
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     drawn_effects,
@@ -76,7 +78,7 @@ from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.group_covariance import group_notes, joint_terms
 from bayesvb.results.named_draws import HasDraws, NamedDraws
@@ -116,10 +118,12 @@ class DensityRegression(AbstractGatedMixture):
         pandas, polars or pyarrow, or a mapping of columns. Rows that are not all in memory: a
         Parquet file, folder or pattern (``"data/*.parquet"``), a DuckDB relation, a polars
         LazyFrame, a function that yields tables; see ``docs/large-data.md``.
-    n_components : int
-        Number of components, at most one per row. A single component has the weight 1: the gating
-        formula then only decides which rows are complete, and a fit has one start, whatever
-        ``restarts`` says.
+    n_components : int or None
+        Number of components, at most one per row. None: ``fit`` tries one to five of Gaussian and
+        Student components and returns the fewest whose leave-one-out density is near the largest,
+        as ``bayesvb.select``; other families, and formulas with group-level terms, have one. A
+        single component has the weight 1: the gating formula then only decides which rows are
+        complete, and a fit has one start, whatever ``restarts`` says.
     gate : {"softmax", "softmax-jensen", "softmax-bouchard", "stick-breaking", "dirichlet"}
         How the weights depend on covariates; ``"dirichlet"`` means not at all. The three softmax
         gates are one model with three bounds, the first of them the tightest.
@@ -202,7 +206,7 @@ class DensityRegression(AbstractGatedMixture):
         formula: str,
         data: object,
         *,
-        n_components: int = 5,
+        n_components: int | None = 5,
         gate: str = "softmax",
         family: str = "gaussian",
         priors: Priors | None = None,
@@ -217,7 +221,7 @@ class DensityRegression(AbstractGatedMixture):
         check_family(family)
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
-        check_count("n_components", n_components)
+        chooses, n_components = chooses_size(n_components, family, parsed)
         priors = priors or default_priors(family, n_components)
         kind = _row_kind(
             parsed, family, priors, n_components, gate=gate, group=group, levels=levels
@@ -227,13 +231,15 @@ class DensityRegression(AbstractGatedMixture):
         found = _read_rows(parsed, data, options, kind)
         response = experts_of(family, priors, found.design).response
         warn_of_response(found.design, response)
-        check_count("n_components", n_components, **most_components(found.design, found.grouping))
+        limit = most_components(found.design, found.grouping)
+        n_components = size_within(n_components, chooses, **limit)
         check_identified(response, found.design, n_components, gate, found.grouping)
         self._keep(
             parsed, found.design, int(n_components), gate, family, priors, *found.weights,
             found.scales, found.source, found.grouping, levels and tuple(levels),
         )  # fmt: skip
         self._keep_rows(found.all_rows)
+        object.__setattr__(self, "chooses_size", chooses)
         if n_components == 1 and joint_terms(found.design):
             _ = self.core  # refuses more variances and correlations than can be integrated over
 
@@ -328,12 +334,23 @@ class DensityRegression(AbstractGatedMixture):
         return capitalised(self.likelihood_name)
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
-        """The fit of a search; of completed tables a pool of fits."""
+        """The fit of a search; of completed tables a pool of fits; or one of several numbers."""
+        if self.chooses_size:
+            return choose_components(self, request, streams, workers)
         if self.design.imputed:
             from bayesvb.estimators.imputation import pool_imputations
 
             return pool_imputations(self, request, streams, workers)
         return super()._fitted(request, streams, workers)
+
+    def over(self, source: AbstractSource) -> AbstractEstimator:
+        """The same model with other rows in its units; see ``AbstractEstimator.over``."""
+        if self.chooses_size:
+            raise DataError(
+                "n_components=None: the number of components depends on the rows",
+                hint="give a number, such as bayesvb.select(model).chosen",
+            )
+        return super().over(source)
 
     def source_in(self, scales: Scales) -> AbstractSource:
         """Rows in memory in other units."""
@@ -345,7 +362,7 @@ class DensityRegression(AbstractGatedMixture):
     def resized(self, n_components: int) -> AbstractMixture:
         """The model with another number of components, which changes nothing about its rows."""
         check_identified(self.response, self.design, n_components, self.gate, self.grouping)
-        return super().resized(n_components)
+        return with_fields(super().resized(n_components), chooses_size=False)
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""
@@ -373,7 +390,7 @@ class DensityRegression(AbstractGatedMixture):
     def options(self) -> dict[str, object]:
         """Arguments that make this model again."""
         return {
-            "n_components": self.n_components,
+            "n_components": None if self.chooses_size else self.n_components,
             "gate": self.gate,
             "family": self.family,
             "priors": vars(self.priors),
@@ -559,6 +576,8 @@ class DensityRegression(AbstractGatedMixture):
         """First line of the printed model."""
         if self.n_components == 1:
             return "Density regression, 1 component"
+        if self.chooses_size:
+            return f"Density regression, fit chooses 1 to {self.n_components} components"
         return f"Density regression, {self.n_components} components, {self.gate} gate"
 
 

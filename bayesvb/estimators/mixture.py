@@ -93,6 +93,9 @@ class AbstractGatedMixture(AbstractMixture):
     completed: bool = False
     """Whether it is of one of the tables that a fit with imputed values goes over."""
 
+    chooses_size: bool = False
+    """Whether ``fit`` chooses the number of components, up to the number that it has."""
+
     @property
     def log_unit(self) -> float:
         """Log of the product of the responses' units; zero for classes."""

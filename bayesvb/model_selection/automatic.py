@@ -14,18 +14,13 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
+from bayesvb.estimators.component_choice import MOST_COMPONENTS
 from bayesvb.estimators.refitting import split_arguments
-from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.parser import RESPONSE, parse_formula
-from bayesvb.formula.smooth_terms import SmoothTerm
-from bayesvb.model_selection.selection import select_few
 from bayesvb.results.comparison import compare
 
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
-
-MOST_COMPONENTS = 5
-"""Components that are tried at most: fits of more are slower, and harder to describe."""
 
 FAMILIES: Mapping[str, str] = {
     "cens": "gaussian",
@@ -127,7 +122,7 @@ def fit(
     >>> data = bvb.datasets.load("faithful")
     >>> fit = bvb.fit("waiting ~ 1", data, seed=1, restarts=2)
     Family: gaussian, because waiting is numeric.
-    Components: 2 of 1 to 4, the fewest with a leave-one-out density near the largest.
+    Components: 2, the fewest with a leave-one-out density near the largest of 1 to 5.
     To choose yourself: family=, n_components=; the same model: fit.code().
     """
     choice = _choice(formula, data, options)
@@ -162,19 +157,7 @@ def _fitted(
         fitted = _made(ConditionalMixtureNetwork, formula, data, options)
         return fitted, [f"Model: ConditionalMixtureNetwork, because {choice.reason}."]
     ways = "To choose yourself: family=, n_components=; the same model: fit.code()."
-    grouped = any(isinstance(term, GroupTerm) for term in _terms(formula))
-    if "n_components" not in options and choice.families == ("gaussian",) and not grouped:
-        of_model, of_fit = split_arguments(DensityRegression, {**options, "family": "gaussian"})
-        model = DensityRegression(formula, data, **of_model)
-        selection = select_few(model, MOST_COMPONENTS, **of_fit)
-        number = (
-            f"Components: {selection.chosen} of 1 to {max(selection.fits)}, the fewest with a "
-            "leave-one-out density near the largest."
-        )
-        return selection.best, [f"Family: gaussian, because {choice.reason}.", number, ways]
-    given = "n_components" in options
-    why = ", as the formula has group-level effects" if grouped and not given else ""
-    options = {"n_components": 1, **options}
+    options = {"n_components": None, **options}
     fits = {
         family: _made(DensityRegression, formula, data, {**options, "family": family})
         for family in choice.families
@@ -183,13 +166,23 @@ def _fitted(
     reason = f"Family: {best}, because {choice.reason}"
     if len(fits) > 1:
         reason += "; its leave-one-out density is the largest of " + ", ".join(fits)
-    return fits[best], [f"{reason}.", f"Components: {options['n_components']}{why}.", ways]
+    chosen = fits[best]
+    return chosen, [f"{reason}.", f"Components: {_why(chosen, options['n_components'])}.", ways]
 
 
-def _terms(formula: str) -> list[SmoothTerm | GroupTerm]:
-    """Smooth and group-level terms of all parts."""
-    parts = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True).read.values()
-    return [term for part in parts for term in part.own]
+def _why(fit: Fit, given: object) -> str:
+    """Number of components of a fit, with the reason unless it was given."""
+    number = getattr(fit.model, "n_components", 1)
+    if given is not None:
+        return f"{number}"
+    if fit.model.design.groupings:
+        return f"{number}, as the formula has group-level effects"
+    if getattr(fit.model, "family", "") != "gaussian":
+        return f"{number}"
+    return (
+        f"{number}, the fewest with a leave-one-out density near the largest of 1 to "
+        f"{MOST_COMPONENTS}"
+    )
 
 
 def _made(kind: type[Any], formula: str, data: object, options: Mapping[str, Any]) -> Fit:

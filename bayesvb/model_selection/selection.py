@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,17 +11,22 @@ import numpy as np
 
 from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
 from bayesvb.drawing.marks import new_axes
-from bayesvb.errors import ConvergenceWarning, DataError, warn
+from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.estimators.component_choice import (
+    criteria,
+    fits_in_order,
+    hopeful,
+    warn_of_doubts,
+    warn_of_interruption,
+)
+from bayesvb.estimators.near_start import near_start
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
-from bayesvb.model_selection.near_start import near_start
 from bayesvb.results.all_rows import is_sample
-from bayesvb.results.comparison import doubtful_nats, ranked
-from bayesvb.results.criteria import elpd, own_method
+from bayesvb.results.comparison import ranked
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.printing import text_html
-from bayesvb.sensitivity.covariance import INTERRUPTED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,7 +165,7 @@ class Selection:
         if doubtful:
             lines.append(f"The criterion is unreliable for n_components = {', '.join(doubtful)}.")
         lines += [f"In doubt, n_components = {k}: {why}." for k, why in self.doubts.items()]
-        left_out = ", ".join(map(str, _hopeful(self.fits, self.criterion)))
+        left_out = ", ".join(map(str, hopeful(self.fits, self.criterion)))
         if left_out:
             lines.append(f"Not candidates, because they have no linear response: {left_out}.")
         lines += self.notes
@@ -242,68 +246,24 @@ def select(
     seed = fresh_seed(seed)
     models = {k: rebuilt(model, **{model.size_name: k}) for k in _numbers(model, n_components)}
     options = {"seed": seed, "restarts": restarts, "n_jobs": n_jobs, **options}
-    fits = _fits(models, options)
+    fits = fits_in_order(models, lambda one: one.fit(**options), {})
     if not fits:
         raise KeyboardInterrupt
     interrupted = len(fits) < len(models)
     if interrupted:
-        _warn_of_interruption(fits)
+        warn_of_interruption(fits)
     selection, results = _ranked(fits, criterion, seed)
     if interrupted:
         return selection
     return _with_alternatives(selection, results, options)
 
 
-def select_few(model: AbstractEstimator, most: int, **options: Any) -> Selection:
-    """Select by LOO from one component on, until two more in a row do not gain.
-
-    Parameters
-    ----------
-    model : AbstractEstimator
-    most : int
-        Largest number of components.
-    **options
-        As of ``model.fit``.
-    """
-    options["seed"] = fresh_seed(options.get("seed"))
-    models = {k: rebuilt(model, **{model.size_name: k}) for k in range(1, most + 1)}
-    fits = _fits(models, options, enough=_no_gain)
-    if not fits:
-        raise KeyboardInterrupt
-    if len(fits) < most and not _no_gain(fits):
-        _warn_of_interruption(fits)
-    return _ranked(fits, "loo", options["seed"])[0]
-
-
-def _warn_of_interruption(fits: Mapping[int, Fit]) -> None:
-    """Warn that Ctrl-C ended the selection after these numbers."""
-    warn(
-        f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
-        ConvergenceWarning,
-    )
-
-
-def _no_gain(fits: Mapping[int, Fit]) -> bool:
-    """Whether the two largest fits do not have a larger elpd than the best of the others."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # ``_ranked`` reports it
-        densities = [elpd(fit).elpd for fit in fits.values()]
-    return len(densities) > 2 and max(densities[-2:]) <= max(densities[:-2]) + LIMITS.equal_elpd
-
-
 def _ranked(
     fits: Mapping[int, Fit], criterion: str, seed: int
 ) -> tuple[Selection, dict[int, Elpd]]:
     """The selection of these fits, and their criteria; warns of unreliable ones."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # what follows says it
-        results = {k: elpd(fit, criterion) for k, fit in fits.items()}
-    doubts = _doubts(fits, results)
-    for number, why in doubts.items():
-        warn(f"n_components = {number} is in doubt: {why}")
-    settled = {k: replace(one, warning=False) for k, one in results.items() if _by_response(one)}
-    marked = {k: replace(settled[k], warning=True) for k in doubts}
-    results = results | settled | marked
+    results, doubts = criteria(fits, criterion)
+    warn_of_doubts(doubts)
     return Selection(_table(fits, results, criterion), doubts, dict(fits), criterion, seed), results
 
 
@@ -318,7 +278,8 @@ def _with_alternatives(
     def fit_student(number: int) -> Fit | None:
         student = rebuilt(cast(Any, selection.fits[number].model), family="student")
         near = near_start(selection.fits[number], number)
-        return _fits({number: student.starting_near(near)}, options).get(number)
+        known = {number: student.starting_near(near)}
+        return fits_in_order(known, lambda one: one.fit(**options), {}).get(number)
 
     students: dict[int, Fit] = {}
     found = ""
@@ -349,68 +310,13 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
     return sorted({int(number) for number in numbers})
 
 
-def _fits(
-    models: Mapping[int, AbstractEstimator],
-    options: Mapping[str, Any],
-    enough: Callable[[Mapping[int, Fit]], bool] | None = None,
-) -> dict[int, Fit]:
-    """Fits that were finished; all of them unless Ctrl-C came or they are enough.
-
-    Each starts from the previous one as well. An interrupted fit is excluded without a warning.
-    """
-    fits: dict[int, Fit] = {}
-    for number, model in models.items():
-        try:
-            with warnings.catch_warnings():
-                warnings.filterwarnings("ignore", f"{INTERRUPTED}; ", ConvergenceWarning)
-                near = near_start(fits[max(fits)], number) if fits else model.known_start
-                fit = model.starting_near(near).fit(**options)
-        except KeyboardInterrupt:
-            break
-        if fit.response.failure == INTERRUPTED:
-            break
-        fits[number] = fit
-        if enough is not None and enough(fits):
-            break
-    return fits
-
-
-def _by_response(result: Elpd) -> bool:
-    """Whether rows were held out by linear response, so that its errors can be measured."""
-    return result.method == "linear-response"
-
-
-def _doubts(fits: Mapping[int, Fit], results: Mapping[int, Elpd]) -> dict[int, str]:
-    """How much elpds may be off, where that is more than makes no difference."""
-    found = {}
-    for number, result in results.items():
-        rows, nats = doubtful_nats(fits[number]) if _by_response(result) else (0, 0.0)
-        if nats > LIMITS.equal_elpd:
-            found[number] = (
-                f"{rows} rows change the fit by more than first order and would take long to be "
-                f"refitted; their part of its elpd, {nats:.1f} nats, is rough"
-            )
-    return found
-
-
 def _table(fits: Mapping[int, Fit], results: Mapping[int, Elpd], criterion: str) -> pd.DataFrame:
     """Criterion, size and time of each fit."""
-    table = ranked(results, _hopeful(fits, criterion))
+    table = ranked(results, hopeful(fits, criterion))
     table.insert(0, "elbo", [fit.elbo for fit in fits.values()])
     table.insert(6, "occupied", [_occupied(fit) for fit in fits.values()])
     table.insert(7, "seconds", [fit.seconds for fit in fits.values()])
     return table
-
-
-def _hopeful(fits: Mapping[int, Fit], criterion: str) -> list[int]:
-    """Numbers whose criterion is of draws narrower than others': without linear response."""
-    narrow = [
-        number
-        for number, fit in fits.items()
-        if (criterion == "waic" or own_method(fit) == "psis")
-        and any(part.fit.response.failure is not None for part in fit.parts)
-    ]
-    return narrow if len(narrow) < len(fits) else []
 
 
 def _occupied(fit: Fit) -> int:

@@ -1,23 +1,29 @@
-"""Coverage of 90% intervals with missing covariates: imputation, complete rows, statsmodels MICE.
+"""Coverage of 90% intervals with missing covariates: imputation, complete rows, R's mice.
 
 100 rows; two correlated covariates are missing more often where the response is large. The first
-has an effect of 0, 1, 2, 3 or 5 standard errors of the full data. The number of data sets of each
-effect can be given: bench_imputation.py 40
+has an effect of 0, 1, 2, 3 or 5 standard errors of the full data. R's mice has its defaults
+(predictive mean matching) and as many imputations; without `Rscript` it is left out. The number of
+data sets of each effect, and one design with its share, can be given: bench_imputation.py 40 line
+0.3. Tables of other designs stay as they are.
 """
 
+import shutil
+import subprocess
 import sys
+import tempfile
 import warnings
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from scipy.stats import norm
-from statsmodels.imputation.mice import MICE, MICEData
 from statsmodels.regression.linear_model import OLS
 from tables import keep
 
 import bayesvb as bvb
 
 PROB, N_ROWS, N_SETS, IMPUTATIONS = 0.9, 100, 40, 20
+DESIGNS = (("line", 0.1), ("line", 0.3), ("square", 0.3))
 EFFECTS = (0.0, 1.0, 2.0, 3.0, 5.0)
 FORMULAS = {"line": "y ~ x + z + g", "square": "y ~ x + I(x**2) + z + g"}
 SE = 1.0 / np.sqrt(0.75 * N_ROWS)
@@ -56,33 +62,59 @@ def imputed(formula: str, data: pd.DataFrame, seed: int) -> dict[str, tuple[floa
     return {name: tuple(table.loc[name, ["mean", "lower", "upper"]]) for name in ("x", "z")}
 
 
-def chained(formula: str, data: pd.DataFrame, seed: int) -> dict[str, tuple[float, float, float]]:
-    """The same by chained equations with predictive mean matching, normal quantiles."""
-    np.random.seed(seed)  # noqa: NPY002 - statsmodels draws from the global generator
-    table = MICEData(data.assign(g=(data["g"] == "b").astype(float)))
-    fit = MICE(formula, OLS, table).fit(10, IMPUTATIONS)
-    ends = pd.DataFrame(fit.conf_int(1.0 - PROB), index=fit.exog_names)
-    each = pd.Series(fit.params, index=fit.exog_names)
-    return {name: (each[name], ends.loc[name, 0], ends.loc[name, 1]) for name in ("x", "z")}
+R_SCRIPT = """
+suppressMessages(library(mice))
+given <- commandArgs(TRUE)
+tables <- read.csv(given[1], stringsAsFactors = TRUE)
+for (number in unique(tables$number)) {
+  rows <- tables[tables$number == number, c("x", "z", "g", "y")]
+  filled <- mice(rows, m = as.integer(given[3]), seed = number + 1, printFlag = FALSE)
+  fits <- lapply(complete(filled, "all"), function(full) lm(as.formula(given[2]), full))
+  found <- summary(pool(as.mira(fits)), conf.int = TRUE, conf.level = as.numeric(given[4]))
+  found <- found[found$term %in% c("x", "z"), c("term", "estimate", "5 %", "95 %")]
+  write.table(cbind(number, found), sep = ",", row.names = FALSE, col.names = FALSE)
+}
+"""
+
+
+def chained(formula: str, tables: list[pd.DataFrame]) -> list[dict[str, tuple[float, ...]]]:
+    """The same of each table by R's mice, pooled by Rubin's rules; nothing without R."""
+    if shutil.which("Rscript") is None:
+        return [{} for _ in tables]
+    each = pd.concat([table.assign(number=n) for n, table in enumerate(tables)])
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "tables.csv"
+        each.to_csv(path, index=False)
+        formula = formula.replace("**", "^")
+        command = ["Rscript", "-e", R_SCRIPT, str(path), formula, str(IMPUTATIONS), str(PROB)]
+        done = subprocess.run(command, check=True, capture_output=True, text=True)
+    found: list[dict[str, tuple[float, ...]]] = [{} for _ in tables]
+    for line in done.stdout.splitlines():
+        number, name, *values = line.split(",")
+        found[int(number)][name.strip('"')] = tuple(map(float, values))
+    return found
 
 
 def compare(design: str, share: float, n_sets: int) -> list[dict[str, object]]:
     """One row for each data set, method and coefficient."""
     rows, formula = [], FORMULAS[design]
     for effect in EFFECTS:
-        for seed in range(n_sets):
-            full, lacks = draw(design, effect, share, 1000 * seed + round(10 * effect))
+        drawn = [
+            draw(design, effect, share, 1000 * seed + round(10 * effect)) for seed in range(n_sets)
+        ]
+        by_mice = chained(formula, [lacks for _, lacks in drawn])
+        for seed, (full, lacks) in enumerate(drawn):
             found = {
                 "full data": regression(formula, full),
                 "complete rows": regression(formula, lacks),
                 "missing='impute'": imputed(formula, lacks, seed),
-                "statsmodels MICE": chained(formula, lacks, seed),
+                "mice (R)": by_mice[seed],
             }
             for method, each in found.items():
                 for name, (estimate, lower, upper) in each.items():
                     truth = SE * (effect if name == "x" else 1.0)
                     rows.append({
-                        "design": design, "share": share, "effect": effect, "method": method,
+                        "design": f"{design} {share:g}", "effect": effect, "method": method,
                         "coefficient": name, "covers": lower <= truth <= upper,
                         "error": (estimate - truth) / SE, "width": (upper - lower) / SE,
                     })  # fmt: skip
@@ -91,20 +123,18 @@ def compare(design: str, share: float, n_sets: int) -> list[dict[str, object]]:
 
 def main() -> None:
     n_sets = int(sys.argv[1]) if len(sys.argv) > 1 else N_SETS
+    chosen = [(sys.argv[2], float(sys.argv[3]))] if len(sys.argv) > 3 else DESIGNS
     warnings.simplefilter("ignore")
-    rows = [
-        row
-        for design, share in (("line", 0.1), ("line", 0.3), ("square", 0.3))
-        for row in compare(design, share, n_sets)
-    ]
-    table = pd.DataFrame(rows).assign(squared=lambda one: one["error"] ** 2)
     names = {"covers": "coverage", "error": "bias", "squared": "mse", "width": "width"}
-    for by, name in ((["design", "share", "coefficient", "method"], "imputation"),
-                     (["effect", "method"], "imputation_effects")):  # fmt: skip
-        chosen = table if name == "imputation" else table[table["coefficient"] == "x"]
-        found = chosen.groupby(by, sort=False)[list(names)].mean().rename(columns=names)
-        keep(found.round(3).reset_index(), name)
-        print(found.round(2).to_string())
+    for design, share in chosen:
+        table = pd.DataFrame(compare(design, share, n_sets))
+        table["squared"] = table["error"] ** 2
+        of_x = table[table["coefficient"] == "x"]
+        for name, rows, by in (("imputation", table, ["coefficient", "method"]),
+                               ("imputation_effects", of_x, ["effect", "method"])):  # fmt: skip
+            found = rows.groupby(["design", *by], sort=False)[list(names)].mean()
+            found = found.rename(columns=names).round(3).reset_index()
+            keep(found.assign(data_sets=n_sets), name, by="design")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from bayesvb.engines import restarts
 from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.restarts import RestartSearch, search
-from bayesvb.model_selection.near_start import near_start
+from bayesvb.estimators.near_start import near_start
 from bayesvb.numerics.streams import Streams
 
 FIRST_SEED, SAMPLED_SEED = 20_000, 80_000

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.errors import ConvergenceWarning
 from bayesvb.model_selection.automatic import ResponseChoice, _choice
 
 COLUMNS = {
@@ -66,36 +65,8 @@ def test_arguments_of_model_and_fit_are_handed_on(table, capsys):
     assert capsys.readouterr().out == ""
 
 
-@pytest.mark.heavy
-def test_gaussian_components_are_selected():
-    fit = bvb.fit("waiting ~ 1", bvb.datasets.load("faithful"), seed=1, restarts=2, quiet=True)
-    assert fit.model.n_components == 2
-
-
 def test_a_formula_with_groups_has_one_component_unless_told(capsys):
     data = bvb.datasets.load("sleepstudy")
     fit = bvb.fit("Reaction ~ Days + (Days | Subject)", data, seed=1)
     assert fit.model.n_components == 1
     assert "Components: 1, as the formula has group-level effects." in capsys.readouterr().out
-
-
-@pytest.mark.heavy
-def test_numbers_of_components_are_tried_until_two_do_not_gain(capsys):
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=80)
-    fit = bvb.fit("y ~ x", {"x": x, "y": x + rng.normal(size=80)}, seed=1, restarts=2)
-    assert fit.model.n_components == 1
-    assert "Components: 1 of 1 to 3" in capsys.readouterr().out
-
-
-def test_an_interrupted_choice_warns(table, monkeypatch):
-    fit = bvb.DensityRegression.fit
-
-    def fit_one(model, *args, **options):
-        if model.n_components > 1:
-            raise KeyboardInterrupt
-        return fit(model, *args, **options)
-
-    monkeypatch.setattr(bvb.DensityRegression, "fit", fit_one)
-    with pytest.warns(ConvergenceWarning, match="interrupted; it is of n_components = 1"):
-        assert bvb.fit("y ~ x", table, seed=1, restarts=2, quiet=True).model.n_components == 1

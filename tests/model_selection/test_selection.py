@@ -11,9 +11,9 @@ import pytest
 import bayesvb as bvb
 from bayesvb.engines.settled_response import SettledResponse, settled_response
 from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.estimators.near_start import NAME, near_start
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.model_selection.near_start import NAME, near_start
 from bayesvb.results.comparison import ranked, simplest
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
 from bayesvb.results.limits import LIMITS

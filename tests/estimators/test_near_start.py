@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 
 import bayesvb as bvb
+from bayesvb.estimators.near_start import NAME, near_start
 from bayesvb.estimators.rebuilding import rebuilt
-from bayesvb.model_selection.near_start import NAME, near_start
 
 
 def test_few_starts_follow_a_fit_that_none_of_them_exceeds():

@@ -1,0 +1,196 @@
+"""Choice of the number of components by leave-one-out density, from one component on."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bayesvb.argument_checks import check_count
+from bayesvb.errors import ConvergenceWarning, DataError, warn
+from bayesvb.estimators.near_start import near_start
+from bayesvb.estimators.rebuilding import rebuilt
+from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.parser import Formula
+from bayesvb.numerics.streams import Streams
+from bayesvb.results.comparison import doubtful_nats, ranked
+from bayesvb.results.criteria import elpd, own_method
+from bayesvb.results.limits import LIMITS
+from bayesvb.sensitivity.covariance import INTERRUPTED
+
+if TYPE_CHECKING:
+    from bayesvb.estimators.base import AbstractEstimator
+    from bayesvb.estimators.fit import Fit
+    from bayesvb.estimators.fit_request import FitRequest
+    from bayesvb.evaluation.elpd import Elpd
+
+MOST_COMPONENTS = 5
+"""Components that are tried at most: fits of more are slower, and harder to describe."""
+
+SEVERAL = ("gaussian", "student")
+"""Families of which several components are tried; components of others are rarely identified."""
+
+
+def chooses_size(n_components: int | None, family: str, formula: Formula) -> tuple[bool, int]:
+    """Return whether ``fit`` chooses the number of components, and the largest number.
+
+    Gaussian experts without group-level terms have several if nothing is given, others have one.
+    """
+    if n_components is not None:
+        check_count("n_components", n_components)
+        return False, n_components
+    terms = [term for part in formula.read.values() for term in part.own]
+    if family not in SEVERAL or any(isinstance(term, GroupTerm) for term in terms):
+        return False, 1
+    return True, MOST_COMPONENTS
+
+
+def size_within(n_components: int, chooses: bool, *, most: int, what: str) -> int:
+    """Return the number of components, at most the number of rows if it is chosen.
+
+    Raises
+    ------
+    DataError
+        If it was given and is larger.
+    """
+    if chooses:
+        return min(n_components, most)
+    check_count("n_components", n_components, most=most, what=what)
+    return n_components
+
+
+def choose_components(
+    model: AbstractEstimator, request: FitRequest, streams: Streams, workers: int
+) -> Fit:
+    """Return the fit with the fewest components whose LOO density is near the largest.
+
+    Numbers are tried in order, until two in a row do not gain 4 nats.
+
+    Parameters
+    ----------
+    model : AbstractEstimator
+        Its number of components is the largest that is tried.
+    request : FitRequest
+    streams : Streams
+        Of a fit with several components.
+    workers : int
+
+    Raises
+    ------
+    DataError
+        If the fits are not variational, are checkpointed, or continue from another fit.
+    """
+    if not request.engine.maximises_bound or request.budget.log or request.start is not None:
+        raise DataError(
+            "n_components=None is chosen among variational fits, without checkpoint= and start=",
+            hint="choose the number first: bayesvb.select(model).chosen",
+        )
+
+    def fit_one(candidate: AbstractEstimator) -> Fit:
+        restarts = 1 if candidate.single_start else streams.restarts
+        return candidate._fitted(request, Streams(request.seed, restarts), workers)
+
+    models = {k: rebuilt(model, **{model.size_name: k}) for k in range(1, model.size + 1)}
+    first = fit_one(models.pop(1).starting_near(model.known_start))
+    if first.is_interrupted:
+        return first
+    fits = fits_in_order(models, fit_one, {1: first}, enough=_no_gain)
+    if max(fits) < model.size and not _no_gain(fits):
+        warn_of_interruption(fits)
+    results, doubts = criteria(fits, "loo")
+    warn_of_doubts(doubts)
+    return fits[int(ranked(results, hopeful(fits, "loo"))["chosen"].idxmax())]
+
+
+def fits_in_order(
+    models: Mapping[int, AbstractEstimator],
+    fit_one: Callable[[Any], Fit],
+    fits: Mapping[int, Fit],
+    *,
+    enough: Callable[[Mapping[int, Fit]], bool] = lambda fits: False,
+) -> dict[int, Fit]:
+    """Return these fits and further ones; all of them unless Ctrl-C came or they are enough.
+
+    Each starts from the previous one as well. An interrupted fit is excluded without a warning.
+    """
+    fits = dict(fits)
+    for number, model in models.items():
+        try:
+            with warnings.catch_warnings():
+                warnings.filterwarnings("ignore", f"{INTERRUPTED}; ", ConvergenceWarning)
+                near = near_start(fits[max(fits)], number) if fits else model.known_start
+                fit = fit_one(model.starting_near(near))
+        except KeyboardInterrupt:
+            break
+        if fit.response.failure == INTERRUPTED:
+            break
+        fits[number] = fit
+        if enough(fits):
+            break
+    return fits
+
+
+def _no_gain(fits: Mapping[int, Fit]) -> bool:
+    """Whether the two largest fits do not have a larger elpd than the best of the others."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # the doubts report it
+        densities = [elpd(fit).elpd for fit in fits.values()]
+    return len(densities) > 2 and max(densities[-2:]) <= max(densities[:-2]) + LIMITS.equal_elpd
+
+
+def criteria(fits: Mapping[int, Fit], criterion: str) -> tuple[dict[int, Elpd], dict[int, str]]:
+    """Return the criterion of each fit, and how much it may be off where that makes a difference.
+
+    Only criteria that may be off have a warning.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # what follows says it
+        results = {k: elpd(fit, criterion) for k, fit in fits.items()}
+    doubts = _doubts(fits, results)
+    settled = {k: replace(one, warning=False) for k, one in results.items() if _by_response(one)}
+    marked = {k: replace(settled[k], warning=True) for k in doubts}
+    return results | settled | marked, doubts
+
+
+def warn_of_doubts(doubts: Mapping[int, str]) -> None:
+    """Warn of numbers whose criterion may be off."""
+    for number, why in doubts.items():
+        warn(f"n_components = {number} is in doubt: {why}")
+
+
+def warn_of_interruption(fits: Mapping[int, Fit]) -> None:
+    """Warn that Ctrl-C ended the selection after these numbers."""
+    warn(
+        f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
+        ConvergenceWarning,
+    )
+
+
+def _by_response(result: Elpd) -> bool:
+    """Whether rows were held out by linear response, so that its errors can be measured."""
+    return result.method == "linear-response"
+
+
+def _doubts(fits: Mapping[int, Fit], results: Mapping[int, Elpd]) -> dict[int, str]:
+    """How much elpds may be off, where that is more than makes no difference."""
+    found = {}
+    for number, result in results.items():
+        rows, nats = doubtful_nats(fits[number]) if _by_response(result) else (0, 0.0)
+        if nats > LIMITS.equal_elpd:
+            found[number] = (
+                f"{rows} rows change the fit by more than first order and would take long to be "
+                f"refitted; their part of its elpd, {nats:.1f} nats, is rough"
+            )
+    return found
+
+
+def hopeful(fits: Mapping[int, Fit], criterion: str) -> list[int]:
+    """Numbers whose criterion is of draws narrower than others': without linear response."""
+    narrow = [
+        number
+        for number, fit in fits.items()
+        if (criterion == "waic" or own_method(fit) == "psis")
+        and any(part.fit.response.failure is not None for part in fit.parts)
+    ]
+    return narrow if len(narrow) < len(fits) else []

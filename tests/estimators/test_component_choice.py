@@ -1,0 +1,83 @@
+"""Models whose fit chooses the number of components."""
+
+import numpy as np
+import pytest
+
+import bayesvb as bvb
+from bayesvb.errors import ConvergenceWarning, DataError
+from bayesvb.estimators import component_choice
+from bayesvb.estimators.component_choice import MOST_COMPONENTS
+
+FAITHFUL = bvb.datasets.load("faithful")
+
+
+@pytest.fixture(scope="module")
+def model():
+    return bvb.DensityRegression("waiting ~ 1", FAITHFUL, n_components=None)
+
+
+@pytest.mark.heavy
+def test_the_choice_is_that_of_select(model):
+    fit = model.fit(seed=1, restarts=2)
+    selection = bvb.select(model, range(1, 5), seed=1, restarts=2)
+    assert fit.model.n_components == selection.chosen == 2
+    assert fit.elbo == selection.best.elbo
+    assert not fit.model.chooses_size and "n_components=2" in fit.code()
+
+
+def test_the_model_says_what_it_will_try(model):
+    assert str(model).startswith("Density regression, fit chooses 1 to 5 components")
+    assert model.options()["n_components"] is None
+
+
+def test_few_rows_limit_the_number():
+    few = bvb.DensityRegression("waiting ~ 1", FAITHFUL[:3], n_components=None)
+    assert few.n_components == 3 < MOST_COMPONENTS
+
+
+@pytest.mark.parametrize(
+    ("formula", "family"), [("n ~ x", "poisson"), ("y ~ x + (1 | g)", "gaussian")]
+)
+def test_other_families_and_groups_have_one(formula, family):
+    data = {
+        "n": [0, 2, 1, 4],
+        "x": [1.0, 2.0, 3.0, 5.0],
+        "y": [1.0, 2.0, 1.5, 3.0],
+        "g": list("aabb"),
+    }
+    model = bvb.DensityRegression(formula, data, n_components=None, family=family)
+    assert model.n_components == 1 and not model.chooses_size
+
+
+def test_what_needs_a_number_says_so(model):
+    with pytest.raises(DataError, match="n_components=None"):
+        model.over(model.source)
+    with pytest.raises(DataError, match="n_components=None is chosen among variational fits"):
+        model.fit(
+            seed=1, start=bvb.DensityRegression("waiting ~ 1", FAITHFUL).fit(seed=1, restarts=1)
+        )
+
+
+def test_numbers_are_tried_until_two_do_not_gain(monkeypatch):
+    tried, no_gain = [], component_choice._no_gain
+    monkeypatch.setattr(
+        component_choice, "_no_gain", lambda fits: tried.append(max(fits)) or no_gain(fits)
+    )
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=60)
+    data = {"x": x, "y": x + rng.normal(size=60)}
+    fit = bvb.DensityRegression("y ~ x", data, n_components=None).fit(seed=1, restarts=1)
+    assert fit.model.n_components == 1 and max(tried) == 3
+
+
+def test_an_interrupted_choice_warns_and_is_of_the_finished_fits(model, monkeypatch):
+    fit_one = bvb.DensityRegression._fitted
+
+    def interrupt(model, *args):
+        if not model.chooses_size and model.n_components > 1:
+            raise KeyboardInterrupt
+        return fit_one(model, *args)
+
+    monkeypatch.setattr(bvb.DensityRegression, "_fitted", interrupt)
+    with pytest.warns(ConvergenceWarning, match="interrupted; it is of n_components = 1"):
+        assert model.fit(seed=1, restarts=2).model.n_components == 1
