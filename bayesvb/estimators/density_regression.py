@@ -221,18 +221,16 @@ class DensityRegression(AbstractGatedMixture):
         check_family(family)
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
-        chooses, n_components = chooses_size(n_components, family, parsed)
-        priors = priors or default_priors(family, n_components)
-        kind = _row_kind(
-            parsed, family, priors, n_components, gate=gate, group=group, levels=levels
-        )
+        chooses, size = chooses_size(n_components, family, parsed)
+        priors = priors or default_priors(family, size)
+        kind = _row_kind(parsed, family, priors, size, gate=gate, group=group, levels=levels)
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
         found = _read_rows(parsed, data, options, kind)
         response = experts_of(family, priors, found.design).response
         warn_of_response(found.design, response)
-        limit = most_components(found.design, found.grouping)
-        n_components = size_within(n_components, chooses, **limit)
+        most = most_components(found.design, found.grouping)
+        n_components = size_within(size, chooses, **most)
         check_identified(response, found.design, n_components, gate, found.grouping)
         self._keep(
             parsed, found.design, int(n_components), gate, family, priors, *found.weights,
