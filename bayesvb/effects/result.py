@@ -72,7 +72,7 @@ class Effects(EffectsTable):
 
         The interval of each is centre plus or minus ``c`` times spread; ``c`` is the ``prob``
         quantile, over the posterior draws, of the largest standardised deviation of any effect.
-        For ratios, deviations are those of logarithms.
+        Ratios are taken on the log scale.
 
         Examples
         --------

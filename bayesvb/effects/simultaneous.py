@@ -55,7 +55,7 @@ def joint_intervals(
 
 
 def with_joint_intervals(effects: Table) -> Table:
-    """Return the effects with simultaneous intervals; those of ratios are joint on the log scale.
+    """Return the effects with simultaneous intervals; ratios have them on the log scale.
 
     References
     ----------
