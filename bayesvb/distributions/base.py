@@ -181,7 +181,7 @@ def combined(
 ) -> Mixture:
     """Mixture whose arrays combine the arrays of several, also within a mixture that it holds."""
     first: Any = mixtures[0]
-    changed: dict[str, Any] = {}
+    changed: dict[str, object] = {}
     for one in fields(first):
         each: list[Any] = [getattr(mixture, one.name) for mixture in mixtures]
         if isinstance(each[0], AbstractComponentMixture):

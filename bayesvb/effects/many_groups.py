@@ -67,7 +67,7 @@ class _Effect:
 
     def symmetric(
         self,
-        labels: dict[str, Any],
+        labels: dict[str, object],
         mean: Float[np.ndarray, " groups"],
         ends: Float[np.ndarray, " groups"],
     ) -> pd.DataFrame:
@@ -75,7 +75,11 @@ class _Effect:
         return self.table(labels, estimate=mean, lower=mean - ends, upper=mean + ends)
 
     def drawn(
-        self, labels: dict[str, Any], draws: Float[np.ndarray, "draws _"], unit: float, prob: float
+        self,
+        labels: dict[str, object],
+        draws: Float[np.ndarray, "draws _"],
+        unit: float,
+        prob: float,
     ) -> pd.DataFrame:
         """Means and equal-tailed intervals by draws of all effects, in this unit."""
         each = draws.reshape(len(draws), len(self.weights), -1)

@@ -237,7 +237,7 @@ class AbstractEstimator(AbstractPublicModel):
             workers = processors() if n_jobs is None else n_jobs
             return self._fitted(replace(request, progress=watch), Streams(seed, restarts), workers)
 
-    def _combination(self, method: str, options: Mapping[str, Any]) -> str:
+    def _combination(self, method: str, options: Mapping[str, object]) -> str:
         """Default combination of restarts; a likelihood has one largest value."""
         check_choice("method", method, tuple(ENGINES))
         has_prior = ENGINES[method].with_options(**options).prior_counts

@@ -372,7 +372,7 @@ def _core(
     return own.get(best.get("prior") or best["initialisation"], core)
 
 
-def _table(columns: Mapping[str, object], part: Mapping[str, Any]) -> pd.DataFrame:
+def _table(columns: Mapping[str, object], part: Mapping[str, object]) -> pd.DataFrame:
     """Table of the restarts; the one of a part is marked."""
     import pandas as pd
 

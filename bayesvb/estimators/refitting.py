@@ -40,8 +40,8 @@ def refit(
 
 
 def split_arguments(
-    kind: type[Any], arguments: Mapping[str, Any]
-) -> tuple[dict[str, Any], dict[str, Any]]:
+    kind: type[object], arguments: Mapping[str, object]
+) -> tuple[dict[str, Any], dict[str, object]]:
     """Return the arguments of a model of this class, and all others, which belong to its fit.
 
     Examples
@@ -55,7 +55,7 @@ def split_arguments(
     return of_model, {name: value for name, value in arguments.items() if name not in names}
 
 
-def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> dict[str, Any]:
+def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> dict[str, object]:
     """Arguments of the model as it is, on these data; default priors are left to the new model.
 
     Raises
@@ -64,7 +64,7 @@ def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> d
         If data are needed, or case weights of the new data.
     """
     model = fit.model
-    options: dict[str, Any] = {**model.options(), "context": model.design.context}
+    options: dict[str, object] = {**model.options(), "context": model.design.context}
     if vars(model.priors) == vars(model.default_priors(model.size)):
         del options["priors"]
     else:

@@ -378,7 +378,7 @@ def with_complete_draws(record: RecordT) -> RecordT:
         fields, are ``completed``.
     """
     given: Any = record
-    changes: dict[str, Any] = {}
+    changes: dict[str, object] = {}
     for field in fields(given):
         value = getattr(given, field.name)
         if isinstance(value, AbstractPrecision):

@@ -53,7 +53,7 @@ class Ensemble:
         """Number of components of each member."""
         return int(self.members[0].n_components)
 
-    def starting_models(self, n: int) -> dict[str, Any]:
+    def starting_models(self, n: int) -> dict[str, object]:
         """As of each member."""
         return dict(self.members[0].starting_models(n))
 
@@ -67,7 +67,7 @@ class Ensemble:
         """Meanings of the coefficients of each gate, each meaning once."""
         return list(dict.fromkeys(str(core.coefficient_meaning()) for core in self.members))
 
-    def update(self, stats: Sequence[Any]) -> tuple[Any, ...]:
+    def update(self, stats: Sequence[object]) -> tuple[Any, ...]:
         """Posterior of every member."""
         return tuple(core.update(own) for core, own in zip(self.members, stats, strict=True))
 
@@ -90,7 +90,7 @@ class Ensemble:
         block: Block,
         response: int,
         scaling: Scaling,
-    ) -> Any:
+    ) -> object:
         """Mixture of one response given each draw, of members whose experts complete the draws."""
         places, found = [], []
         for at, core, own in self._divided(draws):
@@ -147,7 +147,7 @@ class Ensemble:
         )
 
     def predictive(
-        self, posterior: Sequence[Any], block: Block, response: int = 0
+        self, posterior: Sequence[object], block: Block, response: int = 0
     ) -> AbstractComponentMixture:
         """Mixture of the members' mixtures: components of the first member, then of the next."""
         each = zip(self.members, posterior, strict=True)

@@ -189,7 +189,7 @@ class FoldTrials:
             return self.crashed(number, in_one_line(error))
         return {"number": number, **labels, **found}, scored
 
-    def _made(self, labels: Mapping[str, Any]) -> tuple[dict[str, Any], pd.DataFrame]:
+    def _made(self, labels: Mapping[str, Any]) -> tuple[dict[str, object], pd.DataFrame]:
         repeat, fold = labels["repeat"] - 1, labels["fold"] - 1
         left = self.numbers[repeat] == fold
         streams = EngineStreams(self.seed).branch("cross-validation", repeat, fold)
