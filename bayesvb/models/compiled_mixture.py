@@ -126,4 +126,4 @@ def _covers(experts: Any, gate: Any, block: Block) -> bool:
     if block.members is not None or experts.common is not None or experts.prior.mean.any():
         return False
     laws = ((experts.prior.operator, MEAN), (gate.prior.operator, GATING))
-    return all(is_plain(operator, block.designs[part]) for operator, part in laws)
+    return all(is_plain(operator, len(block.designs[part])) for operator, part in laws)

@@ -69,12 +69,12 @@ def compiled_block(source: AbstractSource) -> Block | None:
     return source.whole()
 
 
-def is_plain(operator: AbstractPrecision, design: Float[np.ndarray, "terms rows"]) -> bool:
+def is_plain(operator: AbstractPrecision, n_terms: int) -> bool:
     """Whether coefficients are few and independent a priori, the same law for all components."""
-    if not operator.is_dense or not 0 < len(design) <= MOST_COLUMNS:
+    if not operator.is_dense or not 0 < n_terms <= MOST_COLUMNS:
         return False
     matrix = operator.shared.matrix
-    return matrix.ndim == 2 and np.count_nonzero(matrix) == len(matrix) == len(design)
+    return matrix.ndim == 2 and np.count_nonzero(matrix) == len(matrix) == n_terms
 
 
 def _joined(numbers: Sequence[Any]) -> Float[np.ndarray, " _"]:

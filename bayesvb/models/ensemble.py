@@ -156,6 +156,10 @@ class Ensemble:
         ]
         return found[0].stacked(found[1:], self.weights)
 
+    def within(self, nats: float) -> Ensemble:
+        """The ensemble of members within this tolerance."""
+        return replace(self, members=tuple(core.within(nats) for core in self.members))
+
     def probabilities(
         self, posterior: Sequence[object], block: Block
     ) -> Float[np.ndarray, "classes rows"]:

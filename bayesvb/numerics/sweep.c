@@ -1117,6 +1117,112 @@ static int read_network(Network *m, const Py_buffer *v) {
     return v[3].len / 8 == used;
 }
 
+typedef struct { /* arrays of drawn_probabilities */
+    int64_t n, draws, K, h, L, P;
+    const double *coefficients, *variance, *points, *log_weights, *location;
+} Drawn;
+
+/* Logits of the points of an expert's latent noise, as exp(-logit), and how far a stick's reach. */
+INLINE void drawn_points(const Drawn *m, const double *beta, const double *variance, double *away,
+                         double *factor, double *reach) {
+    for (int64_t t = 0; t < m->P; t++) factor[t] = 1.0 / (double)m->P;
+    for (int64_t l = 0; l < m->L; l++) {
+        reach[l] = 0.0;
+        for (int64_t t = 0; t < m->P; t++) {
+            double v = 0.0;
+            for (int64_t j = 0; j < m->h; j++)
+                v += beta[l * (m->h + 1) + j] * sqrt(variance[j]) * m->points[t * m->h + j];
+            away[l * m->P + t] = exp1(-v);
+            factor[(l + 1) * m->P + t] = factor[l * m->P + t] * away[l * m->P + t];
+            reach[l] = fabs(v) > reach[l] ? fabs(v) : reach[l];
+        }
+    }
+}
+
+/* class_probabilities._stick_products of some rows: their exp(-logit) in `pass`, 1 / P and products
+ * of those of the points in `factor`. One division a point: the inverse product of all sticks, from
+ * which the products of fewer follow. */
+INLINE void stick_means(const Drawn *m, int lanes, const double *pass, const double *away,
+                        const double *factor, double *mean) {
+    memset(mean, 0, sizeof(double) * (size_t)((m->L + 1) * R));
+    for (int64_t t = 0; t < m->P; t++) {
+        double inverse[R];
+        EACH(lanes) inverse[i] = 1.0;
+        for (int64_t l = 0; l < m->L; l++) {
+            double at = away[l * m->P + t];
+            EACH(lanes) inverse[i] *= 1.0 + pass[l * R + i] * at;
+        }
+        EACH(lanes) inverse[i] = 1.0 / inverse[i], mean[m->L * R + i] += factor[m->L * m->P + t] * inverse[i];
+        for (int64_t l = m->L - 1; l >= 0; l--) {
+            double at = away[l * m->P + t], share = factor[l * m->P + t];
+            EACH(lanes) mean[l * R + i] += share * inverse[i], inverse[i] *= 1.0 + pass[l * R + i] * at;
+        }
+    }
+}
+
+/* class_probabilities.drawn_probabilities; infinite where products of sticks may overflow. */
+CLONES static double drawn_rows(const Drawn *m, double *out, Room *room) {
+    const double certain = 40.0, least = -23.0, largest = 600.0;
+    const int64_t n = m->n, L = m->L, h = m->h, D = h + 1;
+    double *away = take(room, L * m->P), *reach = take(room, L), *pass = take(room, L * R);
+    double *mean = take(room, (L + 1) * R), *factor = take(room, (L + 1) * m->P), weight[R];
+    if (room->failed) return INFINITY;
+    memset(out, 0, sizeof(double) * (size_t)(m->draws * (L + 1) * n));
+    for (int64_t at = 0; at < m->draws * m->K; at++) {
+        const double *beta = m->coefficients + at / m->K * L * D, *place = m->location + at * h * n;
+        double *found = out + at / m->K * (L + 1) * n, total = 0.0;
+        drawn_points(m, beta, m->variance + at * h, away, factor, reach);
+        for (int64_t l = 0; l < L; l++) total += certain + 2.0 * reach[l];
+        if (!(total <= largest)) return INFINITY;
+        for (int64_t row = 0, which[R]; row < n;) {
+            int64_t here = 0;
+            for (; row < n && here < R; row++)
+                if (m->log_weights[at * n + row] > least) which[here++] = row;
+            const int lanes = (int)(here + 7) / 8 * 8; /* a register's worth of rows, or several */
+            for (int64_t i = 0; i < lanes; i++) weight[i] = i < here ? m->log_weights[at * n + which[i]] : 0.0;
+            EACH(lanes) weight[i] = exp1(weight[i]);
+            for (int64_t l = 0; l < L; l++) {
+                double *own = pass + l * R, most = certain + reach[l];
+                EACH(lanes) own[i] = beta[l * D + h];
+                for (int64_t j = 0; j < h; j++)
+                    for (int64_t i = 0; i < here; i++)
+                        own[i] += beta[l * D + j] * place[j * n + which[i]];
+                EACH(lanes) own[i] = own[i] > most ? most : own[i] < -most ? -most : own[i];
+                EACH(lanes) own[i] = exp1(-own[i]);
+            }
+            stick_means(m, lanes, pass, away, factor, mean);
+            for (int64_t l = 0; l <= L; l++) {
+                for (int64_t i = 0; i < here; i++) found[l * n + which[i]] += weight[i] * mean[l * R + i];
+                if (l < L) EACH(lanes) weight[i] *= pass[l * R + i];
+            }
+        }
+    }
+    for (int64_t s = 0; s < m->draws; s++)
+        for (int64_t row = 0; row < n; row++) {
+            double *found = out + s * (L + 1) * n + row, total = 0.0;
+            for (int64_t l = 0; l <= L; l++) total += found[l * n];
+            for (int64_t l = 0; l <= L; l++) found[l * n] /= total;
+        }
+    return 0.0;
+}
+
+/* The arrays of the buffers; zero unless all lengths are as the sizes say. */
+static int read_drawn(Drawn *m, const Py_buffer *v) {
+    enum { SIZES = 6, MANY = 1 << 20, MOST = 256 };
+    int64_t *own[SIZES] = {&m->n, &m->draws, &m->K, &m->h, &m->L, &m->P};
+    if (!read_sizes(v, own, SIZES, MANY, MANY) || v[0].len / 8 != SIZES) return 0;
+    for (int i = 2; i < SIZES; i++)
+        if (!*own[i] || *own[i] > MOST) return 0;
+    int64_t D = m->h + 1, experts = m->draws * m->K, given = m->draws * m->L * D;
+    if (v[1].len / 8 != given + experts * m->h + m->P * m->h || v[2].len / 8 != experts * m->n
+        || v[3].len / 8 != experts * m->h * m->n || v[4].len / 8 != m->draws * (m->L + 1) * m->n)
+        return 0;
+    const double *at = v[1].buf;
+    m->coefficients = next(&at, given), m->variance = next(&at, experts * m->h);
+    m->points = at, m->log_weights = v[2].buf, m->location = v[3].buf;
+    return 1;
+}
+
 static PyObject *call(PyObject *args, double (*run)(const Py_buffer *, Room *, int *)) {
     Py_buffer v[5];
     Room room = {{NULL}, 0, 0};
@@ -1145,6 +1251,12 @@ static double run_network(const Py_buffer *v, Room *room, int *known) {
     return *known ? network_sweep(&m, v[3].buf, v[4].buf, room) : NAN;
 }
 
+static double run_drawn(const Py_buffer *v, Room *room, int *known) {
+    Drawn m;
+    *known = read_drawn(&m, v);
+    return *known ? drawn_rows(&m, v[4].buf, room) : NAN;
+}
+
 static PyObject *py_sweep(PyObject *self, PyObject *args) {
     (void)self;
     return call(args, run_mixture);
@@ -1155,9 +1267,15 @@ static PyObject *py_network(PyObject *self, PyObject *args) {
     return call(args, run_network);
 }
 
+static PyObject *py_drawn(PyObject *self, PyObject *args) {
+    (void)self;
+    return call(args, run_drawn);
+}
+
 static PyMethodDef methods[] = {
     {"sweep", py_sweep, METH_VARARGS, "Bound of a sweep; what follows it in the last array."},
     {"network", py_network, METH_VARARGS, "The same for a network."},
+    {"drawn", py_drawn, METH_VARARGS, "Probabilities of classes by draw, in the last array."},
     {NULL, NULL, 0, NULL},
 };
 

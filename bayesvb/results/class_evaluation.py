@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.folds import FOLDS, assigned, fold_rows
+from bayesvb.engines.folds import DENSITY, FOLDS, assigned, fold_rows
 from bayesvb.errors import DataError
 from bayesvb.evaluation.reliability import Reliability, reliability
 from bayesvb.numerics.streams import Streams
@@ -100,10 +100,10 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     places = fold_rows(model.source)
     found = np.zeros_like(fitted)
     for part in fit.parts:
+        quick = part.fit.core.within(DENSITY)
         for at, stats in zip(places, part.fit.without_folds, strict=True):
-            without, rows = replace(part.fit, stats=stats), model.design.data_at(at)
-            given = without.predict(rows, kind="probability").to_numpy(dtype=float)
-            found[at] += part.weight * given
+            given = quick.probabilities(quick.update(stats), model.source.take(at))
+            found[at] += part.weight * given.T
     found = found / found.sum(axis=1, keepdims=True)
     return HeldOutClasses(codes, found, fitted, assigned(model.source))
 

@@ -13,7 +13,7 @@ from bayesvb.results.subsampling import RowSample, sample
 from ..cells.names import cut
 from ..cells.numerals import percent
 from ..cells.plain import Summary
-from ..rows.profiles import covariate
+from ..rows.profiles import covariate, rough_probabilities
 from ..rows.sampling import choice_note
 from .plot import LONGEST_NAME, Canvas, number_axis, plotted, series
 
@@ -48,7 +48,7 @@ def regions(fit: AbstractFit) -> Summary | None:
     across, up = (_axis(design.frame[name].to_numpy(dtype=float)) for name in names)
     grid = np.meshgrid(across, up)
     frame = pd.DataFrame({name: one.ravel() for name, one in zip(names, grid, strict=True)})
-    found = fit.predict(frame, kind="probability").to_numpy().T.reshape(-1, CELLS, CELLS)
+    found = rough_probabilities(fit, frame).T.reshape(-1, CELLS, CELLS)
     chosen = sample(fit, MARKS_SHOWN)
 
     canvas = Canvas(number_axis(across[0], across[-1]), number_axis(up[0], up[-1]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,6 +15,7 @@ from bayesvb.effects.covariates import Covariate as Covariate
 from bayesvb.effects.covariates import covariate as known_covariate
 from bayesvb.effects.covariates import crossed, held_value, quantiles
 from bayesvb.effects.observed_rows import observed_rows
+from bayesvb.engines.folds import DENSITY
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.groups import predictive_of_any_group
 
@@ -249,3 +250,9 @@ def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     found = predictive.quantile(np.array([0.05, 0.5, 0.95]))
     width = float(np.median(found[2] - found[0]))
     return float(rows.moved(found).mean()) / width
+
+
+def rough_probabilities(fit: AbstractFit, rows: pd.DataFrame) -> Float[np.ndarray, "rows classes"]:
+    """Class probabilities for pictures and averages, with an error of about 0.0003 in a row."""
+    rough = replace(fit, core=fit.core.within(DENSITY))
+    return np.asarray(rough.predict(rows, kind="probability").to_numpy())

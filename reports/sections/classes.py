@@ -33,6 +33,7 @@ from ..rows.profiles import (
     covariate,
     labels,
     profile,
+    rough_probabilities,
 )
 
 if TYPE_CHECKING:
@@ -83,13 +84,12 @@ def summary(fit: AbstractFit, along: str | None = None) -> Summary | None:
 
 def probabilities_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
     """Largest change of a class probability, on average over rows."""
-    found = fit.predict(rows.frame, kind="probability").to_numpy()
-    return float(rows.moved(found.T).max())
+    return float(rows.moved(rough_probabilities(fit, rows.frame).T).max())
 
 
 def probabilities(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "values classes"]:
     """Predictive probabilities of the classes at each value."""
-    return rows.averaged(fit.predict(rows.frame, kind="probability").to_numpy(), axis=0)
+    return rows.averaged(rough_probabilities(fit, rows.frame), axis=0)
 
 
 def drawn_probabilities(

@@ -17,6 +17,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.compiled import compiled_sweep
 from bayesvb.numerics.linalg import products, quadratic_weights
 from bayesvb.numerics.special import LARGEST_EXPONENT, balanced_points, log_total, normal_points
 
@@ -52,6 +53,9 @@ CERTAIN = 40.0
 
 SMALLEST_PROBABILITY = 1e-100
 """Probability below which a row is computed again with logarithms."""
+
+MOST_COMPILED, MOST_DRAWS = 256, 1 << 20
+"""Experts, latents, sticks and points, and draws and rows, that the compiled core reads."""
 
 Alike = list[tuple[Int[np.ndarray, " _"], Float[np.ndarray, " _"]]]
 """Rows with the same label, and the signs of their sticks."""
@@ -360,6 +364,9 @@ def drawn_probabilities(
     n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
     points = drawn_points(n_latents, few_points)
     n_experts, n_rows = latents.log_weights.shape[1:]
+    compiled = _compiled_probabilities(coefficients, latents, points)
+    if compiled is not None:
+        return compiled
     result = np.zeros((len(coefficients), n_sticks + 1, n_rows))
     # Several draws of few rows at once, as components of one draw are.
     for at in _parts(len(coefficients), max(n_experts * n_rows, 1) * len(points)):
@@ -380,6 +387,24 @@ def drawn_probabilities(
             result[at][first : first + n_draws, :, rows] += each
     result /= result.sum(axis=1, keepdims=True)
     return result
+
+
+def _compiled_probabilities(
+    coefficients: Float[np.ndarray, "draws sticks terms"],
+    latents: LatentDraws,
+    points: Float[np.ndarray, "points latents"],
+) -> Float[np.ndarray, "draws classes rows"] | None:
+    """``drawn_probabilities`` by the compiled core; None if it is absent, or logits overflow."""
+    run, (n_draws, n_experts, n_rows) = compiled_sweep("drawn"), latents.log_weights.shape
+    n_sticks, (n_points, n_latents) = coefficients.shape[1], points.shape
+    few = max(n_experts, n_latents, n_sticks, n_points) <= MOST_COMPILED
+    if run is None or not few or max(n_draws, n_rows) > MOST_DRAWS:
+        return None
+    sizes = np.array([n_rows, n_draws, n_experts, n_latents, n_sticks, n_points], dtype=np.int64)
+    small = np.concatenate([x.ravel() for x in (coefficients, latents.variance, points)])
+    rows = (np.ascontiguousarray(x) for x in (latents.log_weights, latents.location))
+    result = np.empty((n_draws, n_sticks + 1, n_rows))
+    return result if run(sizes, small, *rows, result) == 0.0 else None
 
 
 def _together(

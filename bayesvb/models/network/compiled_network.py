@@ -35,7 +35,9 @@ def compile_network(
     few = output.n_latents <= MOST_LATENTS and len(last.mean) <= MOST_OUTPUTS
     few = few and gate.n_components <= MOST_COMPONENTS
     known = output.conditional and not experts.mean.any()
-    laws = zip((experts.operator, gate.prior.operator), designs, strict=True)
+    known = known and (output.of_classes or not last.mean.any())
+    operators = (experts.operator, gate.prior.operator, last.operator)
+    laws = zip(operators, [*map(len, designs), output.n_latents + 1], strict=True)
     if not (few and known and all(is_plain(*law) for law in laws)):
         return None
     weight = [] if block.weight is None else [block.weight]

@@ -8,6 +8,7 @@ from scipy.special import expit, ndtr, stdtrit
 from bayesvb.models.network import class_probabilities as module
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
+from bayesvb.numerics.compiled import SWITCH, describe_core
 
 SEEDS = range(4)
 
@@ -102,6 +103,22 @@ def test_drawn_probabilities_of_all_experts_at_once_are_those_of_each_alone(
         monkeypatch.setattr(module, "MOST", most)
         found.append(module.drawn_probabilities(coefficients, latents))
     assert_allclose(found[0], found[1], rtol=1e-13)
+
+
+@pytest.mark.skipif(describe_core().startswith("not built"), reason="there was no compiler")
+@pytest.mark.parametrize("few_points", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 20.0, 1e3])
+def test_the_compiled_core_has_the_probabilities_of_numpy(
+    make_problem, monkeypatch, few_points, scale
+):
+    """Of the largest logits as well, which it leaves to NumPy."""
+    for seed in SEEDS:
+        coefficients, latents = drawn(make_problem("classes", seed), scale, n=5)
+        found = []
+        for switch in ("0", "1"):
+            monkeypatch.setenv(SWITCH, switch)
+            found.append(module.drawn_probabilities(scale * coefficients, latents, few_points))
+        assert_allclose(found[1], found[0], rtol=1e-12, atol=1e-15)
 
 
 def test_components_of_no_weight_are_left_out(make_problem):

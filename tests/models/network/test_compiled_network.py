@@ -12,7 +12,7 @@ from bayesvb.numerics.compiled import SWITCH, describe_core
 
 pytestmark = [
     pytest.mark.skipif(describe_core().startswith("not built"), reason="there was no compiler"),
-    pytest.mark.filterwarnings("ignore:the bound was still rising"),
+    pytest.mark.filterwarnings("ignore:the ELBO was still increasing"),
 ]
 
 PROBLEMS = {
@@ -119,3 +119,9 @@ def test_other_networks_are_left_to_numpy(arguments):
     table = bvb.datasets.SIMULATIONS["pinwheel"].sample(50, np.random.default_rng(0))
     model = bvb.ConditionalMixtureNetwork("label ~ x1 + x2", table, n_experts=2, **arguments)
     assert model.core.compiled(model.source) is None
+
+
+@pytest.mark.parametrize("kind", ["classes", "numbers"])
+def test_priors_with_correlations_are_left_to_numpy(make_problem, kind):
+    problem = make_problem(kind, 0)
+    assert problem.model.compiled(InMemorySource.of(problem.block)) is None
