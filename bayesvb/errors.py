@@ -133,6 +133,10 @@ class DesignWarning(UserWarning):
     """The design is usable but probably not intended (collinear columns, for example)."""
 
 
+class ExtrapolationWarning(UserWarning):
+    """New rows lie beyond the range of a covariate in the fit; the message says which."""
+
+
 class FileWarning(UserWarning):
     """A file was read that is not protected against damage; the message says what to do."""
 

@@ -303,6 +303,7 @@ class Fit(PicturedFit, TabulatedFit):
         supported: bool = False,
         transform: str | None = None,
         missing: str = "warn",
+        extrapolation: str = "warn",
     ) -> pd.Series | pd.DataFrame:
         """Prediction for every row of the data, with the data's index.
 
@@ -361,6 +362,10 @@ class Fit(PicturedFit, TabulatedFit):
             Rows that lack a value are NaN in the result, with a warning that counts them and names
             the columns, or without; or they are refused.
 
+        extrapolation : {"warn", "keep"}
+            Warn (``bayesvb.errors.ExtrapolationWarning``) if more than 10% of the new rows have a
+            numeric covariate outside the range in the fit by more than 20% of that range, or not.
+
         Returns
         -------
         pandas.Series or pandas.DataFrame
@@ -374,10 +379,12 @@ class Fit(PicturedFit, TabulatedFit):
             missing, with ``missing="raise"``.
         """
         from bayesvb.results.back_transformation import asked_for
+        from bayesvb.results.extrapolation import POLICIES, warn_beyond
         from bayesvb.results.groups import predict_with
         from bayesvb.results.local_support import with_support
 
         check_choice("missing", missing, OF_NEW_ROWS)
+        check_choice("extrapolation", extrapolation, POLICIES)
         if data is not None:
             self.model.design.missing_in(data).tell(missing)
         kind = kind or self.model.response.targets[0]
@@ -387,6 +394,8 @@ class Fit(PicturedFit, TabulatedFit):
             found = predict_with(told, data, kind, options, observed, recalibrate=recalibrate)
         else:
             found = self._predicted_by(told, data, kind, options, recalibrate=recalibrate)
+        if data is not None and extrapolation == "warn":
+            warn_beyond(self.model.design, data)
         return with_support(told, data, found) if supported else found
 
     def _predicted_by(

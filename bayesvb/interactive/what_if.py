@@ -138,7 +138,9 @@ class _Row:
 
     def places(self, *q: float) -> list[float]:
         """Quantiles of a new observation, which include the uncertainty of the parameters."""
-        found = self.fit.predict(self.data, "quantile", q=list(q), **self.options)
+        found = self.fit.predict(
+            self.data, "quantile", q=list(q), extrapolation="keep", **self.options
+        )
         return [float(value) for value in np.asarray(found)[0]]
 
     @cached_property
@@ -160,7 +162,9 @@ class _Row:
         first, low, lower, _, upper, high, last = self.ends
         ends = [low, lower, upper, high]
         at = np.unique(np.concatenate([np.linspace(first, last, POINTS), ends]))
-        heights = self.fit.predict(self.data, "density", at=list(at), **self.options)
+        heights = self.fit.predict(
+            self.data, "density", at=list(at), extrapolation="keep", **self.options
+        )
         density = np.asarray(heights, dtype=float)[0]
         canvas = Canvas(number_axis(first, last), number_axis(0.0, 1.06 * float(density.max())))
         for kind, start, end in (("b1", low, high), ("b2", lower, upper)):
@@ -173,7 +177,9 @@ class _Row:
         """Probabilities of counts."""
         low, *_, high = self.ends
         at = np.unique(np.round(np.linspace(low, high, POINTS)))
-        found = self.fit.predict(self.data, "probability", at=list(at), **self.options)
+        found = self.fit.predict(
+            self.data, "probability", at=list(at), extrapolation="keep", **self.options
+        )
         heights = np.asarray(found, dtype=float)[0]
         canvas = Canvas(
             number_axis(low - 0.5, high + 0.5), number_axis(0.0, 1.06 * float(heights.max()))

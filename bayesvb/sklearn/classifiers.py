@@ -79,7 +79,9 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
     def predict_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:
         """Probability of each class of each row, columns in the order of ``classes_``."""
         rows = self._table(X)
-        found = np.asarray(self.fit_.predict(rows, kind="probability"), dtype=float)
+        found = np.asarray(
+            self.fit_.predict(rows, kind="probability", extrapolation="keep"), dtype=float
+        )
         return found if found.ndim == 2 else np.column_stack([1.0 - found, found])
 
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:

@@ -191,7 +191,9 @@ class PcaTransformer(
     def transform(self, X: object) -> Float[np.ndarray, "rows components"]:
         """Mean scores of each row on the components that the data support."""
         rows = self._table(X)
-        scores = np.asarray(self.fit_.predict(rows, kind="scores"), dtype=float)
+        scores = np.asarray(
+            self.fit_.predict(rows, kind="scores", extrapolation="keep"), dtype=float
+        )
         return scores[:, : self.n_components_]
 
     @property

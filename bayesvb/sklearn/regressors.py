@@ -43,14 +43,16 @@ class AbstractDensityRegressor(RegressorMixin, AbstractModelEstimator):
     def predict(self, X: object) -> Float[np.ndarray, " rows"]:
         """Predictive mean of each row."""
         rows = self._table(X)
-        return np.asarray(self.fit_.predict(rows, kind="mean"), dtype=float)
+        return np.asarray(self.fit_.predict(rows, kind="mean", extrapolation="keep"), dtype=float)
 
     def predict_quantile(
         self, X: object, q: Sequence[float] = (0.05, 0.5, 0.95)
     ) -> Float[np.ndarray, "rows probs"]:
         """Quantiles of the predictive distribution of each row, one column for each of ``q``."""
         rows = self._table(X)
-        return np.asarray(self.fit_.predict(rows, kind="quantile", q=list(q)), dtype=float)
+        return np.asarray(
+            self.fit_.predict(rows, kind="quantile", q=list(q), extrapolation="keep"), dtype=float
+        )
 
     def log_density(self, X: object, y: object) -> Float[np.ndarray, " rows"]:
         """Log predictive density of the response of each row."""

@@ -85,7 +85,9 @@ def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
     found: dict[str, object] = {"lpd": float(log_density.mean())}
     if fit.model.response.is_categorical:
         rows = fit.model.rows(test, response=True)
-        p = fit.predict(test, kind="probability", missing="keep").to_numpy()[rows.complete]
+        p = fit.predict(test, kind="probability", missing="keep", extrapolation="keep").to_numpy()[
+            rows.complete
+        ]
         codes = np.asarray(rows.response)
         found["accuracy"] = scores(p, codes).accuracy
         found["ece"] = calibration_error(p, codes).error

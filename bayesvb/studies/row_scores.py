@@ -143,7 +143,7 @@ def _named(
 def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
     """Scores of the probabilities of the classes, and these themselves."""
     rows = fit.model.rows(test, response=True)
-    p = fit.predict(test, kind="probability")
+    p = fit.predict(test, kind="probability", extrapolation="keep")
     codes = np.asarray(rows.response)
     found = pd.DataFrame(scores_by_row(p.to_numpy(), codes), index=test.index)
     labels = np.array(fit.model.design.class_labels)
