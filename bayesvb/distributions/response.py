@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -114,6 +115,20 @@ class Response:
         if self.kind == "amount":
             return "a probability of 0 and a density elsewhere"
         return "probabilities" if self.is_discrete else "a density"
+
+    def score_name(self, names: Sequence[str]) -> str:
+        """Name of log densities: on which scale they are densities, or probabilities of what.
+
+        Examples
+        --------
+        >>> Response(kind="continuous").score_name(["log(wage)"])
+        'log density of log(wage)'
+        >>> Response(kind="count").score_name(["visits"])
+        'log probability of visits'
+        """
+        kind = "log probability" if self.is_discrete else "log density"
+        of_zero = ", log probability of 0" if self.kind == "amount" else ""
+        return f"{kind} of {', '.join(names)}{of_zero}"
 
     def has_mass(self, values: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
         """Values that have a probability, and not a density.

@@ -88,7 +88,8 @@ class _CaviState(Generic[StatsT]):
         self.n_iter = 0
         self.longest = FIRST_LENGTH
         self.share, self.calm = 1.0, 0
-        self.remaining = RemainingGain(is_regular=model.is_conjugate)
+        self.rule = {"is_regular": model.is_conjugate, "is_single": model.n_components == 1}
+        self.remaining = RemainingGain(**self.rule)
         self.memory = AndersonMemory(memory)
         self.compiled = model.compiled(source)
 
@@ -103,8 +104,7 @@ class _CaviState(Generic[StatsT]):
             self.n_iter = int(finite(known, "n_iter"))
             self.longest = float(finite(known, "longest"))
             self.share, self.calm = float(finite(known, "share")), int(finite(known, "calm"))
-            regular = self.model.is_conjugate
-            self.remaining = RemainingGain.of_arrays(known, is_regular=regular)
+            self.remaining = RemainingGain.of_arrays(known, **self.rule)
             self.memory.restore(known)
             self.point = iterate_of(stats, known, "point")
             if any(name.startswith("before.") for name in known):

@@ -17,6 +17,11 @@ WINDOW = 20
 CYCLES = 3
 """Cycles whose gains are compared with the gains of as many before."""
 
+FAST = 1.25
+"""Largest ``sweeps_to_go`` of two cycles that are enough to end a run of one component: without
+memberships of rows no slow axis hides behind fast ones, unless scales are learned, which show in
+this number."""
+
 LAGS = (2, 3, 4)
 """Cycles over which gains of plain sweeps are compared; the slowest decrease counts."""
 
@@ -73,6 +78,8 @@ class RemainingGain:
     ----------
     is_regular : bool
         Whether all experts are conjugate.
+    is_single : bool
+        Whether there is one component.
 
     References
     ----------
@@ -90,8 +97,8 @@ class RemainingGain:
     True
     """
 
-    def __init__(self, *, is_regular: bool = True) -> None:
-        self.is_regular = is_regular
+    def __init__(self, *, is_regular: bool = True, is_single: bool = False) -> None:
+        self.is_regular, self.is_single = is_regular, is_single
         self._sweeps: deque[float] = deque(maxlen=max(LAGS) + 1)
         self._cycles: deque[float] = deque(maxlen=2 * CYCLES)
         self._to_go: deque[float] = deque(maxlen=WINDOW)
@@ -109,7 +116,11 @@ class RemainingGain:
 
     @classmethod
     def of_arrays(
-        cls, arrays: Mapping[str, Shaped[np.ndarray, "..."]], *, is_regular: bool = True
+        cls,
+        arrays: Mapping[str, Shaped[np.ndarray, "..."]],
+        *,
+        is_regular: bool = True,
+        is_single: bool = False,
     ) -> RemainingGain:
         """The same memory again.
 
@@ -118,7 +129,7 @@ class RemainingGain:
         KeyError, ValueError
             If arrays are absent, or have something else than numbers in a row.
         """
-        found = cls(is_regular=is_regular)
+        found = cls(is_regular=is_regular, is_single=is_single)
         for name in ("sweeps", "cycles", "to_go"):
             if arrays[name].ndim != 1 or np.isnan(arrays[name]).any():
                 raise ValueError(f"{name!r} holds no gains")
@@ -137,7 +148,7 @@ class RemainingGain:
         if len(latest) == 4 and max(latest) <= least:
             return 0.0
         if len(self._cycles) < 2 * CYCLES:
-            return np.inf
+            return self._of_a_fast_run() if self.is_single else np.inf
         of_a_ratio = 0.0 if self.is_regular else self._of_a_ratio()
         return max(self._of_a_sweep(), self._of_a_series(), of_a_ratio)
 
@@ -149,6 +160,15 @@ class RemainingGain:
     def _of_a_sweep(self) -> float:
         r"""From the slowest factor: ``\lambda^2 / (1 - \lambda^2) < sweeps_to_go / 2``."""
         return max(0.0, *self._latest_sweeps) * 0.5 * max(self._to_go)
+
+    def _of_a_fast_run(self) -> float:
+        """From the gains of the last two cycles; infinite of a slow run."""
+        if len(self._cycles) < 2 or max(self._to_go) > FAST:
+            return np.inf
+        before, latest = list(self._cycles)[-2:]
+        if latest > 0.5 * before:  # a geometric series of a half sums to its first term
+            return np.inf
+        return MARGIN * max(latest, 0.0)
 
     def _of_a_series(self) -> float:
         """From the ratio of the last gains to those before."""

@@ -496,10 +496,10 @@ class DensityRegression(AbstractGatedMixture):
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
         """Log predictive density of the observed responses, jointly where there are several.
 
-        It is the density of the response as written in the formula: of ``log(y)``, not of ``y``.
-        For a censored or rounded row it is the log probability of its interval, a number without
-        unit, as the name of the Series says. With ``group``, it is the joint density of all rows of
-        a group.
+        It is the density of the response as written in the formula: of ``log(y)``, not of ``y``, as
+        the name of the Series says. Counts and levels have log probabilities. For a censored or
+        rounded row it is the log probability of its interval, a number without unit. With
+        ``group``, it is the joint density of all rows of a group.
         """
         if self.grouping is not None:
             return log_density_of_groups(fit, self.design.frame if data is None else data)
@@ -510,12 +510,12 @@ class DensityRegression(AbstractGatedMixture):
         names = self.design.response_names
         given = [self.predictive_at(fit, rows, name) for name in names]
         observed = np.asarray(rows.response, dtype=float).T
-        interval = rows.matrices.get(INTERVAL)
+        interval, scale = rows.matrices.get(INTERVAL), self.response.score_name(names)
         if interval is None:
             values[rows.complete] = joint_log_density(given, observed)
-            return pd.Series(values, rows.index, name="log_density")
+            return pd.Series(values, rows.index, name=scale)
         values[rows.complete] = interval_log_scores(given[0], observed[0], interval.T)
-        return pd.Series(values, rows.index, name="log density, log probability of intervals")
+        return pd.Series(values, rows.index, name=f"{scale}, log probability of intervals")
 
     def drawn_mixture(self, fit: HasDraws, block: Block, response: int) -> AbstractDrawnMixture:
         """Mixture of one response for every draw and row, in the data's units.

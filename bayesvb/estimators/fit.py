@@ -426,14 +426,26 @@ class Fit(PicturedFit, TabulatedFit):
 
     @checked
     def log_density(
-        self, data: object = None, *, new_groups: str | None = None, new_levels: str = "error"
+        self,
+        data: object = None,
+        *,
+        jacobian: bool = False,
+        new_groups: str | None = None,
+        new_levels: str = "error",
     ) -> pd.Series:
         """Log predictive density of each row's observed response(s); NaN where one is missing.
 
-        ``new_groups`` and ``new_levels`` as of ``predict``.
+        It is the density of the response as written in the formula: of ``log(y)``, not of ``y``.
+        The name of the Series states it. With ``jacobian=True`` it is the density of ``y``, as in
+        ``bvb.compare``. ``new_groups`` and ``new_levels`` as of ``predict``.
         """
         told = self._with_unseen(new_groups, new_levels)
-        return told.model.log_density(told, data)
+        found = told.model.log_density(told, data)
+        if not jacobian:
+            return found
+        from bayesvb.results.back_transformation import data_scale
+
+        return data_scale(told, data, found)
 
     @checked
     def responsibilities(

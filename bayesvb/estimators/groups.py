@@ -201,7 +201,8 @@ def log_density_of_groups(fit: AbstractFit, data: object) -> pd.Series:
     else:
         each = fit.core.log_lik(fit.predictive_draws, block)
         values = logsumexp(each, axis=0) - np.log(len(each))
-    return pd.Series(values - fit.model.log_jacobian, index, name="log_density")
+    scale = fit.model.response.score_name(fit.model.design.response_names)
+    return pd.Series(values - fit.model.log_jacobian, index, name=scale)
 
 
 def _closed(fit: AbstractFit, block: Block) -> Float[np.ndarray, " groups"]:

@@ -132,7 +132,8 @@ def class_column(
         if words:
             raise DataError(
                 f"the response `{words[0]}` holds classes, but this model needs numbers",
-                hint="bayesvb.ConditionalMixtureNetwork takes classes; text that means numbers is "
+                hint=f"{_hint_of_two(columns[words[0]], words[0])}"
+                "bayesvb.ConditionalMixtureNetwork takes classes; text that means numbers is "
                 f"converted by pandas.to_numeric(data[{words[0]!r}])",
             )
         return None
@@ -151,6 +152,14 @@ def class_column(
         return only.column
     truth = columns[only.column].dtype.kind == "b"
     return only.column if kind == "categorical" or words or truth else None
+
+
+def _hint_of_two(column: pd.Series, name: str) -> str:
+    """How two classes become an event, which has a probability; empty of more classes."""
+    labels = sorted(map(str, column.dropna().unique()))
+    if len(labels) != 2:
+        return ""
+    return f"of two classes write the event, I({name} == {labels[1]!r}), with family='bernoulli'; "
 
 
 def _is_ordered(column: pd.Series) -> bool:

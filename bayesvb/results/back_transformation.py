@@ -11,6 +11,7 @@ from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import Block
+from bayesvb.data.response_columns import INTERVAL
 from bayesvb.distributions.prediction import PredictionOptions, options_read
 from bayesvb.distributions.transformations import (
     TRANSFORMATIONS,
@@ -203,6 +204,35 @@ def jacobian_of(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.n
     if undoing is None:
         return np.zeros(len(values))
     return np.asarray(-TRANSFORMATIONS[undoing].log_slope(values))
+
+
+def row_jacobian(fit: AbstractFit, rows: Rows) -> Float[np.ndarray, " rows"]:
+    """What log densities of rows gain on the scale of the data; log probabilities gain nothing."""
+    names, observed = fit.model.design.response_names, np.asarray(rows.response, dtype=float)
+    columns = observed.reshape(len(observed), -1).T
+    each = [jacobian_of(name, values) for name, values in zip(names, columns, strict=True)]
+    found = np.asarray(np.sum(each, axis=0))
+    ends = rows.matrices.get(INTERVAL)
+    return found if ends is None else np.where(ends.any(axis=1), 0.0, found)
+
+
+def data_scale(fit: AbstractFit, data: object, scores: pd.Series) -> pd.Series:
+    """Log densities of rows, of the response before the formula transformed it.
+
+    Raises
+    ------
+    DataError
+        If rows are scored by group, or the response is not numeric.
+    """
+    if not fit.model.response.is_numeric or units_of(fit.model).grouping is not None:
+        raise DataError(
+            "jacobian=True: only the density of a single row's numbers has a scale",
+            hint="omit jacobian; bvb.compare(fits, jacobian=True) compares models with groups",
+        )
+    rows = fit.model.rows(data, response=True)
+    found, names = scores.copy(), fit.model.design.response_names
+    found[rows.complete] += row_jacobian(fit, rows)
+    return found.rename(str(scores.name).replace(", ".join(names), ", ".join(untransformed(names))))
 
 
 def original(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:

@@ -18,7 +18,7 @@ from bayesvb.evaluation.quantile_scores import pinball
 from bayesvb.formula.design import Rows
 from bayesvb.formula.new_rows import Unseen
 from bayesvb.numerics.streams import Streams
-from bayesvb.results.back_transformation import before_formula, jacobian_of, original
+from bayesvb.results.back_transformation import before_formula, original, row_jacobian
 from bayesvb.results.groups import grouping_of
 
 MANY = "log_density"
@@ -91,7 +91,7 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     rows = fit.model.rows(test, response=True)
     observed = np.asarray(rows.response, dtype=float).reshape(len(test), -1)
     if asked.jacobian:
-        found[MANY] += _jacobian(fit, rows)
+        found[MANY] += row_jacobian(fit, rows)
     several = len(design.response_names) > 1
     for i, name in enumerate(design.response_names):
         own = _of_numbers(fit, test, name, observed[:, i], asked)
@@ -153,22 +153,12 @@ def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
     return found[[MANY, *(name for name in found if name != MANY)]]
 
 
-def _jacobian(fit: Fit, rows: Rows) -> Float[np.ndarray, " rows"]:
-    """What log densities of rows gain on the scale of the data; log probabilities gain nothing."""
-    names, observed = fit.model.design.response_names, np.asarray(rows.response, dtype=float)
-    columns = observed.reshape(len(observed), -1).T
-    each = [jacobian_of(name, values) for name, values in zip(names, columns, strict=True)]
-    found = np.asarray(np.sum(each, axis=0))
-    ends = rows.matrices.get(INTERVAL)
-    return found if ends is None else np.where(ends.any(axis=1), 0.0, found)
-
-
 def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Log density of all responses of each group; of models of single rows their sum."""
     own, labels = fit.log_density(test), test[asked.unit].to_numpy()
     if grouping_of(fit.model) is None:
         own = own.groupby(labels, sort=False).sum()
     if asked.jacobian and fit.model.response.is_numeric:
-        gain = pd.Series(_jacobian(fit, fit.model.rows(test, response=True)), labels)
+        gain = pd.Series(row_jacobian(fit, fit.model.rows(test, response=True)), labels)
         own = own + gain.groupby(level=0, sort=False).sum().reindex(own.index)
     return pd.DataFrame({MANY: own})

@@ -52,6 +52,19 @@ def test_too_few_cycles_tell_nothing(n_cycles):
     assert recorded(0.1 ** np.arange(n_cycles), 1.1) == np.inf
 
 
+@pytest.mark.parametrize(("rate", "is_told"), [(0.1, True), (0.3, False)])
+def test_two_fast_cycles_are_enough_for_one_component(rate, is_told):
+    """Gains fall by the square of the rate; what is left is told with a margin, or not at all."""
+    single, several = RemainingGain(is_single=True), RemainingGain()
+    gains = 5.0 * rate ** (2.0 * np.arange(3))
+    for gain in gains[:2]:
+        for remaining in (single, several):
+            remaining.record(sweep=gain, cycle=gain, to_go=1.0 / (1.0 - rate))
+    assert several.nats(bound=0.0) == np.inf
+    found = single.nats(bound=0.0)
+    assert (gains[2] < found < 2.0 * gains[1]) if is_told else found == np.inf
+
+
 def test_two_cycles_without_a_gain_are_the_end():
     assert recorded([3.0, 0.0, 0.0], 50.0) == 0.0
     assert recorded([3.0, 0.0, -1.0], 50.0) == 0.0

@@ -108,6 +108,14 @@ def test_figures_are_in_units_of_the_data(fit, data):
     assert bvb.plots.ridges(fit, "x", transform="inverse").get_xlabel() == "y"
 
 
+def test_log_densities_name_their_scale_and_change_it(fit, data):
+    own, of_data = fit.log_density(data), fit.log_density(data, jacobian=True)
+    assert (own.name, of_data.name) == ("log density of log(y)", "log density of y")
+    assert_allclose(of_data - own, -np.log(data["y"]))
+    counts = bvb.DensityRegression("n ~ x", data.assign(n=1.0), n_components=1, family="poisson")
+    assert counts.response.score_name(["n"]) == "log probability of n"
+
+
 def test_fits_on_two_scales_are_compared_by_the_density_of_the_data(fit, data):
     other = bvb.DensityRegression("y ~ x", data, n_components=1).fit(**FEW)
     with pytest.raises(DataError, match="jacobian=True"):
