@@ -15,7 +15,6 @@ from bayesvb.evaluation.calibration import inside_central, pit_values, randomise
 from bayesvb.evaluation.classification import scores_by_row
 from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
-from bayesvb.formula.design import Rows
 from bayesvb.formula.new_rows import Unseen
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, original, row_jacobian

@@ -10,6 +10,11 @@ of the dispersion, of the shape or of the second threshold (``further``).
     python tests/benchmarks/bench_effect_sizes.py [sets] [first seed] [components] [family ...]
 
 writes docs/benchmarks/effect_sizes.csv; rows of other families or numbers of components stay.
+
+    python tests/benchmarks/bench_effect_sizes.py repeat
+
+repeats the cells of lowest coverage with 60 new sets, and Poisson slopes of 100 rows with
+``Priors(scales="fixed")``, in docs/benchmarks/effect_sizes_repeated.csv.
 """
 
 import sys
@@ -113,11 +118,11 @@ def rows_of_two(family, n, effect, seed):
     return pd.DataFrame({"y": y, "x": x}), slopes
 
 
-def two_components(family, n, effect, seed):
+def two_components(family, n, effect, seed, **options):
     """Whether the intervals of both slopes have the truth; components by their intercepts."""
     data, slopes = rows_of_two(family, n, effect, seed)
     formula = f"{LEFT.get(family, 'y')} ~ x | 1"
-    model = bvb.DensityRegression(formula, data, n_components=2, family=family)
+    model = bvb.DensityRegression(formula, data, n_components=2, family=family, **options)
     found = model.fit(seed=1, n_jobs=1).summary(PROB).loc["mean"]
     order = found.xs("Intercept", level="term")["mean"].sort_values(ascending=False).index
     return inside(found.xs("x", level="term").loc[order], slopes).to_numpy()
@@ -136,7 +141,29 @@ def row(family, components, n, effect, seeds):
     return {**case, "coverage": share, "se": error, "wald": wald, "further": further}
 
 
+def repeated(seeds=range(1001, 1061)):
+    """Coverage of the slopes of both components in the cells of lowest coverage."""
+    lowest = [("poisson", 100, 3.0), ("negbinomial", 400, 5.0), ("gamma", 400, 3.0)]
+    lowest += [("gamma", 400, 5.0), ("binomial", 400, 1.0), ("weibull", 400, 1.0)]
+    cells = [(*cell, {}) for cell in lowest]
+    fixed = {"priors": bvb.Priors(scales="fixed")}
+    cells += [("poisson", 100, effect, fixed) for effect in EFFECTS]
+    for family, n, effect, options in cells:
+        found = np.array([two_components(family, n, effect, s, **options) for s in seeds])
+        case = {"family": family, "components": 2, "rows": n, "effect in se": effect}
+        case |= {"scales": "fixed" if options else "default", "sets": len(found)}
+        error = found.mean(axis=1).std() / len(found) ** 0.5
+        larger, smaller = found.mean(axis=0)
+        each = {"of the larger": larger, "of the smaller": smaller}
+        yield {**case, "coverage": found.mean(), "se": error, **each}
+
+
 def main():
+    if "repeat" in sys.argv:
+        warnings.simplefilter("ignore")
+        path = OUT.with_name("effect_sizes_repeated.csv")
+        pd.DataFrame(list(repeated())).round(3).to_csv(path, index=False)
+        return
     given = [int(a) for a in sys.argv[1:4]]
     sets, first, components = given + [40, 1, 1][len(given) :]
     warnings.simplefilter("ignore")

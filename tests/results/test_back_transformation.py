@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
+from bayesvb.distributions.response import Response
 from bayesvb.distributions.transformations import written_function
 from bayesvb.errors import DataError
 
@@ -112,8 +113,9 @@ def test_log_densities_name_their_scale_and_change_it(fit, data):
     own, of_data = fit.log_density(data), fit.log_density(data, jacobian=True)
     assert (own.name, of_data.name) == ("log density of log(y)", "log density of y")
     assert_allclose(of_data - own, -np.log(data["y"]))
-    counts = bvb.DensityRegression("n ~ x", data.assign(n=1.0), n_components=1, family="poisson")
-    assert counts.response.score_name(["n"]) == "log probability of n"
+    assert Response(kind="count").score_name(["n"]) == "log probability of n"
+    amount = Response(kind="amount").score_name(["n"])
+    assert amount == "log density of n, log probability of 0"
 
 
 def test_fits_on_two_scales_are_compared_by_the_density_of_the_data(fit, data):
