@@ -42,6 +42,7 @@ from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractFit, AbstractPublicModel, with_fields
 from bayesvb.results.exact_draws import check_exact
+from bayesvb.results.fit_call import prelude
 from bayesvb.results.other_names import meant_of_model
 from bayesvb.variational.model import AnyModel
 
@@ -230,7 +231,7 @@ class AbstractEstimator(AbstractPublicModel):
             budget = self._written_down(budget, checkpoint, checkpoint_every, settings)
         request = FitRequest(combine=combine, n_draws=draws, covariance=covariance, budget=budget,
             seed=seed, began=time.perf_counter(), method=method, options=options,
-            start=self._statistics(start, checkpoint))  # fmt: skip
+            start=self._statistics(start, checkpoint), start_code=prelude(self, start))  # fmt: skip
         allowed = forks_in_children(allowed=n_jobs is not None)
         with progress_told(progress, restarts) as told, checkpoint_read(checkpoint), allowed:
             watch = None if told is None and seconds is None else StoppingProgress(told, seconds)

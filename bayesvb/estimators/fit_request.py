@@ -35,6 +35,8 @@ class FitRequest:
         Options of the engine.
     start : SufficientStats, optional
         Statistics of a fit from which the first run continues.
+    start_code : str
+        Its code; empty if it is of other rows.
     """
 
     combine: str
@@ -47,6 +49,7 @@ class FitRequest:
     method: str = DEFAULT_METHOD
     options: Mapping[str, object] = field(default_factory=dict)
     start: SufficientStats | None = None
+    start_code: str = ""
 
     @property
     def engine(self) -> AbstractEngine:

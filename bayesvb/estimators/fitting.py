@@ -187,6 +187,7 @@ def _one(
         max_iter=request.budget.max_iter,
         method=request.method,
         method_options=request.options,
+        start_code=request.start_code,
         n_chains=run.ascent.n_chains,
         findings=run.ascent.findings,
     )

@@ -136,7 +136,8 @@ def pool_imputations(
             kept = replace(current, restarts=restarts, traces=traces)
             members.append(Member(number=len(members) + 1, weight=1.0 / IMPUTATIONS, fit=kept))
     if current.is_interrupted or not members:
-        return replace(current, model=model)
+        first = replace(current, restarts=restarts, traces=traces, seed=request.seed)
+        return replace(first, model=model)
     pooled = replace(pool_members(members, model), seed=request.seed)
     return cast("Fit", replace(pooled, seconds=time.perf_counter() - request.began))
 

@@ -65,6 +65,10 @@ if TYPE_CHECKING:
     from bayesvb.estimators.base import AbstractEstimator
 
 
+AS_WRITTEN = ("seconds", "seed", "tol", "max_iter", "start_code")
+"""Fields that a file has as they are, the last three in later versions."""
+
+
 @checked
 def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None = None) -> Fit:
     """The fit that ``fit.save(path)`` wrote; nothing in the file is executed.
@@ -282,7 +286,7 @@ def _one(
         restarts=restarts,
         traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
         **{name: part[name] for name in ("converged", "n_iter")},
-        **{name: told.get(name) for name in ("seconds", "seed", "tol", "max_iter")},
+        **{name: told[name] for name in AS_WRITTEN if name in told},
         method=method,
         method_options=options,
         n_chains=n_chains,

@@ -85,6 +85,7 @@ DESCRIPTION = Record(
         "correlated_groups": bool,
         "tol": float,
         "max_iter": int,
+        "start_code": str,
     },
 )
 """Of files of all versions; what later ones have added is optional."""

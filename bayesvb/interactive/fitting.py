@@ -103,7 +103,8 @@ def _fit(task: FitTask, tell: Tell) -> Fit:
         return load(task.path)
     frame = task.frame if task.is_full else sample_of(task.frame, QUICK_ROWS)
     model = task.request.make_model(frame)
-    options = {"progress": _throttled(tell)} if task.is_full else QUICK
+    given = task.request.arguments
+    options = {**given, "progress": _throttled(tell)} if task.is_full else QUICK
     return cast("Fit", model.fit(seed=task.request.seed, **options))
 
 

@@ -1,4 +1,4 @@
-"""Controls of the models: what their arguments, and the fields of their priors, declare."""
+"""Controls of the models: what their arguments, those of their fits, and their priors declare."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bayesvb.argument_checks import check_choice, check_count, check_text, shown
 from bayesvb.data.case_weights import MEANINGS
 from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
+from bayesvb.estimators.base import INTERVALS
 from bayesvb.estimators.model_rows import MISSING
 from bayesvb.estimators.network_assembly import COVARIANCES, POSTERIORS
 from bayesvb.estimators.priors import (
@@ -53,6 +54,12 @@ OF_ONE_MODEL: dict[tuple[str, str], tuple[str, ...]] = {
     ("DensityRegression", "missing"): MISSING,
 }
 """Values of arguments that have others in one model."""
+
+OF_FITS: dict[str, Literal["count", "choice"]] = {
+    "restarts": "count", "max_iter": "count", "draws": "count", "covariance": "choice",
+    "combine": "choice",
+}  # fmt: skip
+"""Arguments of a fit that have a control, with its kind."""
 
 COLUMNS = ("weights", "group")
 """Arguments that name a column of the data."""
@@ -131,6 +138,29 @@ def model_controls(model: str) -> dict[str, ModelControl]:
     arguments = inspect.signature(MODELS[model]).parameters.values()
     controls = (_control(one.name, one.default, model) for one in arguments)
     return {control.name: control for control in controls if control is not None}
+
+
+@cache
+def fit_controls(model: str) -> dict[str, ModelControl]:
+    """Return controls for arguments of the fit of a model, by name.
+
+    Examples
+    --------
+    >>> fit_controls("Normal")["covariance"].choices
+    ('auto', 'linear-response', 'mean-field', 'exact')
+    """
+    kind = MODELS[model]
+    choices = {"covariance": ("auto", *INTERVALS, "exact"), "combine": kind.combinations}
+    arguments = inspect.signature(kind.fit).parameters
+    return {
+        name: ModelControl(
+            name=name,
+            kind=control,
+            default=kind.default_combination if name == "combine" else arguments[name].default,
+            choices=choices.get(name, ()),
+        )
+        for name, control in OF_FITS.items()
+    }
 
 
 @cache

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from bayesvb.interactive.model_controls import model_controls
+from bayesvb.interactive.model_controls import fit_controls, model_controls, prior_controls
 from bayesvb.interactive.reading import ROWS, read, sample_of
 from bayesvb.interactive.request import Request
 from bayesvb.results.checks.base import Check
@@ -69,7 +69,24 @@ def remedies(
 def _changed(request: Request, edit: Edit, model: AbstractPublicModel) -> Request:
     """Return the request after a change; the same one if the page has no control for it."""
     options: dict[str, Any] = dict(edit.options)
-    if edit.arguments or not set(options) <= set(model_controls(request.model)):
+    priors = _prior_fields(options.pop("priors", model.priors), model)
+    changes = (
+        (options, model_controls(request.model)),
+        (priors, prior_controls(request.model)),
+        (edit.arguments, fit_controls(request.model)),
+    )
+    if not all(set(values) <= set(controls) for values, controls in changes):
         return request
-    formula = edit.formula(model) if edit.part else request.formula
-    return replace(request, formula=formula, options={**request.options, **options})
+    return replace(
+        request,
+        formula=edit.formula(model) if edit.part else request.formula,
+        options={**request.options, **options},
+        priors={**request.priors, **priors},
+        arguments={**request.arguments, **edit.arguments},
+    )
+
+
+def _prior_fields(priors: object, model: AbstractPublicModel) -> dict[str, Any]:
+    """Fields of priors that differ from those of the model."""
+    usual = vars(model.priors)
+    return {name: value for name, value in vars(priors).items() if value != usual[name]}

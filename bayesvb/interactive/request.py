@@ -18,10 +18,12 @@ import pandas as pd
 from bayesvb.argument_checks import check_choice, check_seed, check_text, shown
 from bayesvb.errors import DataError
 from bayesvb.estimators import COMMAND_NAMES, MODELS
-from bayesvb.estimators.shell_line import OF_FITS, OF_MODELS, command_line
+from bayesvb.estimators.shell_line import OF_FITS as OPTIONS
+from bayesvb.estimators.shell_line import OF_MODELS, command_line
 from bayesvb.interactive.model_controls import (
     PRIORS,
     ModelControl,
+    fit_controls,
     model_controls,
     prior_controls,
 )
@@ -48,6 +50,8 @@ class Request:
         Arguments of the model that do not have their default.
     priors : Mapping of str to value
         Fields of the priors that do not have their default.
+    arguments : Mapping of str to value
+        Arguments of the fit of all rows that do not have their default.
     seed : int
 
     Examples
@@ -63,6 +67,7 @@ class Request:
     model: str = DEFAULT_MODEL
     options: Mapping[str, Any] = field(default_factory=dict)
     priors: Mapping[str, Any] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -71,6 +76,7 @@ class Request:
         check_choice("model", self.model, tuple(MODELS))
         _check(self.options, model_controls(self.model), "options")
         _check(self.priors, prior_controls(self.model), "priors")
+        _check(self.arguments, fit_controls(self.model), "arguments")
         check_seed("seed", self.seed)
 
     def __hash__(self) -> int:
@@ -115,6 +121,7 @@ class Request:
             model=model,
             options=_changed(values.get("options"), model_controls(model)),
             priors=_changed(values.get("priors"), prior_controls(model)),
+            arguments=_changed(values.get("arguments"), fit_controls(model)),
             seed=values.get("seed", 1),
         )
 
@@ -128,7 +135,7 @@ class Request:
             formula=self.formula,
             options=options,
             priors=f"bvb.{PRIORS[self.model].__name__}({priors})" if priors else "",
-            arguments={"seed": self.seed},
+            arguments={**self.arguments, "seed": self.seed},
             steps=(),
         )
 
@@ -204,18 +211,21 @@ def _read_shell(line: str) -> dict[str, object]:
     check_choice("--model", name, tuple(COMMAND_NAMES))
     model = COMMAND_NAMES[name]
     values: dict[str, Any] = {"formula": formula, "model": model}
-    if OF_FITS["seed"] in given:
-        values["seed"] = _number(given.pop(OF_FITS["seed"]))
-    controls = model_controls(model)
-    written = {**OF_MODELS, "weights": "--weights"}
-    known = {written[name]: one for name, one in controls.items() if name in written}
-    for option in given:
-        if option not in known:
-            listed = ", ".join([*known, OF_FITS["seed"]])
-            raise DataError(f"{option!r} is not an option of the page", hint=f"it has {listed}")
-    values["options"] = {
-        known[option].name: _option(known[option], text) for option, text in given.items()
-    }
+    if OPTIONS["seed"] in given:
+        values["seed"] = _number(given.pop(OPTIONS["seed"]))
+    declared = {"options": model_controls(model), "arguments": fit_controls(model)}
+    written = {"options": {**OF_MODELS, "weights": "--weights"}, "arguments": OPTIONS}
+    for what, controls in declared.items():
+        known = {
+            written[what][name]: one for name, one in controls.items() if name in written[what]
+        }
+        values[what] = {
+            known[option].name: _option(known[option], given.pop(option))
+            for option in [*given]
+            if option in known
+        }
+    if given:
+        raise DataError(f"{next(iter(given))!r} is not an option of the page", hint=LINES)
     return values
 
 
@@ -253,15 +263,16 @@ def _read_python(text: str) -> dict[str, object]:
         raise DataError(f"{model} is called without a formula", hint=LINES)
     options = {str(one.arg): one.value for one in call.keywords}
     priors = options.pop("priors", None)
+    arguments = {
+        str(one.arg): _constant(one.value, str(one.arg)) for one in (fit.keywords if fit else ())
+    }
     return {
         "formula": _constant(call.args[0], "formula"),
         "model": model,
         "options": {name: _constant(node, name) for name, node in options.items()},
         "priors": _read_priors(priors),
-        **{
-            str(one.arg): _constant(one.value, str(one.arg))
-            for one in (fit.keywords if fit else [])
-        },
+        "arguments": arguments,
+        **({"seed": arguments.pop("seed")} if "seed" in arguments else {}),
     }
 
 

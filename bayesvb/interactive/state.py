@@ -26,7 +26,7 @@ from bayesvb.interactive.tables import Table
 from bayesvb.interactive.tasks import QUICK_ROWS, FitTask
 
 RESTARTS = 8
-"""Initialisations of a full fit of several components."""
+"""Initialisations of a full fit of several components, by default."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,5 +173,6 @@ class State:
 
 def _progress(task: FitTask, message: Progress) -> str:
     single = task.request.size in (None, 1)
-    start = "" if single else f"initialisation {min(message.restart, RESTARTS)} of {RESTARTS}, "
+    restarts = task.request.arguments.get("restarts", RESTARTS)
+    start = "" if single else f"initialisation {min(message.restart, restarts)} of {restarts}, "
     return f"fitting all rows: {start}iteration {message.iteration:,}"

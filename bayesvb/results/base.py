@@ -308,6 +308,9 @@ class AbstractFit(abc.ABC):
         Tolerance that the fit was made with; None in files of earlier versions.
     max_iter : int or None
         Likewise the number of passes that a run was allowed.
+    start_code : str
+        Code of the fit from which the first run continued; empty if there was none, or it was of
+        other rows.
     cache : FitCache
         Results that were computed once; no argument, and empty in a copy with other fields.
     """
@@ -337,6 +340,7 @@ class AbstractFit(abc.ABC):
     sbc: SimulationCalibration | None = None
     tol: float | None = None
     max_iter: int | None = None
+    start_code: str = ""
     cache: FitCache = field(default_factory=FitCache, init=False, repr=False)
 
     @property

@@ -21,10 +21,13 @@ from bayesvb.results.named_draws import count
 from bayesvb.sensitivity.covariance import NOT_ASKED
 
 if TYPE_CHECKING:
-    from bayesvb.results.base import AbstractFit
+    from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 START = "start"
 """Argument with the fit that another one continues, a variable of this name."""
+
+WEIGHTS = "weights"
+"""Argument with the case weights, and a variable with them."""
 
 LATER = "# rows came or went afterwards: fit.update(...), fit.downdate(...)"
 """Comment on a fit that a call alone does not make."""
@@ -51,6 +54,8 @@ class FitCall:
         Arguments of ``model.fit``.
     steps : tuple of str
         Lines of Python that follow.
+    earlier : str
+        Lines of Python that make the fit from which this one starts, if they are known.
     """
 
     model: str
@@ -59,6 +64,7 @@ class FitCall:
     priors: str
     arguments: Mapping[str, object]
     steps: tuple[str, ...]
+    earlier: str = ""
 
     @classmethod
     def from_fit(cls, fit: AbstractFit) -> FitCall:
@@ -75,6 +81,7 @@ class FitCall:
             priors=priors_code(model.priors, model.default_priors(before or model.size)),
             arguments=_arguments(fit),
             steps=tuple(_steps(fit)),
+            earlier=fit.start_code,
         )
 
     def python(self, data: str, weights: str = "") -> str:
@@ -87,6 +94,11 @@ class FitCall:
         weights : str
             Code of the case weights; empty if there are none.
         """
+        earlier = self.earlier.replace(f"{WEIGHTS}={WEIGHTS}", f"{WEIGHTS}={weights}")
+        return f"import bayesvb as bvb\n\n{data}{earlier}{self.lines(weights)}"
+
+    def lines(self, weights: str) -> str:
+        """Return the lines from the model on; see ``python``."""
         options = {
             name: name if name == "context" else literal(value)
             for name, value in self.options.items()
@@ -94,14 +106,15 @@ class FitCall:
         if self.priors:
             options["priors"] = self.priors
         if weights:
-            options["weights"] = weights
+            options[WEIGHTS] = weights
         lines = [repr(self.formula), "data", *(f"{key}={code}" for key, code in options.items())]
+        start = "fit" if self.earlier else START
         arguments = ", ".join(
-            f"{name}={START if name == START else literal(value)}"
+            f"{name}={start if name == START else literal(value)}"
             for name, value in self.arguments.items()
         )
         return (
-            f"import bayesvb as bvb\n\n{data}model = bvb.{self.model}(\n"
+            f"model = bvb.{self.model}(\n"
             + "".join(f"    {line},\n" for line in lines)
             + f")\nfit = model.fit({arguments})\n"
             + "".join(f"{step}\n" for step in self.steps)
@@ -116,12 +129,25 @@ def python_code(fit: AbstractFit, data: str | None, weights: str | None) -> str:
         comments.append("weights: one number per row")
     if call.options.get("context"):
         comments.append("context: the functions that the formula calls")
-    if START in call.arguments:
+    if START in call.arguments and not call.earlier:
         comments.append("start: the fit that the first restart continued")
     lines = f"data = {_expression(data)}\n" if data else ""
     lines += f"# {'; '.join(comments)}\n" if comments else ""
-    weights_code = "" if fit.model.weights is None else repr(weights) if weights else "weights"
+    weights_code = "" if fit.model.weights is None else repr(weights) if weights else WEIGHTS
     return call.python(lines, weights_code)
+
+
+def prelude(model: AbstractPublicModel, start: AbstractFit | str | None) -> str:
+    """Code of the fit from which a fit of the model starts; empty if it is of other rows."""
+    if start is None or isinstance(start, str):  # the name of an engine's initialisation
+        return ""
+    before = start.model
+    weights, others = (np.array(one.weights, dtype=float) for one in (model, before))  # None is NaN
+    same = before.design.frame.equals(model.design.frame)
+    if not same or not np.array_equal(weights, others, equal_nan=True):
+        return ""
+    call = FitCall.from_fit(start)
+    return call.earlier + call.lines("" if model.weights is None else WEIGHTS)
 
 
 def _expression(code: str) -> str:

@@ -70,6 +70,7 @@ def _description(fit: AbstractFit) -> dict[str, object]:
         **({"units": dict(model.design.units)} if model.design.units else {}),
         **({"missing": dict(missing)} if any(missing.values()) else {}),
         **({} if fit.tol is None else {"tol": fit.tol, "max_iter": fit.max_iter}),
+        **({"start_code": fit.start_code} if fit.start_code else {}),
         **_sampled(fit),
     }
 

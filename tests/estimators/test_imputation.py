@@ -130,6 +130,15 @@ def test_the_same_seed_gives_the_same_bits():
     pd.testing.assert_frame_equal(model_of(table()).fit(seed=1).summary(), fit().summary())
 
 
+@pytest.mark.filterwarnings("ignore::bayesvb.errors.ConvergenceWarning")
+@pytest.mark.parametrize("n", [1, 30])
+def test_an_interrupted_fit_prints_the_call_that_was_made(n):
+    calls = iter(range(n))
+    cut = model_of(table()).fit(seed=1, draws=25, progress=lambda *_: next(calls, None) is None)
+    assert cut.is_interrupted
+    assert "model.fit(restarts=1, draws=25, seed=1)\n# the fit was interrupted" in cut.code()
+
+
 def test_what_is_printed_says_how_many_imputations():
     text = str(fit())
     assert "20 imputations pooled" in text and "values imputed in" in text

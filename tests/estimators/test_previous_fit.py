@@ -37,6 +37,13 @@ MODELS = {
 }
 
 
+def rerun(code, **given):
+    """The fit that these lines make."""
+    scope = {"data": ROWS, **given}
+    exec(code, scope)
+    return scope["fit"]
+
+
 def cut_short(model, passes=6, **options):
     return model.fit(restarts=1, max_iter=passes, **{**FEW, **options})
 
@@ -52,7 +59,9 @@ def test_a_fit_that_was_cut_short_is_continued_to_an_optimum(name):
     assert on.converged and on.elbo >= cut.elbo - rounding
     if name not in ("normal", "components"):
         assert on.restarts["initialisation"].tolist() == ["previous fit"]
+    assert rerun(on.code()).elbo == on.elbo
     again = model.fit(restarts=1, start=on, **FEW)
+    assert rerun(again.code()).elbo == again.elbo
     assert again.elbo == pytest.approx(on.elbo, abs=0.05)  # fifty times tol
     assert again.elbo >= on.elbo - rounding
 
@@ -64,6 +73,17 @@ def test_a_fit_of_some_rows_is_extended_to_all():
     on = full.fit(restarts=2, start=some, **FEW)
     assert on.converged and on.restarts["initialisation"].iloc[0] == "previous fit"
     assert len(on.restarts) == 2 and np.isfinite(on.predict(ROWS[:3])).all()
+    assert "start: the fit that the first restart continued" in on.code()
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_code_of_a_saved_fit_makes_the_fit_that_it_continued(tmp_path):
+    model = bvb.DensityRegression("y ~ x", ROWS, n_components=2, weights=np.arange(80) % 3 + 1.0)
+    fit = model.fit(restarts=2, start=cut_short(model, seed=7), **FEW)
+    fit.save(tmp_path / "fit.nc")
+    code = bvb.load(tmp_path / "fit.nc").code(weights="w")
+    assert rerun(code, data=ROWS.assign(w=np.arange(80) % 3 + 1.0)).elbo == fit.elbo
+    assert rerun(fit.code(), weights=model.weights).elbo == fit.elbo
 
 
 def test_a_fit_of_other_parameters_is_refused():

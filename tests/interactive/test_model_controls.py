@@ -6,7 +6,13 @@ import pytest
 
 from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
-from bayesvb.interactive.model_controls import PRIORS, model_controls, prior_controls
+from bayesvb.interactive.model_controls import (
+    OF_FITS,
+    PRIORS,
+    fit_controls,
+    model_controls,
+    prior_controls,
+)
 
 NONE = {"formula", "data", "priors", "context"}
 """Arguments without a control of their own."""
@@ -18,7 +24,9 @@ def test_models_declare_their_controls(model):
     assert set(arguments) - set(model_controls(model)) == NONE & set(arguments)
     defaults = {name: control.default for name, control in prior_controls(model).items()}
     assert PRIORS[model](**defaults) == PRIORS[model]()
-    for control in [*model_controls(model).values(), *prior_controls(model).values()]:
+    assert set(fit_controls(model)) == set(OF_FITS)
+    declared = (model_controls, prior_controls, fit_controls)
+    for control in [one for controls in declared for one in controls(model).values()]:
         if control.default is not None:
             control.check(control.default)
         with pytest.raises(DataError, match=control.name):

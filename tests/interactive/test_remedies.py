@@ -24,7 +24,10 @@ EDITS = [
     (Edit(part="mean", terms=("s(nothing)",)), []),
     (Edit(options={"n_components": 1}), []),  # as it is
     (Edit(options={"weight_type": "sampling"}), []),
-    (Edit(arguments={"restarts": 20}), []),
+    (Edit(arguments={"restarts": 20}), [("accel ~ times", 1)]),
+    (Edit(arguments={"prior": True}), []),
+    (Edit(options={"priors": bvb.Priors(scales="fixed")}), [("accel ~ times", 1)]),
+    (Edit(options={"priors": bvb.Priors()}), []),
 ]
 
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bayesvb.errors import DataError
 from bayesvb.estimators import MODELS
-from bayesvb.estimators.shell_line import OF_MODELS
-from bayesvb.interactive.model_controls import model_controls, prior_controls
+from bayesvb.estimators.shell_line import OF_FITS, OF_MODELS
+from bayesvb.interactive.model_controls import fit_controls, model_controls, prior_controls
 from bayesvb.interactive.request import Request
 
 formulas = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=30)
@@ -41,6 +41,7 @@ def values(model, priors):
         "model": st.just(model),
         "options": some(model_controls(model), model_controls(model) if priors else IN_SHELL),
         "priors": some(prior_controls(model), prior_controls(model)) if priors else st.just({}),
+        "arguments": some(fit_controls(model), fit_controls(model) if priors else OF_FITS),
         "seed": st.integers(0, 2**32 - 1),
     })  # fmt: skip
 
@@ -82,7 +83,8 @@ def test_lines_of_a_shell_are_read_back(given_values, source):
         "bvb.DensityRegression('y ~ x', data, priors=1)": "priors=1 is not a call",
         "bvb.DensityRegression('y ~ x', data, missing='keep')": "missing='keep'",
         "bvb.DensityRegression('y ~ x', data, context={})": "options='context'",
-        "bvb.DensityRegression('y ~ x', data).fit(restarts=2)": "a request has",
+        "bvb.DensityRegression('y ~ x', data).fit(n_jobs=2)": "arguments='n_jobs'",
+        "bvb.DensityRegression('y ~ x', data).fit(restarts=0)": "restarts=0",
         "bvb.DensityRegression('y ~ x', data, gate='open')": "gate='open'",
         "(" * 3000: "neither Python",
     }.items(),

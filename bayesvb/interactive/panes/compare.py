@@ -34,8 +34,8 @@ def _row(row: Row, state: State) -> Tag:
     record = row.record
     request = record.request
     size = "" if request.size is None else f"{request.size} component" + "s" * (request.size > 1)
-    given = [f"{key}={value}" for key, value in {**request.options, **request.priors}.items()
-             if not key.startswith("n_")]  # fmt: skip
+    values = {**request.options, **request.priors, **request.arguments}
+    given = [f"{key}={value}" for key, value in values.items() if not key.startswith("n_")]
     model = "" if request.model == DEFAULT_MODEL else request.model
     name = request.formula
     buttons = [

@@ -7,7 +7,12 @@ from collections.abc import Callable, Mapping
 from htmltools import Tag, tags
 
 from bayesvb.estimators import MODELS
-from bayesvb.interactive.model_controls import ModelControl, model_controls, prior_controls
+from bayesvb.interactive.model_controls import (
+    ModelControl,
+    fit_controls,
+    model_controls,
+    prior_controls,
+)
 from bayesvb.interactive.request import DEFAULT_MODEL
 
 MOST_COMPONENTS = 8
@@ -28,8 +33,13 @@ LABELS = {
     "missing": "Rows with missing values",
     "latent_covariance": "Latent covariance",
     "latent_posterior": "Latent posterior",
+    "fit-restarts": "Initialisations",
+    "fit-max_iter": "Most iterations",
+    "fit-draws": "Draws",
+    "fit-covariance": "Intervals",
+    "fit-combine": "Initialisations combined",
 }
-"""Labels of arguments whose name does not say enough."""
+"""Labels of controls, by the name of the argument, that of fits after ``fit-``."""
 
 SLIDER = "n_components"
 """Argument that has a slider where its default is a number."""
@@ -50,12 +60,14 @@ def first_controls() -> list[Tag]:
 
 
 def further_controls() -> list[Tag]:
-    """Return the rarer arguments, and the fields of the priors."""
+    """Return the rarer arguments, those of the fit of all rows, and the fields of the priors."""
     rows = [one for one in _merged(model_controls, "option") if one.attrs["data-name"] in FOLDED]
-    return [*rows, *_merged(prior_controls, "prior")]
+    return [*rows, *_merged(fit_controls, "argument", "fit-"), *_merged(prior_controls, "prior")]
 
 
-def _merged(declared: Callable[[str], Mapping[str, ModelControl]], kind: str) -> list[Tag]:
+def _merged(
+    declared: Callable[[str], Mapping[str, ModelControl]], kind: str, prefix: str = ""
+) -> list[Tag]:
     """Return one control for models whose argument has the same name and default."""
     models: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     controls: dict[tuple[str, str, tuple[str, ...]], ModelControl] = {}
@@ -67,7 +79,8 @@ def _merged(declared: Callable[[str], Mapping[str, ModelControl]], kind: str) ->
     taken: set[str] = set()
     made = []
     for key, control in controls.items():
-        id_ = control.name if control.name not in taken else f"{models[key][0]}-{control.name}"
+        id_ = f"{prefix}{control.name}"
+        id_ = id_ if id_ not in taken else f"{models[key][0]}-{id_}"
         taken.add(id_)
         made.append(_control(control, models[key], kind, id_))
     return made
@@ -75,7 +88,7 @@ def _merged(declared: Callable[[str], Mapping[str, ModelControl]], kind: str) ->
 
 def _control(control: ModelControl, models: list[str], kind: str, id_: str) -> Tag:
     data = {f"data_{kind}": control.name, "data_kind": control.kind}
-    label = LABELS.get(control.name, control.name.replace("_", " "))
+    label = LABELS.get(id_) or LABELS.get(control.name, control.name.replace("_", " "))
     is_slider = control.name == SLIDER and control.default is not None
     field = _slider(control, id_, data) if is_slider else _field(control, id_, data)
     value = tags.output("1", for_=id_) if is_slider else None

@@ -24,7 +24,7 @@
   };
   const values = () => ({
     formula: formula.value.replace(/\s*\n\s*/g, " "), model: model.value, seed, along: byId("along").value,
-    ...Object.fromEntries(["option", "prior"].map(kind => [kind + "s", Object.fromEntries(fields(kind).map(field => [field.dataset[kind], read(field)]))])),
+    ...Object.fromEntries(["option", "prior", "argument"].map(kind => [kind + "s", Object.fromEntries(fields(kind).map(field => [field.dataset[kind], read(field)]))])),
   });
   const showModel = () => {  // controls that the model has
     for (const control of document.querySelectorAll("[data-models]")) control.hidden = !control.dataset.models.split(" ").includes(model.value);
@@ -50,7 +50,7 @@
   const set = request => {
     model.value = request.model;
     showModel();
-    for (const kind of ["option", "prior"]) for (const field of fields(kind)) write(field, request[kind + "s"][field.dataset[kind]]);
+    for (const kind of ["option", "prior", "argument"]) for (const field of fields(kind)) write(field, request[kind + "s"][field.dataset[kind]]);
     seed = request.seed;
     if (formula.value !== request.formula) type(request.formula);
     changed();
