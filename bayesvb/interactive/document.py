@@ -151,7 +151,7 @@ def _controls() -> Tag:
         ),
         tags.details(
             tags.summary("Weights, groups, fit, priors"),
-            tags.div(*further_controls(), class_="row"),
+            tags.div(*further_controls(), _order(), class_="row"),
             id="further",
         ),
         tags.div(
@@ -165,6 +165,12 @@ def _controls() -> Tag:
         class_="controls",
         aria_label="Model",
     )  # fmt: skip
+
+
+def _order() -> Tag:
+    none = tags.option("none", value="")
+    field = tags.select(none, id="order", data_kind="column")
+    return tags.div(tags.label("Order of the rows, for the checks", for_="order"), field)
 
 
 def _pasting() -> Tag:

@@ -16,20 +16,20 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pandas as pd
 
+from bayesvb.argument_checks import check_choice
 from bayesvb.errors import BayesVBError, DataError
 from bayesvb.interactive.answers import component_tables, picture, sentences
 from bayesvb.interactive.covariate_controls import covariate_controls
 from bayesvb.interactive.history import Record
 from bayesvb.interactive.messages import Along, Components, Failed, Judged, Progress, Shown, WhatIf
-from bayesvb.interactive.reading import sample_of
 from bayesvb.interactive.remedies import remedies
 from bayesvb.interactive.request import Request
-from bayesvb.interactive.tasks import QUICK_ROWS, FitTask, ReportTask
+from bayesvb.interactive.tasks import FitTask, ReportTask
 from bayesvb.interactive.what_if import predicted
 from bayesvb.reports.fragments import panel_html
 from bayesvb.reports.panels import panels
 from bayesvb.results.checks.base import Check
-from bayesvb.results.checks.table import checks, worst
+from bayesvb.results.checks.table import GROUPS, checks, worst
 from bayesvb.results.criteria import loo
 
 if TYPE_CHECKING:
@@ -101,8 +101,7 @@ def _fit(task: FitTask, tell: Tell) -> Fit:
         from bayesvb.estimators.loading import load  # 15 MB, which most tasks do without
 
         return load(task.path)
-    frame = task.frame if task.is_full else sample_of(task.frame, QUICK_ROWS)
-    model = task.request.make_model(frame)
+    model = task.request.make_model(task.rows)
     given = task.request.arguments
     options = {**given, "progress": _throttled(tell)} if task.is_full else QUICK
     return cast("Fit", model.fit(seed=task.request.seed, **options))
@@ -111,7 +110,8 @@ def _fit(task: FitTask, tell: Tell) -> Fit:
 def _judged(task: FitTask, fit: Fit, began: float) -> Judged:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        made = tuple(checks(fit) if task.is_full else checks(fit, only=("fit",)))
+        groups = GROUPS if task.is_full else ("fit",)
+        made = tuple(checks(fit, order=_order(task), only=groups))
         return Judged(
             verdict=worst(made),
             checks=made,
@@ -120,6 +120,20 @@ def _judged(task: FitTask, fit: Fit, began: float) -> Judged:
             panels=tuple(panel_html(panel) for panel in panels(fit)),
             seconds=time.perf_counter() - began,
         )
+
+
+def _order(task: FitTask) -> pd.Series | None:
+    """Values by which the rows are ordered, if a column defines their order.
+
+    Raises
+    ------
+    DataError
+        If there is no such column.
+    """
+    if not task.request.order:
+        return None
+    check_choice("order", task.request.order, tuple(map(str, task.frame)))
+    return task.rows[task.request.order]
 
 
 def _record(request: Request, fit: Fit, verdict: str, path: Path) -> Record | Failed:

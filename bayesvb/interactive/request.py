@@ -52,6 +52,8 @@ class Request:
         Fields of the priors that do not have their default.
     arguments : Mapping of str to value
         Arguments of the fit of all rows that do not have their default.
+    order : str
+        Column that defines the order of the rows for the checks; empty if none does.
     seed : int
 
     Examples
@@ -68,6 +70,7 @@ class Request:
     options: Mapping[str, Any] = field(default_factory=dict)
     priors: Mapping[str, Any] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
+    order: str = ""
     seed: int = 1
 
     def __post_init__(self) -> None:
@@ -77,6 +80,7 @@ class Request:
         _check(self.options, model_controls(self.model), "options")
         _check(self.priors, prior_controls(self.model), "priors")
         _check(self.arguments, fit_controls(self.model), "arguments")
+        check_text("order", self.order)
         check_seed("seed", self.seed)
 
     def __hash__(self) -> int:
@@ -122,6 +126,7 @@ class Request:
             options=_changed(values.get("options"), model_controls(model)),
             priors=_changed(values.get("priors"), prior_controls(model)),
             arguments=_changed(values.get("arguments"), fit_controls(model)),
+            order=values.get("order", ""),
             seed=values.get("seed", 1),
         )
 
@@ -136,7 +141,7 @@ class Request:
             options=options,
             priors=f"bvb.{PRIORS[self.model].__name__}({priors})" if priors else "",
             arguments={**self.arguments, "seed": self.seed},
-            steps=(),
+            steps=(f"fit.check(order=data[{self.order!r}])",) if self.order else (),
         )
 
     def python(self, data: str) -> str:
@@ -258,7 +263,7 @@ def _read_python(text: str) -> dict[str, object]:
     model = next((name for name in MODELS if name in by_name), None)
     if model is None:
         raise DataError(f"no call of {', '.join(MODELS)} is in these lines", hint=LINES)
-    call, fit = by_name[model], by_name.get("fit")
+    call, fit, check = by_name[model], by_name.get("fit"), by_name.get("check")
     if not call.args:
         raise DataError(f"{model} is called without a formula", hint=LINES)
     options = {str(one.arg): one.value for one in call.keywords}
@@ -272,8 +277,17 @@ def _read_python(text: str) -> dict[str, object]:
         "options": {name: _constant(node, name) for name, node in options.items()},
         "priors": _read_priors(priors),
         "arguments": arguments,
+        "order": _order(check) if check else "",
         **({"seed": arguments.pop("seed")} if "seed" in arguments else {}),
     }
+
+
+def _order(check: ast.Call) -> object:
+    """Column whose name is in ``fit.check(order=data["column"])``."""
+    given = [one.value for one in check.keywords if one.arg == "order"]
+    if not given or not isinstance(given[0], ast.Subscript):
+        raise DataError(f"{ast.unparse(check)[:80]} names no column", hint="order=data['time']")
+    return _constant(given[0].slice, "order")
 
 
 def _read_priors(node: ast.expr | None) -> dict[str, object]:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from bayesvb.interactive.reading import sample_of
 from bayesvb.interactive.request import Request
 
 QUICK_ROWS = 2000
@@ -40,6 +41,11 @@ class FitTask:
     def is_full(self) -> bool:
         """Whether all rows are fitted."""
         return self.path is not None
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """Rows that are fitted."""
+        return self.frame if self.is_full else sample_of(self.frame, QUICK_ROWS)
 
     @property
     def is_repeatable(self) -> bool:

@@ -1,5 +1,7 @@
 """Quick and full fits of a request, in this process."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -34,6 +36,18 @@ def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
     assert shown.picture.covariates == ("x", "z")
     assert "y" in shown.picture.sentences[0] and "<svg" in shown.picture.figure
     assert {check.group for check in judged.checks} == {"fit"}
+
+
+def test_checks_follow_the_column_that_orders_the_rows():
+    rows = FRAME.assign(y=np.cumsum(FRAME["y"] - 1.0), t=np.arange(40)).sample(40, random_state=1)
+    grades = {}
+    for order in ("", "t"):
+        request = Request(formula="y ~ z", options={"n_components": 1}, order=order)
+        _, judged = work(FitTask(request=request, frame=rows), print, iter(()))
+        grades[order] = {check.name: check.grade for check in judged.checks}["Serial correlation"]
+    assert grades == {"": "ok", "t": "problem"}
+    with pytest.raises(DataError, match="order='day'"):
+        list(work(FitTask(request=replace(request, order="day"), frame=rows), print, iter(())))
 
 
 def test_a_quick_fit_is_of_a_sample_of_the_rows():

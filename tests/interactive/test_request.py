@@ -42,6 +42,7 @@ def values(model, priors):
         "options": some(model_controls(model), model_controls(model) if priors else IN_SHELL),
         "priors": some(prior_controls(model), prior_controls(model)) if priors else st.just({}),
         "arguments": some(fit_controls(model), fit_controls(model) if priors else OF_FITS),
+        "order": words if priors else st.just(""),
         "seed": st.integers(0, 2**32 - 1),
     })  # fmt: skip
 
@@ -83,6 +84,7 @@ def test_lines_of_a_shell_are_read_back(given_values, source):
         "bvb.DensityRegression('y ~ x', data, priors=1)": "priors=1 is not a call",
         "bvb.DensityRegression('y ~ x', data, missing='keep')": "missing='keep'",
         "bvb.DensityRegression('y ~ x', data, context={})": "options='context'",
+        "bvb.DensityRegression('y ~ x', data).fit().check(order=t)": "names no column",
         "bvb.DensityRegression('y ~ x', data).fit(n_jobs=2)": "arguments='n_jobs'",
         "bvb.DensityRegression('y ~ x', data).fit(restarts=0)": "restarts=0",
         "bvb.DensityRegression('y ~ x', data, gate='open')": "gate='open'",

@@ -146,3 +146,21 @@ def test_a_sentence_that_is_changed_has_no_edits():
     check = decided("a", "fit", "note", 1.0, "", threshold="", remedy=remedy, section="data")
     assert check.edits == (more,) and not replace(check, remedy=f"{remedy} Or not.").edits
     assert pickle.loads(pickle.dumps(check)).edits == (more,)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize(
+    ("formula", "law", "check", "edit"),
+    [
+        ("y ~ x", lambda d: np.exp(0.5 * d.z + 1) // 1, "Discreteness", 'family="negbinomial"'),
+        ("y ~ x", lambda d: np.maximum(d.z, 0.0), "Repeated value", 'family="gamma", zero(1)'),
+        ("Surv(y, e) ~ x", lambda d: np.exp(1.5 * d.z), "Skewness", 'family="weibull"'),
+    ],
+)  # fmt: skip
+def test_counts_zeros_and_durations_have_a_family(rows, formula, law, check, edit):
+    data = pd.concat([rows] * 3).assign(e=1, y=lambda d: law(d) + 0.0)
+    fit = bvb.DensityRegression(formula, data, n_components=1).fit(seed=1, restarts=1, draws=50)
+    (one,) = [found for found in checks(fit, only=("fit",)) if found.name == check]
+    assert repr(one.edits[0]) == edit
+    changed = dict(one.edits[0].options)
+    bvb.DensityRegression(one.edits[0].formula(fit.model), data, n_components=1, **changed)

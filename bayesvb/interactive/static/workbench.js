@@ -23,7 +23,7 @@
     else field.value = value ?? field.dataset.default ?? field.defaultValue ?? "";
   };
   const values = () => ({
-    formula: formula.value.replace(/\s*\n\s*/g, " "), model: model.value, seed, along: byId("along").value,
+    formula: formula.value.replace(/\s*\n\s*/g, " "), model: model.value, seed, order: byId("order").value, along: byId("along").value,
     ...Object.fromEntries(["option", "prior", "argument"].map(kind => [kind + "s", Object.fromEntries(fields(kind).map(field => [field.dataset[kind], read(field)]))])),
   });
   const showModel = () => {  // controls that the model has
@@ -52,6 +52,7 @@
     showModel();
     for (const kind of ["option", "prior", "argument"]) for (const field of fields(kind)) write(field, request[kind + "s"][field.dataset[kind]]);
     seed = request.seed;
+    byId("order").value = request.order;
     if (formula.value !== request.formula) type(request.formula);
     changed();
   };
@@ -103,7 +104,7 @@
   });
 
   // Other controls and buttons.
-  for (const field of document.querySelectorAll("#model, #along, [data-models] :is(input, select)")) field.addEventListener("input", () => changed(30));
+  for (const field of document.querySelectorAll("#model, #along, #order, [data-models] :is(input, select)")) field.addEventListener("input", () => changed(30));
   byId("shipped").addEventListener("input", event => { if (event.target.value) act("open", event.target.value); });
   byId("save").addEventListener("click", () => act("save", byId("folder").value));
   byId("restore").addEventListener("click", () => act("paste", byId("pasted").value));

@@ -38,7 +38,9 @@ def written(name: str) -> str:
 
 
 STUDENT, DISPERSED = Edit(options={"family": "student"}), Edit(options={"family": "negbinomial"})
-"""Families with heavier tails, and of counts with a dispersion."""
+HURDLE = Edit(options={"family": "gamma"}, part=ZERO, terms=("1",))
+WEIBULL = Edit(options={"family": "weibull"})
+"""Families with heavier tails, of counts with a dispersion, of amounts with zeros, of durations."""
 
 
 @dataclass(frozen=True)
@@ -185,7 +187,10 @@ class Remedies:
         return Remedy.of("There are more zeros than predicted: ", *other, *add, ".")
 
     def log(self) -> Edit | None:
-        """The logarithm of the response; None where it has none, or is taken already."""
+        """The logarithm of the response; None where it has none, or is taken already.
+
+        A response that is a call, ``Surv(time, event)``, takes no logarithm: a family of durations.
+        """
         if self.fit.model.response.measure != "a density":
             return None
         observed = self.fit.model.observed()
@@ -193,6 +198,8 @@ class Remedies:
         is_column = name in self.fit.model.design.frame
         if not (observed[name] > 0.0).all() or (not is_column and LOGGED.search(name)):
             return None
+        if self.fit.model.formula.read[RESPONSE].call is not None:
+            return WEIBULL if getattr(self.fit.model, "family", "") != "weibull" else None
         term = written(name) if is_column else name
         return Edit(part=RESPONSE, terms=(f"log({term})",), replaced=(term,))
 

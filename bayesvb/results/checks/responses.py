@@ -11,10 +11,10 @@ from scipy.special import ndtr
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.results.checks.base import Check, Misfit, decided
-from bayesvb.results.checks.edits import Remedy
+from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import GRADES, MATTERS
 from bayesvb.results.checks.pits import Observed
-from bayesvb.results.checks.remedies import STUDENT, Remedies
+from bayesvb.results.checks.remedies import DISPERSED, HURDLE, STUDENT, Remedies
 from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.limits import LIMITS
 
@@ -30,7 +30,7 @@ def response_checks(
 ) -> tuple[list[Check], list[Misfit]]:
     """Discreteness, which is not a test, and tests of a repeated value and of both ends."""
     found = discreteness(seen.values, seen.law.cdf)
-    tests = [_shared(found, whose)]
+    tests = [_shared(seen, found, whose)]
     for name, end, largest in (
         ("Smallest", seen.values.min(), False),
         ("Largest", seen.values.max(), True),
@@ -55,10 +55,11 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
             f"The cause is rows that are exactly {value:g}: model separately whether the "
             "response has that value."
         )
-    if (seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0:
-        return (
-            "The response is a count: a density does not give its probabilities; use a model of "
-            "counts, or read intervals as rounded outwards to whole numbers."
+    if _are_counts(seen):
+        return Remedy.of(
+            "The response is a count: a density does not give its probabilities; use ",
+            ("a model of counts", DISPERSED),
+            ", or read intervals as rounded outwards to whole numbers.",
         )
     return (
         "The response is rounded coarsely compared with its noise: use exact values, or read "
@@ -66,11 +67,17 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
     )
 
 
-def _shared(found: Discreteness, whose: str) -> Misfit:
-    remedy = (
-        f"Many rows are exactly {found.value:g}, as if censored there: model separately whether "
-        "the response has that value."
-    )
+def _are_counts(seen: Observed) -> bool:
+    return bool((seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0)
+
+
+def _shared(seen: Observed, found: Discreteness, whose: str) -> Misfit:
+    model = "model separately whether the response has that value"
+    change: str | tuple[str, Edit] = model
+    if found.value == 0.0 == seen.values.min():
+        change = (model, DISPERSED if _are_counts(seen) else HURDLE)
+    start = f"Many rows are exactly {found.value:g}, as if censored there: "
+    remedy = Remedy.of(start, change, ".")
     return Misfit(f"Repeated value{whose}", found.excess, f"excess share at {found.value:g}",
                   remedy, "replicates", found.p_value, found.excess > MATTERS.excess,
                   f"excess above {MATTERS.excess:g}")  # fmt: skip
