@@ -4,13 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
+from bayesvb.estimators import MODELS
 from bayesvb.interactive.fitting import failed, work
 from bayesvb.interactive.messages import Along, Failed, Judged, Progress, Shown, WhatIf
 from bayesvb.interactive.request import Request
+from bayesvb.interactive.tables import open_table
 from bayesvb.interactive.tasks import QUICK_ROWS, FitTask
 
 RNG = np.random.default_rng(1)
@@ -36,6 +39,27 @@ def test_a_quick_fit_shows_a_picture_then_checks_of_the_fit_only():
     assert shown.picture.covariates == ("x", "z")
     assert "y" in shown.picture.sentences[0] and "<svg" in shown.picture.figure
     assert {check.group for check in judged.checks} == {"fit"}
+
+
+ALL = {
+    "BayesianPCA": "~ x + y + z",
+    "ConditionalMixtureNetwork": "y ~ x + z",
+    "DensityRegression": "y ~ x + z | gating(x)",
+    "GaussianMixture": "~ x + y + z",
+    "Normal": "y ~ 1",
+}
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("convert", [pd.DataFrame, pl.from_pandas])
+@pytest.mark.quick(convert=(pd.DataFrame,))
+def test_every_model_has_a_picture_checks_and_lines_that_can_be_read(model, convert):
+    request = Request(formula=ALL[model], model=model, order="x")
+    task = FitTask(request=request, frame=open_table(convert(FRAME)).frame)
+    shown, judged = work(task, print, iter(()))
+    assert "<svg" in shown.picture.figure and shown.picture.sentences and judged.checks
+    for remedy in [one for offered in judged.remedies.values() for one in offered]:
+        assert Request.from_line(remedy.request.python("data = None")) == remedy.request
 
 
 def test_checks_follow_the_column_that_orders_the_rows():

@@ -198,7 +198,8 @@ class Remedies:
         is_column = name in self.fit.model.design.frame
         if not (observed[name] > 0.0).all() or (not is_column and LOGGED.search(name)):
             return None
-        if self.fit.model.formula.read[RESPONSE].call is not None:
+        left = self.fit.model.formula.read.get(RESPONSE)
+        if left is not None and left.call is not None:
             return WEIBULL if getattr(self.fit.model, "family", "") != "weibull" else None
         term = written(name) if is_column else name
         return Edit(part=RESPONSE, terms=(f"log({term})",), replaced=(term,))
