@@ -1,4 +1,4 @@
-"""Controls of the models: what their arguments, those of their fits, and their priors declare."""
+"""Controls that the arguments of models, of their fits, and their priors declare."""
 
 from __future__ import annotations
 

@@ -87,6 +87,6 @@ def _changed(request: Request, edit: Edit, model: AbstractPublicModel) -> Reques
 
 
 def _prior_fields(priors: object, model: AbstractPublicModel) -> dict[str, Any]:
-    """Fields of priors that differ from those of the model."""
+    """Fields of priors that differ from the priors of the model."""
     usual = vars(model.priors)
     return {name: value for name, value in vars(priors).items() if value != usual[name]}

@@ -39,7 +39,7 @@ LABELS = {
     "fit-covariance": "Intervals",
     "fit-combine": "Initialisations combined",
 }
-"""Labels of controls, by the name of the argument, that of fits after ``fit-``."""
+"""Labels of controls, by the name of the argument; an argument of fits begins with ``fit-``."""
 
 SLIDER = "n_components"
 """Argument that has a slider where its default is a number."""
@@ -60,7 +60,7 @@ def first_controls() -> list[Tag]:
 
 
 def further_controls() -> list[Tag]:
-    """Return the rarer arguments, those of the fit of all rows, and the fields of the priors."""
+    """Return the rarer arguments, arguments of the fit of all rows, and fields of the priors."""
     rows = [one for one in _merged(model_controls, "option") if one.attrs["data-name"] in FOLDED]
     return [*rows, *_merged(fit_controls, "argument", "fit-"), *_merged(prior_controls, "prior")]
 
