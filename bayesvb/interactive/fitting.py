@@ -128,7 +128,7 @@ def _order(task: FitTask) -> pd.Series | None:
     Raises
     ------
     DataError
-        If there is no such column.
+        If the data do not have the column.
     """
     if not task.request.order:
         return None

@@ -309,8 +309,7 @@ class AbstractFit(abc.ABC):
     max_iter : int or None
         Likewise the number of passes that a run was allowed.
     start_code : str
-        Code of the fit from which the first run continued; empty if there was none, or it was of
-        other rows.
+        Code of the fit of the same rows from which the first run continued; empty otherwise.
     cache : FitCache
         Results that were computed once; no argument, and empty in a copy with other fields.
     """
