@@ -24,7 +24,7 @@ from bayesvb.data.streamed_rows import EncodedRows
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
-from bayesvb.errors import DataError
+from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.formula.design import Rows
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
@@ -57,7 +57,8 @@ a network 0.03."""
 
 FEW_ROWS = 4_000
 """Rows up to which new starts are made without being asked for: they take a second, of networks
-twice as long as the first fit."""
+two to four times as long as the first fit. Networks need that many at first: fits to 2,000 rows of
+three streams end 0.006 to 0.04 nats per row lower than fits to all rows."""
 
 FEWEST_DRAWS = 25
 """Draws of the fits among which a new start is chosen, which has no use of them."""
@@ -134,6 +135,8 @@ def _run(fit: AbstractFit, new: _More, budget: Budget) -> tuple[Run, _More]:
             response = known_response(fit, run.core, run.ascent, rows)
             return replace(run, response=response), new
     starts = _default_starts(fit, new) if new.new_starts is None else new.new_starts
+    if new.new_starts is None and not starts:
+        _warn_of_few_rows(fit, new.every.n_rows)
     return (
         _run_new_starts(fit, new, budget, starts)
         if starts
@@ -179,6 +182,17 @@ def _default_starts(fit: AbstractFit, new: _More) -> int:
     few = isinstance(new.every, InMemorySource) and new.n_rows <= FEW_ROWS
     several = isinstance(fit.core, (Mixture, Network)) and fit.core.n_components > 1
     return NEW_STARTS if few and several and isinstance(new.source, InMemorySource) else 0
+
+
+def _warn_of_few_rows(fit: AbstractFit, n_rows: int) -> None:
+    """Warn of a network that continues from few rows: it keeps their optimum."""
+    if isinstance(fit.core, Network) and n_rows < FEW_ROWS:
+        warn(
+            f"a network of {n_rows:,} rows is updated: latent vectors of its rows stay as they "
+            "are, and log densities can be lower than after a fit to all rows. Fit the first "
+            f"{FEW_ROWS:,} rows together; new_starts=0 continues without this warning",
+            ConvergenceWarning,
+        )
 
 
 def _rows_at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemorySource]:

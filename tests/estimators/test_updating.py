@@ -9,7 +9,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi
-from bayesvb.errors import DataError
+from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.numerics.streams import Streams
 
 
@@ -266,6 +266,8 @@ def test_networks_learn_on(response):
     run = Cavi().run(fit.core, rows, later.stats, Budget(1e-3, 100), Streams(1).branch("test"))
     bounds = run.trace[[0, -1]] - 60.0 * model.log_jacobian
     assert bounds[1] - 1.0 < later.elbo < bounds[0] + 1e-6
+    with pytest.warns(ConvergenceWarning, match="a network of 60 rows is updated: .* first 4,000"):
+        later.update(data[:1])
 
 
 @pytest.mark.heavy
