@@ -98,7 +98,8 @@ def question_of(fit: AbstractFit) -> str:
     if not design.covariates:
         exact = isinstance(model, HasExactPosterior)
         return f"What is the mean of {names}?" if exact else f"How is {names} distributed?"
-    others = [name for name in design.covariates if name not in design.groupings]
+    known = design.groupings | design.exposures
+    others = [name for name in design.covariates if name not in known]
     covariates = listed(_called(design, others or design.covariates))
     verb = "does" if len(design.response_names) == 1 else "do"
     return f"How {verb} {names} depend on {covariates}?"

@@ -65,12 +65,12 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
     return Covariate(name, True, tuple(often))
 
 
-def levels_from_reference(design: Design, name: str) -> list[object]:
-    """Levels, first the most frequent one, with which the others are compared.
+def levels_from_reference(design: Design, name: str, *, most: int | None = None) -> list[object]:
+    """At most ``most`` levels, first the most frequent one, with which the others are compared.
 
     Numbers and truth values ascend: 1 is compared with 0, however many rows have it.
     """
-    levels = list(covariate(design, name).values)
+    levels = list(covariate(design, name, most=most).values)
     if is_number(design, name) or design.frame[name].dtype.kind == "b":
         return levels
     reference = _most_frequent(design, name)

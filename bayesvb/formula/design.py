@@ -350,6 +350,16 @@ class Design:
         }
 
     @property
+    def exposures(self) -> frozenset[str]:
+        """Covariates that only the offset reads."""
+        bound = self._encoder.bound
+        if OFFSET not in bound.parts:
+            return frozenset()
+        others = [part for part in bound.encoded(response=False) if part != OFFSET]
+        read = {role.column for role in bound.roles(others)}
+        return frozenset(role.column for role in bound.parts[OFFSET].roles) - read
+
+    @property
     def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as

@@ -14,7 +14,7 @@ SHAPE = ("Skewness", "Tails", "Shape", "Predictive spread", "Smallest response",
 """Checks of the distribution around the mean, which do not contradict a change of the mean: the
 checks *Mean by* each covariate test whether a further component improves the mean."""
 
-UNFINISHED = ("Convergence", "Likelihood has a maximum")
+UNFINISHED = ("Convergence", "Chains agree", "Likelihood has a maximum")
 """Checks of the computation without which no numbers are stated."""
 
 MOST_NAMED = 3

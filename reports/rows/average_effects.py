@@ -25,7 +25,7 @@ from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
 
 from ..cells.numerals import counted, significant
-from .profiles import Covariate, Profile, compared, covariate
+from .profiles import MOST_LEVELS, Covariate, Profile, compared, covariate
 from .sampling import choice_words
 from .unseen import unseen_shares
 
@@ -147,7 +147,7 @@ def compared_values(fit: AbstractFit, name: str) -> list[object]:
     design = fit.model.design
     one = covariate(design, name)
     if compares_levels(design, name):
-        return levels_from_reference(design, name)
+        return levels_from_reference(design, name, most=MOST_LEVELS)
     least, low, high, most = quantiles(design, name, (0.0, *ENDS, 1.0)).tolist()
     if one.discrete:
         known = [float(str(value)) for value in one.values]
@@ -155,28 +155,41 @@ def compared_values(fit: AbstractFit, name: str) -> list[object]:
         return [low, high] if low < high else [known[0], known[-1]]
     if low == high:
         return list(one.values)
-    return [low, high] if name in design.dates else rounded_ends(least, low, high, most)
+    if name in design.dates:
+        return [low, high]
+    return rounded_ends(least, low, high, most, is_whole=holds_whole_numbers(design, name))
 
 
-def rounded_ends(least: float, low: float, high: float, most: float) -> list[object]:
+def holds_whole_numbers(design: Design, name: str) -> bool:
+    """Whether all values of a number are whole, as of counts and years."""
+    values = design.frame[name].to_numpy(dtype=float)
+    return bool((values == np.round(values)).all())
+
+
+def rounded_ends(
+    least: float, low: float, high: float, most: float, *, is_whole: bool = False
+) -> list[object]:
     """Two values rounded to a step of 1, 2 or 5 times a power of ten, inside the observed range.
 
-    The step is at most a fifth of their distance, which rounding changes by at most a fifth.
+    The step is at most a fifth of their distance, which rounding changes by at most a fifth; of
+    whole numbers it is at least 1.
 
     Examples
     --------
     >>> rounded_ends(20.0, 37.0, 98.0, 160.0), rounded_ends(0.0, 0.031, 0.179, 0.18)
     ([40.0, 100.0], [0.04, 0.18])
     """
-    step, decimals = _round_step(high - low)
+    step, decimals = _round_step(high - low, is_whole=is_whole)
     near = [round(round(end / step) * step, decimals) for end in (low, high)]
+    if near[0] == near[1]:  # whole numbers of which nearly all rows have one
+        return [low, high]
     return [
         value if least <= value <= most else end
         for value, end in zip(near, (low, high), strict=True)
     ]
 
 
-def _inner_ends(low: float, high: float) -> list[object]:
+def _inner_ends(low: float, high: float, *, is_whole: bool = False) -> list[object]:
     """The same two round values, neither outside of the range.
 
     Examples
@@ -184,13 +197,17 @@ def _inner_ends(low: float, high: float) -> list[object]:
     >>> _inner_ends(37.0, 98.0)
     [40.0, 90.0]
     """
-    step, decimals = _round_step(high - low)
+    step, decimals = _round_step(high - low, is_whole=is_whole)
     within = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    if within[0] >= within[1]:
+        return [low, high]
     return [round(end * step, decimals) for end in within]
 
 
-def _round_step(width: float) -> tuple[float, int]:
+def _round_step(width: float, *, is_whole: bool) -> tuple[float, int]:
     """Largest step of at most a fifth of a width, and its decimals."""
+    if is_whole and width < 5.0:
+        return 1.0, 0
     power = 10.0 ** math.floor(math.log10(width / 5.0))
     step = max(size for size in (1.0, 2.0, 5.0) if size * power <= width / 5.0 * (1.0 + 1e-9))
     return step * power, max(0, -math.floor(math.log10(power)))
@@ -214,7 +231,10 @@ def reached_values(fit: AbstractFit, name: str) -> tuple[list[object], Reach]:
     if last - first < SHORTEST * (BETWEEN - 1):
         return values, "extrapolated"
     ends = [float(grid[first]), float(grid[last])]
-    return (list(ends) if name in fit.model.design.dates else _inner_ends(*ends)), "shortened"
+    if name in fit.model.design.dates:
+        return list(ends), "shortened"
+    is_whole = holds_whole_numbers(fit.model.design, name)
+    return _inner_ends(*ends, is_whole=is_whole), "shortened"
 
 
 def extrapolated(

@@ -173,8 +173,12 @@ def labels(values: list[object]) -> list[str]:
 
 
 def compared(design: Design) -> tuple[str, ...]:
-    """Covariates, of which the one with the largest change is shown; groups only if alone."""
-    others = tuple(name for name in design.covariates if name not in design.groupings)
+    """Covariates, of which the one with the largest change is shown.
+
+    Groups and exposures, which only an offset reads, are compared if there is no other covariate.
+    """
+    known = design.groupings | design.exposures
+    others = tuple(name for name in design.covariates if name not in known)
     return (others or design.covariates)[:MOST_COMPARED]
 
 

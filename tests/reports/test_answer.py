@@ -1,6 +1,5 @@
 """The first screen of a page: question, verdicts, effects and data, equal wherever written."""
 
-import json
 import re
 from dataclasses import replace
 
@@ -168,40 +167,6 @@ def test_the_short_edition_computes_only_what_it_shows(fit, monkeypatch):
         monkeypatch.setitem(SECTIONS, name, section if needed else replace(section, summary=None))
     fresh = page_summary({"": replace(fit)}, Choices(edition="short"))
     assert html(fresh) == page  # whatever the fit keeps
-
-
-def shown_numbers(page):
-    """Numbers that a reader sees on the first screen, as they are written there."""
-    text = page[page.index("<h1>") : page.index('<div class="two">')]
-    text = re.sub(r'<(\w+)[^>]* aria-hidden="true".*?</\1>|<svg.*?</svg>', " ", text, flags=re.S)
-    text = re.sub(r"<[^>]*>", " ", text).replace("−", "-")
-    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
-    return set(re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text))
-
-
-def numbers_of(value):
-    """Numbers of a JSON document, and those that its texts have."""
-    if isinstance(value, dict | list):
-        for one in value.values() if isinstance(value, dict) else value:
-            yield from numbers_of(one)
-    elif isinstance(value, str):
-        words = re.sub(r"(?<=\d),(?=\d{3}\b)", "", value.replace("−", "-"))
-        yield from re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", words)
-    elif isinstance(value, int | float) and not isinstance(value, bool):
-        yield float(value)
-
-
-def test_every_number_of_the_first_screen_is_in_the_json(fit, class_fit):
-    for each in (fit, class_fit):
-        page = html(page_summary({"": each}, Choices(edition="short")))
-        twin = json.loads(re.search(r'id="summary">(.*?)</script>', page, re.S)[1])
-        found = list(numbers_of(twin))
-        values = np.array([one for one in found if isinstance(one, float)])
-        shown = shown_numbers(page)
-        assert len(shown) > 6
-        for number in shown - {one for one in found if isinstance(one, str)}:
-            decimals = len(number.partition(".")[2])
-            assert (np.round(values, decimals) == float(number)).any(), number
 
 
 def is_part_of(few, many):

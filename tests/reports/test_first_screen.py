@@ -1,4 +1,4 @@
-"""What Chromium shows: an answer on the first screen, nothing cut on a phone, two printed pages."""
+"""The first screen: above 900 pixels, uncut on a phone, two printed pages, all numbers in JSON."""
 
 import html
 import json
@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 
+import numpy as np
 import pytest
 
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
@@ -96,3 +97,36 @@ def test_the_short_edition_is_a_small_file(page_kind, pages):
     if page_kind == "mixture":
         return  # it has the full edition too
     assert (pages / f"{page_kind}.html").stat().st_size < 120 * 1024
+
+
+def shown_numbers(page):
+    """Numbers that a reader sees on the first screen, as they are written there."""
+    text = page[page.index("<h1>") : page.index('<div class="two">')]
+    text = re.sub(r'<(\w+)[^>]* aria-hidden="true".*?</\1>|<svg.*?</svg>', " ", text, flags=re.S)
+    text = re.sub(r"<[^>]*>", " ", text).replace("−", "-")
+    text = re.sub(r"(?<=\d),(?=\d{3}\b)", "", text)
+    return set(re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", text))
+
+
+def numbers_of(value):
+    """Numbers of a JSON document, and those that its texts have."""
+    if isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from numbers_of(one)
+    elif isinstance(value, str):
+        words = re.sub(r"(?<=\d),(?=\d{3}\b)", "", value.replace("−", "-"))
+        yield from re.findall(r"(?<![\w.])-?\d+(?:\.\d+)?", words)
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield float(value)
+
+
+def test_every_number_of_the_first_screen_is_in_the_json(page_kind, pages):
+    page = (pages / f"{page_kind}.html").read_text(encoding="utf-8")
+    twin = json.loads(re.search(r'id="summary">(.*?)</script>', page, re.DOTALL)[1])
+    found = list(numbers_of(twin))
+    values = np.array([one for one in found if isinstance(one, float)])
+    shown = shown_numbers(page)
+    assert len(shown) > 6
+    for number in shown - {one for one in found if isinstance(one, str)}:
+        decimals = len(number.partition(".")[2])
+        assert (np.round(values, decimals) == float(number)).any(), number

@@ -28,6 +28,7 @@ def check(name, group="fit", grade="problem"):
         ([check("Spread by z")], f"Provisional: {PLAIN}"),
         ([check("Compared with least squares", "accuracy")], PLAIN),
         ([check("Convergence", "computation")], "Not converged: no finding."),
+        ([check("Chains agree", "computation")], "Not converged: no finding."),
         ([check("Mean by x"), check("Convergence", "computation")], "Not converged: no finding."),
     ],
 )

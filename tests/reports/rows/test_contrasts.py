@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.rows.average_effects import rounded_ends
+from bayesvb.reports.rows.average_effects import compared_values, rounded_ends
 from bayesvb.reports.rows.contrasts import by_size, contrasts, main_covariate
 from bayesvb.reports.rows.profiles import most_moving, quantiles_moved
 
@@ -46,6 +46,23 @@ def test_ends_are_round_near_the_quantiles_and_inside_the_range():
         assert abs(first - low) + abs(last - high) <= 0.2 * (high - low) * (1.0 + 1e-9)
     assert rounded_ends(20.0, 37.0, 98.0, 160.0) == [40.0, 100.0]
     assert rounded_ends(20.0, 37.0, 98.0, 99.0) == [40.0, 98.0]
+
+
+def test_contrasts_of_whole_numbers_are_between_whole_numbers():
+    rng = np.random.default_rng(5)
+    for _ in range(100):
+        counts = rng.poisson(rng.uniform(0.5, 40.0), 60)
+        least, low, high, most = np.quantile(counts, [0.0, 0.1, 0.9, 1.0])
+        if round(low) < round(high):
+            ends = rounded_ends(least, low, high, most, is_whole=True)
+            assert all(end == round(end) for end in ends) and least <= ends[0] < ends[1] <= most
+    assert rounded_ends(7.0, 8.0, 11.0, 12.0, is_whole=True) == [8.0, 11.0]
+    assert rounded_ends(7.0, 8.1, 10.9, 12.0) == [8.0, 11.0]
+    assert rounded_ends(7.0, 8.1, 8.4, 12.0, is_whole=True) == [8.1, 8.4]
+    data = pd.DataFrame({"n": np.arange(40) % 9, "z": rng.normal(size=40)})
+    data["y"] = data["n"] + data["z"]
+    fit = bvb.DensityRegression("y ~ n + z", data, n_components=1).fit(seed=1, draws=50)
+    assert compared_values(fit, "n") == [0.0, 7.0]
 
 
 @pytest.fixture(scope="module")
