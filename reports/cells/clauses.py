@@ -17,10 +17,10 @@ checks *Mean by* each covariate test whether a further component improves the me
 UNFINISHED = ("Convergence", "Chains agree", "Likelihood has a maximum")
 """Checks of the computation without which no numbers are stated."""
 
-MOST_NAMED = 3
+MOST_NAMED = 2
 """Checks that a sentence names."""
 
-LEADS = ("At", "From", "No", "The", "With")
+LEADS = ("All", "At", "Both", "From", "No", "One", "The", "With")
 """First words of sentences that are in lower case after a colon."""
 
 
@@ -62,7 +62,7 @@ def written(
     ['From x = 1 to 2 y rises by 2.']
     >>> check = Check("Mean by x", "fit", "problem", 1.0, "", 0.0, "", "", "")
     >>> written([[clause]], [check], ["y"])
-    ['The fit fails the check Mean by x: from x = 1 to 2 y changes by 2, which may be wrong.']
+    ['The fit fails the check Mean by x, so this may be wrong: from x = 1 to 2 y changes by 2.']
     >>> written([[clause]], [replace(check, name="Tails")], ["y"])
     ['Provisional: from x = 1 to 2 y rises by 2.']
     >>> written([[clause]], [replace(check, name="Convergence")], ["y"])
@@ -91,15 +91,15 @@ def _sentence(
             for check in problems
             if _contradicts(check, clause, responses)
         ]
-        doubted = f"{clause.doubted}, which may be wrong" if clause.doubted else ""
-        if text := doubted if names else clause.text:
+        if text := clause.doubted if names else clause.text:
             texts.append(text)
             doubts += names
     text = f"{'; '.join(texts)}." if texts else ""
     if not doubts:
         return text
     whose = f" of {clauses[0].response}" if len(responses) > 1 and clauses[0].response else ""
-    return f"The fit{whose} fails {_named(doubts)}: {_after_colon(text)}"
+    lead = f"The fit{whose} fails {_named(list(dict.fromkeys(doubts)))}, so this may be wrong"
+    return f"{lead}: {_after_colon(text)}"
 
 
 def _named(names: Sequence[str]) -> str:

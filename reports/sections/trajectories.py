@@ -166,7 +166,7 @@ def course_sentence(fit: AbstractFit, along: str) -> str:
     more = f"; {len(held) - len(shown)} more classes" if len(held) > len(shown) else ""
     where = f"From {along} = {' to '.join(labels(list(ends)))}"
     groups = f"the {numeral(len(grouping.labels))} groups of {grouping.name}"
-    return f"{where} {name} {enumerated(texts)} of {groups}{more}"
+    return f"{where}, {name} {enumerated(texts)} of {groups}{more}"
 
 
 def _course(draws: Float[np.ndarray, "draws 2"], decimals: int) -> str:

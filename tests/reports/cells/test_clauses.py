@@ -7,7 +7,7 @@ from bayesvb.results.checks.base import Check
 
 MEAN = Clause("y rises by 2", "y changes by 2", "x", "y")
 SPREAD = Clause("its sd rises by 1", covariate="x", response="y", of_spread=True)
-DOUBTED = "The fit fails the check {}: y changes by 2, which may be wrong."
+DOUBTED = "The fit fails the check {}, so this may be wrong: y changes by 2."
 PLAIN, SHORT = "y rises by 2; its sd rises by 1.", "y rises by 2."
 
 
@@ -43,7 +43,7 @@ def test_a_constant_spread_and_a_sentence_of_another_response_stay_as_they_are()
     assert written([[MEAN]], [check("Spread by x")], ["y"]) == [SHORT]
     other = Clause("z falls by 3", "z changes by 3", "x", "z")
     found = written([[MEAN], [other]], [check("Mean by x of z")], ["y", "z"])
-    doubted = "The fit of z fails the check Mean by x: z changes by 3, which may be wrong."
+    doubted = "The fit of z fails the check Mean by x, so this may be wrong: z changes by 3."
     assert found == [SHORT, doubted]
     assert written([], [check("Convergence", "computation")], ["y"]) == []
 
@@ -53,7 +53,7 @@ def test_the_first_checks_are_named_before_the_sentence_and_others_counted():
     names = ("Mean by x", "Serial correlation", "Enough rows", "A check that is not known")
     found = written([[lead]], [check(name) for name in names], ["y"])
     assert found == [
-        "The fit fails the checks Mean by x, Serial correlation, Enough rows and 1 more: "
-        "from x = 1 to 2 y changes, which may be wrong."
+        "The fit fails the checks Mean by x, Serial correlation and 2 more, so this may be wrong: "
+        "from x = 1 to 2 y changes."
     ]
     assert written([[lead]], [check("Tails")], ["y"]) == ["Provisional: from x = 1 to 2 y rises."]

@@ -5,7 +5,9 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.reports.rows.profiles import most_moving, profile, quantiles_moved
+from bayesvb.formula.design import build_design
+from bayesvb.formula.parser import parse_formula
+from bayesvb.reports.rows.profiles import compared, most_moving, profile, quantiles_moved
 from bayesvb.reports.rows.sampling import component_weights
 from bayesvb.reports.rows.unseen import unseen, unseen_words
 from bayesvb.reports.sections.classes import drawn_probabilities, probabilities
@@ -102,3 +104,19 @@ def test_an_extreme_value_does_not_make_its_covariate_the_one_that_moves_most():
     data["y"] = 0.3 * data["x"] + 2.0 * (data["g"] == "b") + 0.3 * rng.normal(size=60)
     model = bvb.DensityRegression("y ~ x + g", data, n_components=1)
     assert most_moving(model.fit(seed=1, restarts=1, draws=50), quantiles_moved) == "g"
+
+
+@pytest.mark.parametrize(
+    ("terms", "names"),
+    [
+        ("x + offset(log(n))", ("x",)),
+        ("x + n + offset(log(n))", ("x", "n")),
+        ("x + (1 | g) + offset(log(n))", ("x",)),
+        ("1 + offset(log(n))", ("n",)),
+    ],
+)
+def test_exposures_are_not_compared_unless_there_is_nothing_else(terms, names):
+    data = pd.DataFrame({"x": np.arange(20.0), "n": np.arange(1.0, 21.0), "g": list("abcd") * 5})
+    formula = parse_formula(f"y ~ {terms}", offset=True)
+    design = build_design(formula, data.assign(y=data["x"]), warn=False)
+    assert compared(design) == names
