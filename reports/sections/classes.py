@@ -18,7 +18,7 @@ from bayesvb.models.ensemble import thinned
 from bayesvb.results.named_draws import ModelDraws, count
 
 from ..cells.names import called
-from ..cells.numerals import PROBABILITY, counted, covariate_numeral, percent
+from ..cells.numerals import PROBABILITY, counted, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.class_curves import ClassCurve, class_curves, class_numbers
@@ -206,9 +206,8 @@ def _where(fit: AbstractFit, name: str, shown: Sequence[Bin], place: int) -> str
     if covariate(design, name).discrete:
         return f"{called(design, name)} = {one.label}"
     known = design.frame[name].iloc[one.rows].to_numpy(dtype=float)
-    value = measured(
-        covariate_numeral(float(known.min() if place else known.max())), name, design.known_units
-    )
+    end = float(known.min() if place else known.max())
+    value = measured(labels([end])[0], name, design.known_units)
     return f"{called(design, name)} {f'from {value} on' if place else f'up to {value}'}"
 
 

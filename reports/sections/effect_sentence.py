@@ -17,9 +17,10 @@ from bayesvb.effects.estimands import target_words
 
 from ..cells.clauses import Clause
 from ..cells.names import called, level_scale
-from ..cells.numerals import covariate_numeral, numeral, percent, significant
+from ..cells.numerals import numeral, percent, significant
 from ..rows.average_effects import Change, clear_signs, rows_averaged, shares_by_sign
 from ..rows.contrasts import ERROR, Contrast, contrasts
+from ..rows.profiles import labels
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -223,4 +224,4 @@ def _place(fit: AbstractFit, name: str, value: float) -> str:
     design = fit.model.design
     if name in design.dates:
         return value_text(design.date_of(name, value))
-    return measured(covariate_numeral(value), name, design.known_units)
+    return measured(labels([value])[0], name, design.known_units)

@@ -15,7 +15,7 @@ from bayesvb.results.capabilities import HasScores
 from bayesvb.results.subsampling import sample
 
 from ..cells.names import cut
-from ..cells.numerals import counted, numeral, percent
+from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.plot import (
@@ -180,7 +180,7 @@ def _scores(fit: AbstractFit, model: HasScores) -> Summary | None:
     arrows = _arrows(fit)
     _draw_arrows(canvas, arrows)
     sd = np.sqrt(np.diagonal(latent.covariance[:, :2, :2], axis1=1, axis2=2)).mean(axis=0)
-    words = " and ".join(numeral(float(one)) for one in sd)
+    words = " and ".join(numeral(float(one), significant([one], 2)) for one in sd)
     gaps = ", larger for rows with missing values" if model.n_gaps else ""
     longest = f"the {len(arrows)} longest loadings" if len(arrows) > 1 else "the longest loading"
     caption = (

@@ -96,7 +96,7 @@ def test_classes_of_subjects_have_their_courses_and_sizes(courses):
     fit = model.fit(seed=1, restarts=1, draws=80)
     text = sentences(fit, [])[0]
     first, second = fit.components()["share"]
-    assert re.match(r"From t = 0 to 3 y falls from 3\.\d+ to 0\.\d+ in 6\d% \(89%", text)
+    assert re.match(r"From t = 0 to 3, y falls from 3\.\d+ to 0\.\d+ in 6\d% \(89%", text)
     assert re.search(
         r" and rises from [23]\.\d+ to [56]\.\d+ in 3\d% of the 30 groups of id\.", text
     )
