@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -19,8 +19,8 @@ SMALL = 1e-4
 
 MOST_DECIMALS = 6
 
-FIRST_GROUPED = 10_000.0
-"""Smallest value of a covariate with commas: smaller ones may be years."""
+YEARS = (1000.0, 2999.0)
+"""Whole numbers that may be years, if all values of a covariate are between them."""
 
 
 PROBABILITY: Literal["probability"] = "probability"
@@ -67,16 +67,21 @@ def numeral(value: object, decimals: Decimals = None) -> str:
     return rounded.lstrip("-") if not rounded.strip("-0.") else rounded.replace("-", "−")
 
 
-def covariate_numeral(value: float, decimals: Decimals = None) -> str:
-    """A value of a covariate, without commas where it may be a year.
+def covariate_numeral(
+    values: Sequence[float] | np.ndarray,
+) -> Callable[[float, Decimals], str]:
+    """Function that writes values of a covariate; without commas if all of them may be years.
 
     Examples
     --------
-    >>> covariate_numeral(1956.0), covariate_numeral(12500.0)
-    ('1956', '12,500')
+    >>> [covariate_numeral([least, 1990.0])(1956.0, 0) for least in (1956.0, 500.0)]
+    ['1956', '1,956']
     """
-    text = numeral(value, decimals)
-    return text.replace(",", "") if abs(value) < FIRST_GROUPED else text
+    known = np.asarray(values, dtype=float)
+    known = known[np.isfinite(known)]
+    if ((known < YEARS[0]) | (known > YEARS[1]) | (known != np.round(known))).any():
+        return numeral
+    return lambda value, decimals: numeral(value, decimals).replace(",", "")
 
 
 def signed(value: float, decimals: Decimals = None) -> str:

@@ -165,7 +165,7 @@ def covariate_axis(design: Design, one: Covariate) -> tuple[Axis, int]:
     known = design.frame[one.name].to_numpy(dtype=float)
     outside = int(((known < low) | (known > high)).sum())
     if one.name not in design.dates:
-        return number_axis(low, high, covariate_numeral), outside
+        return number_axis(low, high, covariate_numeral(known)), outside
     axis = number_axis(low, high, lambda day, _: value_text(design.date_of(one.name, day)))
     return axis, outside
 

@@ -169,7 +169,8 @@ def labels(values: list[object]) -> list[str]:
     decimals = significant([float(np.ptp(numbers)) or numbers[0]], 3)
     while decimals and np.array_equal(np.round(numbers, decimals - 1), numbers):
         decimals -= 1
-    return [covariate_numeral(one, decimals) for one in numbers]
+    write = covariate_numeral(numbers)
+    return [write(one, decimals) for one in numbers]
 
 
 def compared(design: Design) -> tuple[str, ...]:

@@ -87,7 +87,7 @@ def reading(frame: pd.DataFrame, chosen: int, largest: int) -> str:
     return (
         f"{whole}the fewest within two standard errors, or {LIMITS.equal_elpd:g} nats, of the "
         f"largest expected log predictive density, that of {counted(largest, 'component')} "
-        f"({numeral(gap, 1)} nats more, se {numeral(error, 1)})."
+        f"({numeral(gap, 1)} nats more, SE {numeral(error, 1)})."
     )
 
 

@@ -116,7 +116,7 @@ def reading(frame: pd.DataFrame) -> str:
     gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
     clear = gap > 2.0 * se
     how = "clearly better than" if clear else "ahead of, but not distinguishable by 2 se from,"
-    return f"{best} is {how} {second}: {numeral(gap, 1)} nats (se {numeral(se, 1)})."
+    return f"{best} is {how} {second}: {numeral(gap, 1)} nats (SE {numeral(se, 1)})."
 
 
 def _left_out(fits: Mapping[str, AbstractFit], *, folds: bool) -> str:

@@ -17,6 +17,7 @@ from ..cells.clauses import Clause, written
 from ..cells.names import called
 from ..cells.numerals import counted, numeral, percent, significant
 from ..cells.plain import Summary
+from ..figures.plot import FEW_TICKS
 from ..rows.cluster_profiles import ClusterProfile, cluster_sentence
 from ..rows.contrasts import is_extrapolated, main_covariate
 from ..rows.group_effects import group_sentences
@@ -86,14 +87,17 @@ def finding(
 
 
 def _multiples(pictures: Sequence[Summary | None]) -> list[Summary]:
-    """Small pictures of several responses, which are read as the first one; none of a single one.
-
-    They have neither caption nor labels at the ends of curves.
-    """
+    """Small pictures of several responses; none of a single one."""
     drawn = [one for one in pictures if one is not None]
-    if len(drawn) < 2:
-        return []
-    return [{**one, "end_labels": [], "caption": ""} for one in drawn]
+    return [small_multiple(one) for one in drawn] if len(drawn) > 1 else []
+
+
+def small_multiple(picture: Summary) -> Summary:
+    """A picture in a row: without caption, and with every other one of many numbers."""
+    ticks = picture["x_labels"]
+    are_numbers = all(text.lstrip("−")[:1].isdigit() for _, text in ticks)
+    every = 2 if len(ticks) > FEW_TICKS and are_numbers else 1
+    return {**picture, "x_labels": ticks[::every], "end_labels": [], "caption": ""}
 
 
 def clauses_of(fit: AbstractFit, name: str, section: Summary | None) -> Sentences:

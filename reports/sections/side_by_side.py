@@ -9,7 +9,7 @@ import pandas as pd
 from ..cells.numerals import counted
 from ..cells.plain import Summary, plain
 from ..cells.tables import table
-from .finding import MOST_PICTURES
+from .finding import MOST_PICTURES, small_multiple
 
 SHARED = "data"
 """The section that is the same for fits whose formulas read the same columns."""
@@ -90,7 +90,7 @@ def _is_drawn(fit: Summary) -> bool:
 
 def _named(figure: Summary, name: str) -> Summary:
     """The picture of a fit in a row of pictures, which are read as the first one."""
-    return {**figure, "y_title": f"{name}: {figure['y_title']}", "end_labels": [], "caption": ""}
+    return {**small_multiple(figure), "y_title": f"{name}: {figure['y_title']}"}
 
 
 def _without_pictures(fits: Sequence[Summary]) -> list[Summary]:

@@ -102,7 +102,7 @@ def _lines(fit: AbstractFit, grouping: Grouping, along: str, number: int) -> Sum
     counts = np.bincount(likely, minlength=fit.model.size)
     shown = [k for k in range(fit.model.size) if counts[k] >= FEWEST * len(likely)]
     chosen = np.unique(np.linspace(0, len(likely) - 1, LINES_SHOWN).round().astype(int))
-    canvas = Canvas(number_axis(x.min(), x.max(), covariate_numeral), spread_axis(y))
+    canvas = Canvas(number_axis(x.min(), x.max(), covariate_numeral(x)), spread_axis(y))
     for group in chosen:
         rows = np.flatnonzero(grouping.number == group)
         rows = rows[np.argsort(x[rows], kind="stable")]

@@ -16,7 +16,7 @@ from bayesvb.reports.rows.average_effects import (
 from bayesvb.reports.rows.contrasts import contrasts
 from bayesvb.reports.rows.profiles import covariate
 from bayesvb.reports.sections import SECTIONS
-from bayesvb.reports.sections.finding import finding, sentences
+from bayesvb.reports.sections.finding import finding, sentences, small_multiple
 from bayesvb.results.checks.base import Check
 
 
@@ -342,3 +342,12 @@ def test_of_many_responses_two_are_stated_and_the_others_counted():
 
 def test_without_a_section_nothing_is_said():
     assert finding(None, {}) == ({"sentences": [], "figure": None, "multiples": []}, {})
+
+
+def test_small_pictures_have_room_for_their_numbers_and_all_names_of_levels():
+    picture = {"x_labels": [(20.0 * i, f"{500 * i:,}") for i in range(6)], "end_labels": [1]}
+    small = small_multiple({**picture, "caption": "how to read it"})
+    assert [text for _, text in small["x_labels"]] == ["0", "1,000", "2,000"]
+    assert small["caption"] == "" and small["end_labels"] == []
+    names = [(20.0 * i, name) for i, name in enumerate("abcdef")]
+    assert small_multiple({**picture, "x_labels": names})["x_labels"] == names

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import bayesvb as bvb
 from bayesvb.formula.design import build_design
 from bayesvb.formula.parser import parse_formula
-from bayesvb.reports.cells.numerals import covariate_numeral, numeral
+from bayesvb.reports.cells.numerals import numeral
 from bayesvb.reports.cells.plain import plain
 from bayesvb.reports.cells.tables import MOST_ROWS, shaded, table
 from bayesvb.reports.page import twin
@@ -41,8 +41,10 @@ def test_a_numeral_reads_back_as_its_number(value, decimals):
 
 def test_thousands_have_commas_unless_a_covariate_may_be_a_year():
     assert numeral(1234) == numeral(1234.4) == "1,234" and numeral(-12345.5, 1) == "−12,345.5"
-    assert covariate_numeral(1234.0) == "1234" and covariate_numeral(-12345.5, 1) == "−12,345.5"
     assert labels([1990.0, 2010.0]) == ["1990", "2010"]
+    assert labels([500.0, 2010.0]) == ["500", "2,010"]
+    assert labels([1990.5, 2010.0]) == ["1,990.5", "2,010.0"]
+    assert labels([-12345.0, 1990.0]) == ["−12,345", "1,990"]
     assert numeral([0.25, -1.0], 2) == "0.25 to −1.00"
 
 
