@@ -176,7 +176,7 @@ def labels(values: list[object]) -> list[str]:
 def compared(design: Design) -> tuple[str, ...]:
     """Covariates, of which the one with the largest change is shown.
 
-    Groups and exposures, which only an offset reads, are compared if there is no other covariate.
+    Groups and exposures, which only an offset reads, are compared if they are alone.
     """
     known = design.groupings | design.exposures
     others = tuple(name for name in design.covariates if name not in known)
