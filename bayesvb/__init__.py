@@ -112,4 +112,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__, *_OPTIONAL})
+    """Public names only, for completion."""
+    return sorted({*__all__, *_OPTIONAL, *(name for name in globals() if name.startswith("__"))})

@@ -87,6 +87,13 @@ def test_a_public_name_is_there_and_listed(name):
     assert name in dir(bayesvb)
 
 
+@pytest.mark.parametrize("module", [bayesvb, bayesvb.effects, bayesvb.plots])
+def test_completion_lists_public_names_only(module):
+    listed = [name for name in dir(module) if not name.startswith("_")]
+    public = [name for name in module.__all__ if not name.startswith("_")]
+    assert sorted(listed) == sorted([*public, *(["sklearn"] if module is bayesvb else [])])
+
+
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="'bayesvb' has no attribute 'DensityRegresion'"):
         bayesvb.DensityRegresion  # noqa: B018

@@ -10,3 +10,8 @@ from bayesvb.effects.marginal_effects import comparisons, predictions, slopes
 from bayesvb.effects.result import Effects
 
 __all__ = ["Effects", "comparisons", "curves", "groups", "predictions", "slopes", "smoothness"]
+
+
+def __dir__() -> list[str]:
+    """Public names only, for completion."""
+    return __all__

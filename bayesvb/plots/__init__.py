@@ -19,3 +19,8 @@ __all__ = [
     "benchmark", "calibration", "checks", "conditional_effects", "curve", "effects", "groups",
     "influence", "overview", "quantiles", "replicates", "residual", "ridges", "survival", "weights",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """Public names only, for completion."""
+    return __all__
