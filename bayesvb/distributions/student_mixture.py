@@ -280,15 +280,27 @@ def _quantiles(
 ) -> Float[np.ndarray, " points"]:
     """Quantiles ``q[prob]`` of the rows ``row``; the upper half as lower tails of the mirror."""
     tail = np.where(q > 0.5, 1.0 - q, q)[prob]
-    dof = mixture.dof[:, None] if mixture.dof.ndim == 1 else mixture.dof[:, row]
-    expanded = (tail >= LEAST_TAIL) & (dof >= MANY).all(axis=0)
-    if expanded.all() or not expanded.any():
-        law = expanded_cdf_and_density if expanded.all() else _cdf_and_density
-        return _solved(mixture, q, prob, row, law)
+    expanded = tail >= LEAST_TAIL
+    if mixture.dof.ndim > 1:
+        expanded &= (mixture.dof[:, row] >= MANY).all(axis=0)
     found = np.empty(len(row))
-    found[expanded] = _solved(mixture, q, prob[expanded], row[expanded], expanded_cdf_and_density)
-    found[~expanded] = _solved(mixture, q, prob[~expanded], row[~expanded], _cdf_and_density)
+    for points, law in ((expanded, _expanded_where_many), (~expanded, _cdf_and_density)):
+        if points.any():
+            found[points] = _solved(mixture, q, prob[points], row[points], law)
     return found
+
+
+def _expanded_where_many(
+    dof: Float[np.ndarray, "experts _"], z: Float[np.ndarray, "experts points"]
+) -> tuple[Float[np.ndarray, "experts points"], Float[np.ndarray, "experts points"]]:
+    """Distribution function and density, by the expansion where degrees of freedom are many."""
+    many = (dof >= MANY).all(axis=1)
+    if many.all():
+        return expanded_cdf_and_density(dof, z)
+    below, density = np.empty((2, *z.shape))
+    for components, law in ((many, expanded_cdf_and_density), (~many, _cdf_and_density)):
+        below[components], density[components] = law(dof[components], z[components])
+    return below, density
 
 
 def _solved(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
@@ -29,7 +30,7 @@ class Dirichlet:
         """Expected probabilities."""
         return np.asarray(self.concentration / self.concentration.sum(axis=-1, keepdims=True))
 
-    @property
+    @cached_property
     def expected_log(self) -> Float[np.ndarray, "*batch experts"]:
         """``E[log pi_k] = digamma(alpha_k) - digamma(sum alpha)``."""
         total = self.concentration.sum(axis=-1, keepdims=True)
@@ -67,14 +68,15 @@ class Dirichlet:
 
     def kl(self, prior: Dirichlet) -> float:
         """``KL(self || prior)``."""
-        mine, theirs = self.concentration, prior.concentration
-        return float(
-            digamma_excess(mine).sum()
-            - digamma_excess(mine.sum())
-            - (theirs * self.expected_log).sum()
-            + gammaln(theirs).sum()
-            - gammaln(theirs.sum())
-        )
+        *each, total = digamma_excess(np.append(self.concentration, self.concentration.sum()))
+        expected = (prior.concentration * self.expected_log).sum()
+        return float(np.sum(each) - total - expected - prior.log_normaliser)
+
+    @cached_property
+    def log_normaliser(self) -> float:
+        """Log of the constant of the density."""
+        alpha = self.concentration
+        return float(gammaln(alpha.sum()) - gammaln(alpha).sum())
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws experts"]:
         """Independent draws."""
@@ -82,8 +84,6 @@ class Dirichlet:
 
     def log_density(self, value: Float[np.ndarray, "draws experts"]) -> Float[np.ndarray, " draws"]:
         """Log density of each vector of probabilities."""
-        alpha = self.concentration
-        constant = gammaln(alpha.sum()) - gammaln(alpha).sum()
-        logs = namespace(value).log(value)
-        density: Float[np.ndarray, " draws"] = constant + ((alpha - 1.0) * logs).sum(axis=-1)
+        logs = ((self.concentration - 1.0) * namespace(value).log(value)).sum(axis=-1)
+        density: Float[np.ndarray, " draws"] = self.log_normaliser + logs
         return density

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, multigammaln
+from scipy.special import digamma, gammaln
 
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import inverse_and_log_det, times
@@ -138,17 +139,22 @@ class NormalWishart:
         return np.asarray(self.dof[..., None, None] * self.scale)
 
     @property
+    def _halves(self) -> Float[np.ndarray, "*batch dims"]:
+        """``(nu + 1 - i) / 2``."""
+        return np.asarray(0.5 * (self.dof[..., None] - np.arange(self.n_dims)))
+
+    @cached_property
     def expected_log_det(self) -> Float[np.ndarray, "*batch"]:
         """``E[log |Lambda|] = sum_i digamma((nu + 1 - i) / 2) + D log 2 + log |W|``."""
-        halves = 0.5 * (self.dof[..., None] - np.arange(self.n_dims))
-        return np.asarray(digamma(halves).sum(axis=-1) + self.n_dims * np.log(2.0) + self.log_det)
+        log_two = self.n_dims * np.log(2.0)
+        return np.asarray(digamma(self._halves).sum(axis=-1) + log_two + self.log_det)
 
-    @property
+    @cached_property
     def log_normaliser(self) -> Float[np.ndarray, "*batch"]:
         """Log of the constant ``B(W, nu)`` of the Wishart density (Bishop 2006, eq. B.79)."""
-        half = 0.5 * self.dof
-        gamma = multigammaln(half, self.n_dims)
-        return np.asarray(-half * (self.log_det + self.n_dims * np.log(2.0)) - gamma)
+        n_dims = self.n_dims
+        gamma = gammaln(self._halves).sum(axis=-1) + 0.25 * n_dims * (n_dims - 1) * np.log(np.pi)
+        return np.asarray(-0.5 * self.dof * (self.log_det + n_dims * np.log(2.0)) - gamma)
 
     @property
     def student(

@@ -2,7 +2,11 @@
 
 Seconds and microseconds of processor, the least of some rounds. ``fits`` has whole fits by rows and
 components, starts and draws included; ``passes`` single sweeps by rows and columns, beyond the
-limits of the core as well.
+limits of the core as well. ``core, ns`` are of a row and component; ``floor, ns`` is the time of
+the exponentials and multiply-adds without which no sweep does, by NumPy in the cache: two
+exponentials (weights and responsibilities) and, of p terms of the mean and q of the weights,
+``2 (p + p (p + 1) / 2 + q + q (q + 1) / 2)`` multiply-adds (predictors and their variances, and the
+weighted sums of rows and products).
 """
 
 import os
@@ -77,7 +81,18 @@ def passes(n: int, n_columns: int, n_components: int) -> dict[str, object]:
         for work in (lambda: one_pass(fit.core, source, stats), lambda: sweep(vector))
     ]
     row = {"rows": n, "columns": n_columns, "components": n_components}
-    return {**row, "numpy, us": found[0], "core, us": found[1], "ratio": found[0] / found[1]}
+    row |= {"numpy, us": found[0], "core, us": found[1], "ratio": found[0] / found[1]}
+    each = 1e3 * found[1] / (n * n_components)
+    return {**row, "core, ns": each, "floor, ns": floor(n_columns + 1, 2)}
+
+
+def floor(p: int, q: int) -> float:
+    """Nanoseconds of the operations of a row and component that no sweep does without."""
+    values, left = np.random.default_rng(0).random((2, 256, 256))
+    out = np.empty_like(values)
+    exponential = least(lambda: np.exp(values, out=out), 200) / values.size
+    product = least(lambda: np.matmul(left, values, out=out), 50) / 256.0**3
+    return 1e9 * (2 * exponential + 2 * (p + p * (p + 1) / 2 + q + q * (q + 1) / 2) * product)
 
 
 def main() -> None:
@@ -85,7 +100,9 @@ def main() -> None:
     warnings.simplefilter("ignore")
     sizes = itertools.product((100, 200, 1_000, 2_000), (2, 3, 5))
     keep(pd.DataFrame([fits(*size) for size in sizes]), "compiled")
-    shapes = [(n, 3) for n in (1_000, 2_000, 8_000, 20_000)] + [(2_000, p) for p in (12, 23, 40)]
+    shapes = [(n, 3) for n in (1_000, 2_000, 8_000, 20_000, 100_000)] + [
+        (2_000, p) for p in (12, 23, 40)
+    ]
     found = pd.DataFrame([passes(*shape, 3) for shape in shapes])
     keep(found, "compiled_passes")
 

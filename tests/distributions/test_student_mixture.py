@@ -98,6 +98,14 @@ def test_quantiles_are_right_on_either_side_of_the_expansion(tail):
         assert_array_equal(alone.quantile(probs)[:, 0], found[:, n])
 
 
+def test_quantiles_are_right_where_only_some_components_have_many_degrees_of_freedom():
+    mixture = random_mixture(5, rows=6)
+    mixture = replace(mixture, dof=np.array([1.0, 1.01 * MANY, 1e6]))
+    probs = np.array([LEAST_TAIL, 0.3, 1.0 - LEAST_TAIL])
+    found = mixture.quantile(probs)
+    assert_allclose([mixture.cdf(y) for y in found], np.tile(probs, (6, 1)).T, atol=3e-12)
+
+
 @settings(max_examples=50, deadline=None)
 @given(hard_mixtures(), st.lists(st.floats(0.0, 1.0), min_size=2, max_size=8))
 def test_quantiles_never_cross(mixture, probs):
