@@ -16,7 +16,8 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import Curving
 from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
 from bayesvb.sensitivity.operator import TOGETHER, expectations_along
-from bayesvb.sensitivity.row_space import choose_row_space
+from bayesvb.sensitivity.row_space import NoMaximum
+from bayesvb.sensitivity.solvers import row_sensitivity
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
@@ -176,20 +177,20 @@ def response_or_direction(
     tilted = shared or model.coordinates(posterior)
     if tilted is None:
         return withheld(model.without_response), None
-    if isinstance(tilted, AbstractCoordinates):
-        by_row = _in_row_space(model, source, stats, tilted)
-        if by_row is None and tilted.size * stats.to_vector().size > MOST_NUMBERS:
-            return withheld(TOO_WIDE), None
-        by_row = by_row or _by_row(model, source, stats, tilted)
-        if by_row is not None:
-            return by_row, None
     differences = shared or _Differences(model, source, stats)
     try:
         with single_threaded_blas(), np.errstate(all="ignore"):
+            if isinstance(tilted, AbstractCoordinates):
+                by_row = _in_row_space(model, source, stats, tilted)
+                if by_row is None and tilted.size * stats.to_vector().size > MOST_NUMBERS:
+                    return withheld(TOO_WIDE), None
+                by_row = by_row or _by_row(model, source, stats, tilted)
+                if by_row is not None:
+                    return by_row, None
             covariance = projected_covariance(differences, tilted.perturbations())
     except ConvexBound as error:
         way = shared.lifted(error.direction) if shared else error.direction
-        return withheld(f"{NO_MAXIMUM} ({error})", differences.passes), way
+        return withheld(f"{NO_MAXIMUM} ({error})", max(differences.passes, 1)), way
     except BendsUpwards as error:
         return withheld(f"{NO_MAXIMUM} in the effects of a group", 1), error.direction
     except np.linalg.LinAlgError as error:
@@ -208,14 +209,20 @@ def resolved(covariance: Float[np.ndarray, "tilts tilts"]) -> LinearResponse:
 def _in_row_space(
     model: AnyModel, source: AbstractSource, stats: SufficientStats, tilted: AbstractCoordinates
 ) -> LinearResponse | None:
-    """Linear response in the space of rows; None where it takes longer, or finds no maximum."""
-    with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
-        space = choose_row_space(model, source, stats)
-        if space is not None:
-            space = space.restricted()
-            stand_ins = tilted.stand_ins(space.parts, space.scale)
-            covariance = stand_ins @ space.covariance(space.information()[0]) @ stand_ins.T
-            return LinearResponse(covariance, 1)
+    """Linear response in the space of rows.
+
+    None where another takes less time, or the ELBO is not concave in second moments alone.
+
+    Raises
+    ------
+    ConvexBound
+    """
+    rows = row_sensitivity(model, source, stats)
+    if rows is None:
+        return None
+    stand_ins = tilted.stand_ins(rows.space.parts, rows.space.scale)
+    with suppress(NoMaximum):
+        return LinearResponse(stand_ins @ rows.covariance() @ stand_ins.T, 1)
     return None
 
 
@@ -224,18 +231,25 @@ def _by_row(
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
-    None also if it finds no maximum: only iterations show the reason. They fail if statistics near
-    the fit's do not belong to any data, which second derivatives do not detect.
+    None also if an iteration fails: statistics near the fit's then belong to no data, which second
+    derivatives do not detect, and differences show the reason.
+
+    Raises
+    ------
+    ConvexBound
     """
     if not (source.rows_at_hand and model.draws_complete):
         return None
     if model.row_derivatives(model.update(stats), source.take(np.arange(1))) is None:
         return None
     second = _SecondDerivatives(model, source, stats)
-    with single_threaded_blas(), np.errstate(all="ignore"), suppress(np.linalg.LinAlgError):
+    try:
         covariance = projected_covariance(second, tilted.perturbations())
         return LinearResponse(covariance, second.passes)
-    return None
+    except ConvexBound:
+        raise
+    except np.linalg.LinAlgError:
+        return None
 
 
 class _Differences:

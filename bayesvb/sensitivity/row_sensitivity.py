@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.linear.quadratic_forms import Columns
+from bayesvb.sensitivity.lanczos import ConvexBound
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, no_maximum
 from bayesvb.sensitivity.row_space import (
     COLUMNS_AT_ONCE,
@@ -82,10 +83,42 @@ class RowSensitivity(AbstractAppliedSensitivity):
         return self._bent.astype(kind)
 
     @cached_property
+    def _information(self) -> tuple[Float[np.ndarray, "variables variables"], Columns]:
+        """``L' P L`` and ``Q P L``."""
+        return self._bent.information()
+
+    def covariance(self) -> Float[np.ndarray, "variables variables"]:
+        r"""Linear-response covariance of the variables.
+
+        Where the ELBO is not concave, ``\rho' (\Gamma^{-1} - L' P L) \rho = \lambda \le 0`` for
+        variables ``\rho``. Along ``u = B P L \rho`` the quadratic form of ``I - F'`` in the metric
+        ``V`` is ``\lambda (1 - \lambda) - \lambda^2 \rho' L' D L \rho``, which is then not positive
+        either as long as the last product is not negative.
+
+        Raises
+        ------
+        ConvexBound
+        NoMaximum
+            If the ELBO is not concave in the second moments of coefficients.
+        """
+        information, products = self._information
+        flattest = self._bent.flattest(information)
+        if flattest is None:
+            return self._bent.inverse(information)
+        variables = flattest[1][:, None]
+        loadings = self._bent.loadings(variables)
+        direction = self._combined(
+            self._bent.bent(self._bent.moved(loadings, products @ variables))
+        )
+        metric = self.metric_of(direction)
+        size = float(np.sqrt(direction[0] @ metric[0]))
+        raise ConvexBound(1.0 - flattest[0], direction[0] / size)
+
+    @cached_property
     def _variables(self) -> tuple[Columns, Float[np.ndarray, "variables variables"]]:
         """``Q P L``, and the covariance of the variables."""
         try:
-            information, products = self._bent.information()
+            information, products = self._information
         except NoMaximum:
             raise no_maximum() from None
         return products.astype(self._single.hessian.dtype), self._bent.inverse(information)

@@ -25,7 +25,7 @@ from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.linalg import block_diag
+from scipy.linalg import block_diag, eigh
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
@@ -351,21 +351,21 @@ class RowSpace:
         found += products.T @ residuals
         return np.asarray(0.5 * (found + found.T)), products
 
-    def covariance(
+    def flattest(
         self, information: Float[np.ndarray, "variables variables"]
-    ) -> Float[np.ndarray, "variables variables"]:
-        """``(Gamma^-1 - L' P L)^-1``: linear-response covariance of the variables.
+    ) -> tuple[float, Float[np.ndarray, " variables"]] | None:
+        """Curvature of the ELBO along the variables in which it is not concave; None if it is.
 
-        Raises
-        ------
-        NoMaximum
+        The curvature is relative to the posterior's, along which the variables are one standard
+        deviation long; zero or less where the ELBO bends upwards.
         """
-        _, inner = self._standardised(information)
-        try:
+        root, inner = self._standardised(information)
+        try:  # a Cholesky factor takes a twentieth of the time of an eigenvector
             np.linalg.cholesky(inner - FLATTEST * np.eye(len(inner)))
         except np.linalg.LinAlgError:
-            raise NoMaximum("the ELBO is not concave in the coefficients") from None
-        return self.inverse(information)
+            values, axes = eigh(inner, subset_by_index=[0, 0])
+            return float(values[0]), np.asarray(root @ axes[:, 0])
+        return None
 
     def loaded_rows(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
@@ -387,7 +387,7 @@ class RowSpace:
     def inverse(
         self, information: Float[np.ndarray, "variables variables"]
     ) -> Float[np.ndarray, "variables variables"]:
-        """``covariance``, at a saddle point of the ELBO too."""
+        """``(Gamma^-1 - L' P L)^-1``: linear-response covariance of the variables at a maximum."""
         root, inner = self._standardised(information)
         found = root @ np.linalg.solve(inner, root.T)
         return np.asarray(0.5 * (found + found.T))

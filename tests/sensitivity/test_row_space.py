@@ -1,7 +1,7 @@
 """The space of rows: covariances without statistics, the dense solution, saddle points, choice."""
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,9 @@ from bayesvb.sensitivity import row_space, solvers
 from bayesvb.sensitivity.covariance import linear_response
 from bayesvb.sensitivity.deletion import Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
+from bayesvb.sensitivity.lanczos import ConvexBound
 from bayesvb.sensitivity.operator import expectations_along
+from bayesvb.sensitivity.row_sensitivity import RowSensitivity
 from bayesvb.sensitivity.row_space import NoMaximum, RowSpace, Scalars, scalar_order
 
 CASES = {
@@ -50,6 +52,12 @@ def rows_of(fit):
     core, block = fit.core, fit.model.source.take(np.arange(30))
     posterior = core.update(fit.stats)
     return RowSpace.from_rows(core, posterior, block), core.row_derivatives(posterior, block)
+
+
+def sensitivity_of(fit, space, known):
+    """Solver in a row space of a fit."""
+    along = partial(expectations_along, fit.core, fit.stats, fit.core.update(fit.stats))
+    return RowSensitivity(np.ones(known.n_entries, dtype=bool), along, space, known)
 
 
 def features(space, known):
@@ -118,7 +126,8 @@ def test_linear_response_is_that_of_the_dense_solver(name, monkeypatch):
     dense, tilts = solvers.choose_solver(fit.core, source, fit.stats), coordinates.perturbations()
     along = expectations_along(fit.core, fit.stats, fit.core.update(fit.stats), tilts)
     expected = along @ dense.solve(tilts).T
-    space = rows_of(fit)[0].restricted()
+    rows = sensitivity_of(fit, *rows_of(fit))
+    space = rows.space.restricted()
     stand_ins = coordinates.stand_ins(space.parts, space.scale)
     information, products = space.information()
     size = space.n_variables
@@ -127,7 +136,7 @@ def test_linear_response_is_that_of_the_dense_solver(name, monkeypatch):
     )
     assert_allclose(solved, 0.0, atol=1e-4 * np.abs(products).max())
     assert_allclose(information, information.T, rtol=0, atol=0)
-    found = stand_ins @ space.covariance(information) @ stand_ins.T
+    found = stand_ins @ rows.covariance() @ stand_ins.T
     assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
@@ -138,12 +147,24 @@ def test_what_changes_nothing_is_solved_for_at_once():
     assert not solution.any() and not product.any()
 
 
-@pytest.mark.parametrize("factor", [5.0, 500.0])
-def test_a_saddle_point_has_no_linear_response(factor):
+@pytest.mark.parametrize(("name", "factor"), [("softmax", 1.5), ("softmax", 5.0), ("classes", 2.0)])
+def test_a_saddle_point_shows_where_the_elbo_bends_upwards(name, factor):
+    fit = fit_of(name)
+    space, known = rows_of(fit)
+    rows = sensitivity_of(fit, replace(space, hessian=factor * space.hessian), known)
+    with pytest.raises(ConvexBound) as error:
+        rows.covariance()
+    direction = error.value.direction
+    metric = rows.metric_of(direction[None])[0]
+    assert_allclose(direction @ metric, 1.0)
+    assert_allclose(metric @ rows.whole() @ direction, error.value.slope, rtol=0.02)
+    assert error.value.slope > 1.0
+
+
+def test_second_moments_without_a_maximum_are_refused():
     space, _ = rows_of(fit_of("softmax"))
-    bent = replace(space, hessian=factor * np.abs(space.hessian))
     with pytest.raises(NoMaximum):
-        bent.covariance(bent.information()[0])
+        replace(space, hessian=500.0 * np.abs(space.hessian)).information()
 
 
 def test_rows_in_no_component_but_one_are_left_out():
