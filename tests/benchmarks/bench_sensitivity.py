@@ -4,11 +4,12 @@ Gaussian experts with a softmax gate, all columns in both; ``python bench_sensit
 measures 50 columns, five components and 1,000 rows. Lines of the output are those of
 ``docs/benchmarks/sensitivity.csv``: CPU time in seconds of one thread, and the peak of allocated
 memory in MB, traced, which adds to the time. The columns "before" are of the same hour and machine,
-when each row was solved for with all its covariances. Linear response is solved for in the space
-of statistics and in that of rows. What leave-one-out makes once serves influence too.
+when the direction in which the ELBO bends upwards was found by iterations. Linear response is
+solved for in the space of statistics and in that of rows. What leave-one-out makes once serves
+influence too.
 
 With 200 columns, linear response does not fit into memory in the space of statistics. Fits are of
-one restart, with linear response; the ascent of 50 columns ends at a saddle point first.
+one restart, with linear response; with 50 columns CAVI ends at a saddle point first.
 """
 
 from __future__ import annotations
