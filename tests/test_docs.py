@@ -146,10 +146,13 @@ def test_a_tutorial_is_a_notebook_whose_cells_are_python_and_fit_on_the_page(pag
     assert [line for cell in cells for line in cell.splitlines() if len(line) > 100] == []
 
 
-def test_the_table_of_folds_is_that_of_the_benchmark(monkeypatch):
+@pytest.mark.parametrize("name", ["folds", "methods"])
+def test_tables_of_networks_are_those_of_the_benchmarks(name, monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "tests" / "benchmarks"))
-    from plot_networks import folds_table, with_table
+    import plot_networks
 
     page = (ROOT / "docs/benchmarks/networks.md").read_text(encoding="utf-8")
-    table = pd.read_csv(ROOT / "docs/benchmarks/network_folds.csv")
-    assert with_table(page, folds_table(table)) == page, "python tests/benchmarks/plot_networks.py"
+    file = {"folds": "network_folds", "methods": "network_table"}[name]
+    table = pd.read_csv(ROOT / f"docs/benchmarks/{file}.csv")
+    lines = getattr(plot_networks, f"{name}_table")(table)
+    assert plot_networks.with_table(page, name, lines) == page, "run plot_networks.py"

@@ -2,9 +2,10 @@
 
     python tests/benchmarks/plot_networks.py
 
-Reads network_sizes.csv, network_scaling.csv and network_folds.csv of docs/benchmarks as they are:
-data sets that are not there yet are left out. Writes docs/images/network_*.png, and the table of
-docs/benchmarks/networks.md between the two comments that mark it.
+Reads network_sizes.csv, network_table.csv, network_scaling.csv and network_folds.csv of
+docs/benchmarks as they are: data sets that are not there yet are left out. Writes
+docs/images/network_*.png, and the tables of docs/benchmarks/networks.md between the comments that
+mark them.
 """
 
 import matplotlib
@@ -20,11 +21,28 @@ from bayesvb.drawing.palette import LIGHT, dash, marker
 
 IMAGES = RESULTS.parent / "images"
 PAGE = RESULTS / "networks.md"
-MARKS = ("<!-- folds -->\n", "<!-- end of folds -->\n")
 COLOURS = 64
 """Colours of a picture: few lines on white need no more."""
 
-WAYS = {"single": "one start", "average": "average of 16", "stack": "stack of 16"}
+WAYS = {
+    "single": "one start",
+    "average": "average of 16",
+    "stack": "stack of 16",
+    "likelihood": "maximum likelihood",
+    "logistic": "logistic regression",
+}
+LEAST = -1.6
+"""Log density at which a panel ends: maximum likelihood falls to minus ten."""
+
+TABLE = {
+    "one_start": "coordinate ascent, one start",
+    "stack": "coordinate ascent, stack",
+    "likelihood": "maximum likelihood",
+    "likelihood, as published": "maximum likelihood, as published",
+    "bbvi": "BBVI",
+    "nuts": "NUTS",
+    "logistic": "logistic regression",
+}
 MEASURES = {
     "lpd": "log predictive density",
     "accuracy": "accuracy",
@@ -69,23 +87,25 @@ def sizes(frame: pd.DataFrame) -> Figure:
     for axes in grid[-1]:
         axes.set_xlabel("training rows")
     handles, labels = grid[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper left", ncols=3)
+    figure.legend(handles, labels, loc="outside upper left", ncols=5)
     return figure
 
 
 def _curves(axes: Axes, frame: pd.DataFrame, measure: str) -> None:
-    """One line for each way of making a prediction of 16 starts."""
+    """One line for each method."""
     for number, (way, label) in enumerate(WAYS.items()):
         one = frame[frame["way"] == way].sort_values("n")
         colour = LIGHT.colour(number)
         axes.plot(one["n"], one[measure], marker(number), linestyle=dash(number), color=colour,
                   linewidth=1.5, markersize=4.0, label=label)  # fmt: skip
         if measure == "lpd":
-            reach = one["lpd_se"].to_numpy()
+            reach = one["lpd_se"].fillna(0.0).to_numpy()
             axes.vlines(one["n"], one["lpd"] - reach, one["lpd"] + reach, color=colour, linewidth=1)
     _at_values(axes, sorted(set(frame["n"])))
     if measure == "ece":
         axes.set_ylim(bottom=0.0)
+    if measure == "lpd":
+        axes.set_ylim(bottom=max(axes.get_ylim()[0], LEAST))
 
 
 def _at_values(axes: Axes, values: list[int]) -> None:
@@ -110,9 +130,14 @@ def scaling(frame: pd.DataFrame) -> Figure:
         axes.set_xticks(one[varied].unique())
         axes.set_xlim(left=0.0)
         axes.set_ylim(bottom=0.0)
-    grid[0].set_ylabel("ms per sweep")
+    grid[0].set_ylabel("ms per iteration or gradient")
     handles, labels = grid[-1].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside right center", title="posterior of\nlatents")
+    figure.legend(
+        handles,
+        labels,
+        loc="outside right center",
+        title="iterations, by\nlatent posterior,\nand gradients",
+    )
     return figure
 
 
@@ -155,10 +180,35 @@ def folds_table(frame: pd.DataFrame) -> str:
     return "\n".join(lines) + "\n"
 
 
-def with_table(page: str, table: str) -> str:
+def methods_table(frame: pd.DataFrame) -> str:
+    """Table 1 as Markdown: the largest training set of each data set that a method has."""
+    heads = ("data", "method", "K", "rows", "sets", "accuracy", "LPD", "ECE", "WAIC", "printed",
+             "CPU time (s)", "steps")  # fmt: skip
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    order = {way: number for number, way in enumerate(TABLE)}
+    largest = frame[frame["n"] == frame.groupby(["data", "way"])["n"].transform("max")]
+    ordered = largest.assign(place=largest["way"].map(order)).sort_values(["data", "place"])
+    for one in ordered.to_dict("records"):
+        cells = (
+            title(one["data"]), TABLE[one["way"]], _shown(one["experts"], ".0f"),
+            f"{one['n']:,}", f"{one['training_sets']}",
+            *(_shown(one[name], ".3f") for name in ("accuracy", "lpd", "ece", "waic", "printed")),
+            _shown(one["seconds"], ".3g"), _shown(one["steps"], ",.0f"),
+        )  # fmt: skip
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def _shown(value: float, form: str) -> str:
+    """A number, or an empty cell."""
+    return "" if np.isnan(value) else format(value, form)
+
+
+def with_table(page: str, name: str, table: str) -> str:
     """The page with this table between its marks."""
-    before, rest = page.split(MARKS[0])
-    return before + MARKS[0] + table + MARKS[1] + rest.split(MARKS[1])[1]
+    start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+    before, rest = page.split(start)
+    return before + start + table + end + rest.split(end)[1]
 
 
 def keep(figure: Figure, name: str) -> None:
@@ -172,15 +222,19 @@ def keep(figure: Figure, name: str) -> None:
 
 
 def main() -> None:
-    """Three pictures and a table."""
+    """Three pictures and two tables."""
     matplotlib.use("Agg")
     plt.rcParams.update(STYLE)
-    keep(sizes(pd.read_csv(RESULTS / "network_sizes.csv")), "network_sizes")
+    table = pd.read_csv(RESULTS / "network_table.csv")
+    rivals = table[table["way"].isin(["likelihood", "logistic"])]
+    keep(sizes(pd.concat([pd.read_csv(RESULTS / "network_sizes.csv"), rivals])), "network_sizes")
     keep(scaling(pd.read_csv(RESULTS / "network_scaling.csv")), "network_scaling")
     found = pd.read_csv(RESULTS / "network_folds.csv")
     keep(folds(found), "network_folds")
     if PAGE.exists():
-        text = with_table(PAGE.read_text(encoding="utf-8"), folds_table(found))
+        text = PAGE.read_text(encoding="utf-8")
+        text = with_table(text, "folds", folds_table(found))
+        text = with_table(text, "methods", methods_table(table))
         PAGE.write_text(text, encoding="utf-8")
 
 
