@@ -57,7 +57,7 @@ def effect_clauses(fit: AbstractFit, name: str, response: str) -> list[tuple[Cla
     lead = _lead(fit, contrast)
     clauses = [
         Clause(
-            f"{lead} {_main(fit, contrast, first)}{_extrapolation(contrast)}",
+            f"{lead} {_main(fit, contrast, first)}{_extrapolation(fit, contrast)}",
             f"{lead} {_main(fit, contrast, first, doubted=True)}",
             covariate=name,
             response=response,
@@ -179,11 +179,17 @@ def _by_sign(fit: AbstractFit, contrast: Contrast, change: Change) -> str:
     )
 
 
-def _extrapolation(contrast: Contrast) -> str:
-    """Whether many rows have no observed row near them at one of the two values."""
-    if contrast.reach != "extrapolated":
-        return ""
-    return ", an extrapolation for many rows: no observed row is near in all covariates"
+def _extrapolation(fit: AbstractFit, contrast: Contrast) -> str:
+    """Whether many rows have no row near them at one of the two values, or means no response."""
+    if contrast.reach == "extrapolated":
+        return ", an extrapolation for many rows: no observed row is near in all covariates"
+    design = fit.model.design
+    if design.is_censored and "mean" in contrast.draws:
+        ends = contrast.draws["mean"].mean(axis=(0, 2))
+        observed = np.asarray(design.response, dtype=float)[:, contrast.response]
+        if ends.max() > observed.max() or ends.min() < observed.min():
+            return ", an extrapolation: one of the means is beyond all observed values"
+    return ""
 
 
 def _turn(fit: AbstractFit, contrast: Contrast, change: Change) -> str:

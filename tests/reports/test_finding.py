@@ -351,3 +351,14 @@ def test_small_pictures_have_room_for_their_numbers_and_all_names_of_levels():
     assert small["caption"] == "" and small["end_labels"] == []
     names = [(20.0 * i, name) for i, name in enumerate("abcdef")]
     assert small_multiple({**picture, "x_labels": names})["x_labels"] == names
+
+
+@pytest.mark.parametrize("last", [2.0, 1000.0])
+def test_means_beyond_all_observed_times_are_an_extrapolation(last):
+    rng = np.random.default_rng(6)
+    data = pd.DataFrame({"x": rng.normal(size=120)})
+    times = np.exp(1.0 + data["x"]) * rng.exponential(size=120)
+    data["time"], data["event"] = np.minimum(times, last), (times < last).astype(int)
+    model = bvb.DensityRegression("Surv(time, event) ~ x", data, n_components=1, family="weibull")
+    (sentence, *_) = sentences(model.fit(seed=1, restarts=1, draws=50), [])
+    assert ("one of the means is beyond all observed values" in sentence) == (last == 2.0)
