@@ -33,9 +33,6 @@ MOST_RESPONSES = 4
 LINES, LINES_ABOVE_GROUPS = 17.0, 8.0
 """Lines that fit beside the picture of a first screen, and above the panel of groups."""
 
-MOST_LEVELS = 8
-"""Levels of a covariate from which on its effects are left to the table of all effects."""
-
 
 def effects_panel(fit: AbstractFit) -> Summary | None:
     """The largest average differences, each as a dot on a bar with its interval.
@@ -78,11 +75,7 @@ class _Choice:
 
 def _chosen(fit: AbstractFit, response: int) -> _Choice | None:
     """Contrasts of one response; None if it has none."""
-    pairs = [
-        (one, one.of_mean)
-        for one in by_size(fit)
-        if one.response == response and one.n_values <= MOST_LEVELS
-    ]
+    pairs = [(one, one.of_mean) for one in by_size(fit) if one.response == response]
     if not pairs:
         return None
     pairs = sorted(_of_one_class(fit, pairs), key=lambda pair: -abs(pair[1].estimate))

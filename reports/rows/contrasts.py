@@ -6,7 +6,7 @@ one object, so that they agree to the last digit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 
 BENT = 2.0
 """Range of the mean of single rows, in average changes, from which the range counts."""
+
+MOST_LEVELS = 8
+"""Levels of a covariate from which on only the two at the ends are shown."""
 
 ERROR = 0.05
 """Probability of a direction stated for a response that no covariate changes."""
@@ -113,12 +116,15 @@ def averaged_words(fit: AbstractFit) -> str:
     ends = " and ".join(percent(end) for end in ENDS)
     several = len(fit.model.design.covariates) > 1
     others = ", with the other covariates as observed" if several else ""
-    shortened = any(one.reach == "shortened" for one in contrasts(fit))
-    nearer = ", less far where more than a third of the rows would be extrapolations"
-    return (
+    text = (
         f"averages over {rows_words(fit, rows_averaged(fit))}{others}; numeric covariates go "
-        f"between round values near their {ends} quantiles{nearer if shortened else ''}"
+        f"between round values near their {ends} quantiles"
     )
+    if any(one.reach == "shortened" for one in contrasts(fit)):
+        text += ", less far where more than a third of the rows would be extrapolations"
+    if any(one.discrete and one.n_values > MOST_LEVELS for one in contrasts(fit)):
+        text += f"; of more than {MOST_LEVELS} levels those with the largest and the smallest"
+    return text
 
 
 def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = None) -> str | None:
@@ -164,12 +170,27 @@ def _moved_by(
 
 
 def by_size(fit: AbstractFit) -> list[Contrast]:
-    """The contrasts, the covariate with the largest change first; its levels in order."""
+    """The contrasts, the covariate with the largest change first; its levels in order.
+
+    Of more than ``MOST_LEVELS`` levels the two with the largest and the smallest response.
+    """
     own: dict[str, list[Contrast]] = {}
     for one in contrasts(fit):
         own.setdefault(one.covariate, []).append(one)
     largest = sorted(own.values(), key=lambda each: -max(one.size for one in each))
-    return [one for each in largest for one in each]
+    return [one for each in largest for one in _of_few_levels(each)]
+
+
+def _of_few_levels(own: Sequence[Contrast]) -> list[Contrast]:
+    """Contrasts of a covariate, of many levels those at both ends for each response."""
+    if not own[0].discrete or own[0].n_values <= MOST_LEVELS:
+        return list(own)
+    kept = []
+    for response in dict.fromkeys(one.response for one in own):
+        each = [one for one in own if one.response == response]
+        sizes = [one.of_mean.estimate for one in each]
+        kept += [each[at] for at in sorted({int(np.argmin(sizes)), int(np.argmax(sizes))})]
+    return kept
 
 
 def _computed(fit: AbstractFit) -> tuple[Contrast, ...]:

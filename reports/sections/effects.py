@@ -21,9 +21,6 @@ from ..rows.sampling import gated
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-MOST_LEVELS = 8
-"""Number of levels that are compared with the first; with more, a short table is too long."""
-
 MOST_CLASSES = 5
 """Classes of which each covariate has an effect."""
 
@@ -64,8 +61,6 @@ def _lines(fit: AbstractFit) -> Iterator[dict[str, object]]:
     design = fit.model.design
     several = len(design.response_names) > 1
     for one in by_size(fit):
-        if one.discrete and one.n_values > MOST_LEVELS:
-            continue
         whose = f" of {design.called(design.response_names[one.response])}" if several else ""
         for change in one.changes:
             yield {"covariate": design.label(one.covariate), "from": one.words[0],

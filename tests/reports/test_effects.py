@@ -9,7 +9,7 @@ from bayesvb.effects.average_predictions import average_predictions
 from bayesvb.effects.observed_rows import observed_rows
 from bayesvb.reports.rows import average_effects
 from bayesvb.reports.rows.average_effects import average_draws
-from bayesvb.reports.sections import SECTIONS, effects
+from bayesvb.reports.sections import SECTIONS
 
 
 @pytest.fixture(scope="module")
@@ -70,9 +70,18 @@ def test_probabilities_of_classes_have_differences(class_fit):
     assert np.allclose(by.groupby(["name", "from", "to"])["difference"].sum(), 0.0, atol=1e-9)
 
 
-def test_many_levels_and_models_without_covariates_have_no_line(fit, monkeypatch):
-    monkeypatch.setattr(effects, "MOST_LEVELS", 2)
-    assert {head[0] for head in rows(SECTIONS["effects"].summary(fit))} == {"x"}
+def test_many_levels_have_the_two_at_the_ends():
+    rng = np.random.default_rng(8)
+    data = pd.DataFrame({"g": rng.choice(list("abcdefghij"), 300, p=[0.19, *[0.09] * 9])})
+    data["y"] = data["g"].map(dict(zip("abcdefghij", range(10), strict=True))) - 4.0
+    data["y"] += 0.1 * rng.normal(size=300)
+    fit = bvb.DensityRegression("y ~ g", data, n_components=1).fit(seed=1, draws=50)
+    found = SECTIONS["effects"].summary(fit)
+    assert [head[1:3] for head in rows(found)] == [("a", "b"), ("a", "j")]
+    assert "of more than 8 levels" in found["table"]["caption"] and found["left_out"] == 0
+
+
+def test_models_without_covariates_have_no_line(fit):
     data = fit.model.design.frame
     assert SECTIONS["effects"].summary(bvb.Normal("y ~ 1", data).fit(seed=1)) is None
     constant = bvb.DensityRegression("y ~ 1", data, n_components=1).fit(seed=1)
