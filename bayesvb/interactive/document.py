@@ -150,7 +150,7 @@ def _controls() -> Tag:
             tags.select(tags.option("automatic", value=""), id="along"),
         ),
         tags.details(
-            tags.summary("Weights, groups, fit, priors"),
+            tags.summary("Weights, fit, priors"),
             tags.div(*further_controls(), _order(), class_="row"),
             id="further",
         ),

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -376,6 +377,6 @@ def _end_labels(ends: Sequence[tuple[float, str, str]]) -> list[tuple[float, str
     """Labels from the lowest one up, moved apart, with their places in per cent of the height."""
     if not ends:
         return []
-    wanted, texts, kinds = zip(*sorted(ends), strict=True)
+    wanted, texts, kinds = zip(*sorted(ends, key=itemgetter(0)), strict=True)
     places = apart(np.array(wanted), GAP, 0.0, 100.0).round(2).tolist()
     return list(zip(places, texts, kinds, strict=True))

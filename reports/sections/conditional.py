@@ -214,7 +214,7 @@ def _draw_quantiles(
     canvas.columns("alone", curve.x, alone)
     canvas.line("med", curve.x, found[2])
     last = int(np.flatnonzero(curve.x <= canvas.x.high)[-1])
-    for row, text in ((4, "95%"), (3, "75%"), (2, "median"), (1, "25%"), (0, "5%")):
+    for row, text in enumerate(("5%", "25%", "median", "75%", "95%")):  # equal ones in this order
         canvas.end(float(found[row, last]), text, "s" if row == 2 else "")
 
 

@@ -244,7 +244,7 @@ def test_a_long_fit_is_stopped_and_closing_a_page_leaves_no_process(page, server
         if stop:
             page.keyboard.press("Escape")
             page.keyboard.press("Escape")
-            has(page, "#doing", tone="idle")
+            page.locator("[role=status] #doing", has_text="stopped").wait_for()
     page.close()
     for _ in range(500):
         if len(children(server[0].pid)) == 1:  # the zygote

@@ -65,6 +65,14 @@ def test_a_figure_is_text_free_and_its_labels_are_apart():
     assert [text for _, text in found["x_labels"]] == ["a", "b"]
 
 
+def test_equal_ends_keep_their_order():
+    canvas = Canvas(number_axis(0.0, 1.0), number_axis(0.0, 1.0))
+    for name in ("5%", "25%", "median"):
+        canvas.end(0.0, name)
+    ends = plotted(canvas, x="x", y="y", alt="", caption="")["end_labels"]
+    assert [text for _, text, _ in ends] == ["5%", "25%", "median"]
+
+
 @given(
     st.lists(st.integers(0, 40), min_size=2, max_size=30), st.integers(1, 40).map(lambda k: 25 * k)
 )
