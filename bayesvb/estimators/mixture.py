@@ -73,6 +73,10 @@ class AbstractMixture(AbstractGenerative):
         """The model with another number of components, which changes nothing about its rows."""
         return with_fields(self, n_components=n_components)
 
+    def expected_shares(self, fit: AbstractFit) -> Float[np.ndarray, " experts"]:
+        """Weights of the components under the variational posterior, averaged over the rows."""
+        return expected_shares(fit.core, self.all_rows or self.source, fit.q)
+
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
         """Share, size and membership probability of every component, and its noise if any."""
         return component_table(self, fit, prob)

@@ -20,6 +20,7 @@ from bayesvb.estimators.component_choice import (
     warn_of_doubts,
     warn_of_interruption,
 )
+from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.estimators.near_start import near_start
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.model_selection.alternatives import student_alternative, unimodal_noise
@@ -320,6 +321,11 @@ def _table(fits: Mapping[int, Fit], results: Mapping[int, Elpd], criterion: str)
 
 
 def _occupied(fit: Fit) -> int:
-    table = fit.components()
-    (column, *_) = (name for name in SHARES if name in table)
-    return int((table[column] > LIMITS.negligible_weight).sum())
+    """Components with more than a negligible share."""
+    if isinstance(fit.model, AbstractMixture) and not fit.is_sampled:
+        # Not from the table of components: fits of few rows would draw from the exact posterior.
+        shares = fit.model.expected_shares(fit)
+    else:
+        table = fit.components()
+        shares = next(table[name] for name in SHARES if name in table).to_numpy()
+    return int((shares > LIMITS.negligible_weight).sum())

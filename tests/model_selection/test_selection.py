@@ -46,6 +46,17 @@ def test_two_humps_are_two_components(seed):
     assert found.table.loc[4, "occupied"] <= 3
 
 
+def test_occupied_components_are_counted_without_draws(monkeypatch):
+    """Fits of few rows draw from the exact posterior, which takes longer than all else."""
+
+    def fail(*_):
+        raise AssertionError("parameters were drawn")
+
+    monkeypatch.setattr(bvb.DensityRegression, "named_draws", fail)
+    model = bvb.DensityRegression("y ~ 1", two_humps(1, 60))
+    assert bvb.select(model, [1, 2], seed=1, restarts=1).table["occupied"].max() <= 2
+
+
 @pytest.mark.filterwarnings("ignore:Pareto k of")
 def test_the_table_says_what_the_fits_say(humps):
     table = humps.table
