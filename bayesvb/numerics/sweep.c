@@ -1125,17 +1125,18 @@ typedef struct { /* arrays of drawn_probabilities */
 /* Logits of the points of an expert's latent noise, as exp(-logit), and how far a stick's reach. */
 INLINE void drawn_points(const Drawn *m, const double *beta, const double *variance, double *away,
                          double *factor, double *reach) {
-    for (int64_t t = 0; t < m->P; t++) factor[t] = 1.0 / (double)m->P;
-    for (int64_t l = 0; l < m->L; l++) {
-        reach[l] = 0.0;
-        for (int64_t t = 0; t < m->P; t++) {
-            double v = 0.0;
-            for (int64_t j = 0; j < m->h; j++)
-                v += beta[l * (m->h + 1) + j] * sqrt(variance[j]) * m->points[t * m->h + j];
-            away[l * m->P + t] = exp1(-v);
-            factor[(l + 1) * m->P + t] = factor[l * m->P + t] * away[l * m->P + t];
-            reach[l] = fabs(v) > reach[l] ? fabs(v) : reach[l];
+    const int P = (int)m->P;
+    EACH(P) factor[i] = 1.0 / (double)P;
+    for (int64_t l = 0; l < m->L; l++, away += P, factor += P) {
+        double most = 0.0;
+        EACH(P) away[i] = 0.0;
+        for (int64_t j = 0; j < m->h; j++) {
+            const double slope = beta[l * (m->h + 1) + j] * sqrt(variance[j]), *at = m->points + j * P;
+            EACH(P) away[i] += slope * at[i];
         }
+        for (int i = 0; i < P; i++) most = fabs(away[i]) > most ? fabs(away[i]) : most;
+        EACH(P) away[i] = exp1(-away[i]), factor[P + i] = factor[i] * away[i];
+        reach[l] = most;
     }
 }
 
