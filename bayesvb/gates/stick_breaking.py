@@ -79,8 +79,9 @@ def _log_weights(
     draws: Float[np.ndarray, "draws sticks terms"],
     design: Float[np.ndarray, "terms rows"],
     effects: Float[np.ndarray, "draws sticks rows"] | None,
+    order: Sequence[int],
 ) -> Float[np.ndarray, "draws experts rows"]:
-    """Log probabilities of stopping at each stick; the last is the rest.
+    """Log probabilities of the component at which each stick stops; the last is the remainder.
 
     Stick by stick, a few draws at a time, whose arrays stay in the cache: a third of the time.
     """
@@ -96,10 +97,10 @@ def _log_weights(
         np.negative(pass_on, out=pass_on)
         left = np.zeros((len(logit), n_rows))
         for stick in range(n_sticks):
-            np.add(pass_on[:, stick], logit[:, stick], out=part[:, stick])
-            part[:, stick] += left
+            np.add(pass_on[:, stick], logit[:, stick], out=part[:, order[stick]])
+            part[:, order[stick]] += left
             left += pass_on[:, stick]
-        part[:, -1] = left
+        part[:, order[-1]] = left
     return found
 
 
@@ -247,16 +248,16 @@ class StickBreakingGate(AbstractLogitGate):
     ) -> Float[np.ndarray, "draws experts rows"]:
         """Exact log weights for each draw."""
         xp = namespace(draws)
-        by_stick: Float[np.ndarray, "draws experts rows"]
         if xp is np:
-            by_stick = _log_weights(draws, design, effects)
-        else:
-            logit = draws @ design
-            logit = logit if effects is None else logit + effects
-            pass_on = -softplus(logit)
-            ends = xp.zeros((len(draws), 1, design.shape[1]))
-            left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
-            by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
+            order = self.order or range(self.n_components)
+            return _log_weights(draws, design, effects, order)
+        logit = draws @ design
+        logit = logit if effects is None else logit + effects
+        pass_on = -softplus(logit)
+        ends = xp.zeros((len(draws), 1, design.shape[1]))
+        left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
+        by_stick: Float[np.ndarray, "draws experts rows"]
+        by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
         return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
 
     def permuted(

@@ -402,9 +402,9 @@ def _compiled_probabilities(
         return None
     sizes = np.array([n_rows, n_draws, n_experts, n_latents, n_sticks, n_points], dtype=np.int64)
     small = np.concatenate([x.ravel() for x in (coefficients, latents.variance, points.T)])
-    rows = (np.ascontiguousarray(x) for x in (latents.log_weights, latents.location))
+    log_weights, location = map(np.ascontiguousarray, (latents.log_weights, latents.location))
     result = np.empty((n_draws, n_sticks + 1, n_rows))
-    return result if run(sizes, small, *rows, result) == 0.0 else None
+    return result if run(sizes, small, log_weights, location, result) == 0.0 else None
 
 
 def _together(
