@@ -10,6 +10,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 import bayesvb as bvb
 from bayesvb.engines.folds import FOLDS
 from bayesvb.errors import DataError
+from bayesvb.reports.rows.profiles import rough_probabilities
+from bayesvb.results import class_evaluation
 from bayesvb.results.class_evaluation import held_out_classes
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.stacking import stacked
@@ -34,6 +36,14 @@ def test_restarts_count_by_their_weight(class_fit):
     assert np.abs(each[0] - each[1]).max() > 0.01
     found = held_out_classes(stacked(members)).probabilities
     assert_allclose(found, weights[0] * each[0] + weights[1] * each[1], rtol=1e-10)
+
+
+def test_few_points_are_enough_for_held_out_rows_and_pictures(class_fit, left_out, monkeypatch):
+    monkeypatch.setattr(class_evaluation, "DENSITY", 0.0)
+    exact = held_out_classes(class_fit).probabilities
+    assert 0.0 < np.abs(left_out.probabilities - exact).mean() < 2e-3
+    rough = rough_probabilities(class_fit, class_fit.model.design.frame)
+    assert 0.0 < np.abs(rough - left_out.fitted).mean() < 2e-3
 
 
 def test_probabilities_of_a_row_do_not_know_its_class(class_fit, left_out):
