@@ -13,6 +13,7 @@ from bayesvb.effects.covariates import value_text
 from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.line_width import table_text, wrapped_text
 from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
@@ -75,9 +76,10 @@ class EffectsTable:
     simultaneous: bool = False
 
     def __str__(self) -> str:
-        text = self._shown.to_string(index=False, float_format=lambda x: f"{x:.4g}")
+        keys = sum(name not in NUMBERS for name in self._shown)
+        text = table_text(self._shown, keys=keys, indent=2, float_format=lambda x: f"{x:.4g}")
         lines = [self._heading, *("  " + t for t in text.split("\n")), *self._notes]
-        return without_controls("\n".join(lines))
+        return without_controls(wrapped_text("\n".join(lines)))
 
     __repr__ = __str__
 

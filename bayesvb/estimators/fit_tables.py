@@ -17,6 +17,15 @@ from bayesvb.results.base import AbstractFit
 if TYPE_CHECKING:
     import pandas as pd
 
+INTERNAL = frozenset(
+    "automatic best_restart cache chains combination core engine engine_log_q from_draws "
+    "given_draws held_out log_q make_draws max_iter method_options n_chains named_draws "
+    "one_restart own_covariance parts plain posterior_draws predictive_draws q recalibrations "
+    "response robust rows_left_out sampler stats tol traces variational_draws "
+    "without_folds".split()
+)
+"""Attributes of a fit for other modules, which completion does not list."""
+
 LABELS = {
     "N": "Observations",
     "r2": "Bayesian R²",
@@ -35,6 +44,10 @@ class TabulatedFit(AbstractFit):
     ``maketables.ETable([fit])`` makes a table of one or several fits in HTML, LaTeX, Word or Typst
     by the attributes that begin with ``__maketables``.
     """
+
+    def __dir__(self) -> list[str]:
+        """Names that completion lists."""
+        return [name for name in super().__dir__() if name not in INTERNAL]
 
     @checked
     def table(self, format: str = "markdown", *, prob: float = PROB) -> str:

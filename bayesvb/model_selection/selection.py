@@ -27,6 +27,7 @@ from bayesvb.model_selection.alternatives import student_alternative, unimodal_n
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.comparison import ranked
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.line_width import table_text, wrapped_text
 from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
@@ -156,9 +157,7 @@ class Selection:
         shown = self.table.assign(**marks).drop(columns="warning")
         lines = [
             f"Number of components by {self.criterion.upper()}: {self.chosen}",
-            *shown.reset_index()
-            .to_string(index=False, float_format=lambda x: f"{x:.1f}")
-            .splitlines(),
+            *table_text(shown.reset_index(), float_format=lambda x: f"{x:.1f}").splitlines(),
             "Chosen: the fewest components within two standard errors (dse) of the largest elpd, "
             f"or within {LIMITS.equal_elpd:g}.",
         ]
@@ -170,7 +169,7 @@ class Selection:
         if left_out:
             lines.append(f"Not candidates, because they have no linear response: {left_out}.")
         lines += self.notes
-        return "\n".join(lines)
+        return wrapped_text("\n".join(lines))
 
     __repr__ = __str__
 

@@ -20,6 +20,7 @@ from bayesvb.results.base import AbstractFit
 from bayesvb.results.fit_call import FitCall, argument
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.line_width import limited
 from bayesvb.results.printing import preformatted
 
 if TYPE_CHECKING:
@@ -56,7 +57,7 @@ class ComparisonTable(pd.DataFrame):
     def __str__(self) -> str:
         decimals = {**dict.fromkeys(ONE_DECIMAL, 1), "weight": 2}
         formats = {name: f"{{:.{n}f}}".format for name, n in decimals.items() if name in self}
-        text = self.to_string(formatters=formats, line_width=LIMITS.width)
+        text = self.to_string(formatters=formats, line_width=limited(LIMITS.width))
         lines = [line.rstrip() for line in text.splitlines()]
         return without_controls("\n".join([*lines, f"Rows are held out {self.attrs['left out']}."]))
 

@@ -25,6 +25,7 @@ from bayesvb.results.exact_draws import log_evidence
 from bayesvb.results.group_covariance import GROUP_SD
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.line_width import table_text, wrapped_text
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import interval_note, response_notes
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
@@ -68,7 +69,7 @@ def model_text(model: AbstractPublicModel) -> str:
         "Priors in the units of the data",
         _prior_lines(model),
     ]
-    return "\n".join(lines)
+    return wrapped_text("\n".join(lines))
 
 
 def formula_text(model: AbstractPublicModel) -> str:
@@ -146,7 +147,7 @@ def _level_lines(model: AbstractPublicModel) -> list[str]:
 def _prior_lines(model: AbstractPublicModel) -> str:
     table = folded(model.prior_table())
     shown = table.iloc[: LIMITS.printed_rows].reset_index()
-    text = shown.to_string(index=False, na_rep="", float_format=lambda x: f"{x:.4g}")
+    text = table_text(shown, keys=2, indent=2, na_rep="", float_format=lambda x: f"{x:.4g}")
     rest = len(table) - len(shown)
     note = f"\n  ... {rest} more: model.prior_table()" if rest else ""
     return "\n".join("  " + line for line in text.splitlines()) + note
@@ -175,7 +176,7 @@ def fit_text(fit: AbstractFit) -> str:
     lines += [*variance_lines(fit), *fit.model.notes(fit)]
     if fit.model.order_rule and not fit.is_sampled and len(fit.components()) > 1:
         lines.append(fit.model.order_rule)
-    return "\n".join(lines)
+    return wrapped_text("\n".join(lines))
 
 
 def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]) -> list[str]:
@@ -362,7 +363,8 @@ def _total(loo: Elpd) -> str:
 
 def _components(fit: AbstractFit) -> str:
     table = fit.components()
-    text = table.reset_index().to_string(index=False, float_format=lambda x: f"{x:.3g}", na_rep="-")
+    shown = table.reset_index()
+    text = table_text(shown, indent=2, float_format=lambda x: f"{x:.3g}", na_rep="-")
     lines = f"Components ({PROB:.0%} intervals)\n" + _indented(text)
     if not fit.members or "share" not in table:
         return lines
@@ -440,7 +442,8 @@ def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> 
             "ess_bulk": "Bulk_ESS",
         }
     )
-    text = shown.to_string(index=False, float_format=lambda x: f"{x:.4g}", na_rep="")
+    keys = list(shown).index("Estimate") if "Estimate" in shown else 1
+    text = table_text(shown, keys=keys, indent=2, float_format=lambda x: f"{x:.4g}", na_rep="")
     rest = len(rows) - len(shown)
     return title + "\n" + _indented(text) + (f"\n  ... {rest} more: fit.summary()" if rest else "")
 

@@ -17,6 +17,7 @@ from bayesvb.drawing.palette import palette_of
 from bayesvb.errors import DataError
 from bayesvb.evaluation.classification import calibration_error
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.line_width import line_width, wrapped_text
 from bayesvb.studies.compared_rows import ComparedRows
 from bayesvb.studies.score_means import Scored, mean_and_error, resampled_error
 
@@ -230,7 +231,7 @@ class CrossValidation:
         held = f"{len(self._units)} rows" + (f" in {n} groups" if n else "")
         lines = [
             f"Cross-validation, {int(self._folds.max()) + 1} folds{times}, {held}; means per row",
-            *self._shown().to_string().splitlines(),
+            *self._shown().to_string(line_width=line_width()).splitlines(),
             f"difference: of the log density from {self.best}; se over {units}, se_resampled over "
             "training rows too",
         ]
@@ -251,7 +252,7 @@ class CrossValidation:
                 f"{name}: {n} held-out {'row has a level' if n == 1 else 'rows have levels'} that "
                 "the training rows lack, and no score; as groups, (1 | g), they have one."
             )
-        return "\n".join(lines)
+        return wrapped_text("\n".join(lines))
 
     __repr__ = __str__
 

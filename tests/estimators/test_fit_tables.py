@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
+from bayesvb.estimators.fit_tables import INTERNAL
 
 
 @pytest.fixture(scope="module")
@@ -58,3 +59,10 @@ def test_models_without_a_response_have_a_table_too(data):
     fit = bvb.GaussianMixture("~ x + y", data, n_components=2).fit(seed=1, restarts=1)
     assert fit.__maketables_coef_table__["b"].notna().all()
     assert fit.__maketables_stat__("r2") is None
+
+
+def test_completion_lists_public_names_only(data):
+    fit = bvb.DensityRegression("line ~ x", data, n_components=1).fit(seed=1)
+    names = [name for name in dir(fit) if not name.startswith("_")]
+    assert len(names) < 70 and {"predict", "summary", "plot", "report", "elbo"} < set(names)
+    assert all(hasattr(fit, name) for name in INTERNAL)

@@ -37,6 +37,7 @@ from bayesvb.results.checks.responses import ZEROS, response_checks, tied_checks
 from bayesvb.results.class_evaluation import judged_classes
 from bayesvb.results.groups import group_numbers, grouping_of, row_order
 from bayesvb.results.limits import LIMITS
+from bayesvb.results.line_width import limited, wrapped_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -378,7 +379,7 @@ class CheckTable(pd.DataFrame):
         parts = [f"Verdict: {self.attrs['verdict']} ({many}, {in_order} in order)"]
         groups = [self[self["group"] == group] for group in GROUPS]
         texts = [_group_text(rows) for rows in groups if len(rows)]
-        return without_controls("\n\n".join(parts + texts))
+        return without_controls(wrapped_text("\n\n".join(parts + texts)))
 
     __repr__ = __str__
 
@@ -420,7 +421,7 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
     rest = first if rest is None else rest
     return textwrap.wrap(
         text,
-        LIMITS.width,
+        limited(LIMITS.width),
         initial_indent=first,
         subsequent_indent=rest,
         break_long_words=False,

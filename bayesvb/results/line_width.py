@@ -1,0 +1,88 @@
+"""Printed tables and sentences within the width of a terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from typing import Any
+
+import pandas as pd
+
+LEAST = 40
+"""Columns below which text is not made narrower."""
+
+
+def line_width() -> int | None:
+    """Return the columns of the terminal, or of the variable COLUMNS; None if there is neither."""
+    given = os.environ.get("COLUMNS", "")
+    if given.isdecimal():
+        return max(int(given), LEAST)
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (AttributeError, OSError, ValueError):  # a file, a notebook, a closed stream
+        return None
+    return max(columns, LEAST) if columns else None
+
+
+def limited(most: int) -> int:
+    """Return the width of lines, at most this."""
+    return min(line_width() or most, most)
+
+
+def table_text(table: pd.DataFrame, *, keys: int = 1, indent: int = 0, **options: Any) -> str:
+    """Return a table without its index, in blocks of columns that are as wide as the terminal.
+
+    Parameters
+    ----------
+    table : DataFrame
+    keys : int
+        First columns, which identify the rows and are repeated in each block.
+    indent : int
+        Columns that are left free.
+    **options
+        As of ``DataFrame.to_string``.
+
+    Examples
+    --------
+    >>> print(table_text(pd.DataFrame({"term": ["x"], "estimate": [1.5]})))
+    term  estimate
+       x       1.5
+    """
+    width = line_width()
+    whole = table.to_string(index=False, **options)
+    if width is None or _widest(whole) + indent <= width:
+        return whole
+    blocks: list[str] = []
+    named, rest = list(range(keys)), list(range(keys, table.shape[1]))
+    while rest:
+        taken = next(
+            (n for n in range(len(rest), 1, -1)
+             if _widest(_block(table, [*named, *rest[:n]], options)) + indent <= width), 1
+        )  # fmt: skip
+        blocks.append(_block(table, [*named, *rest[:taken]], options))
+        rest = rest[taken:]
+    return "\n\n".join(blocks) if blocks else whole
+
+
+def wrapped_text(text: str) -> str:
+    """Return the text with lines that are too long for the terminal continued on the next one."""
+    width = line_width()
+    if width is None or _widest(text) <= width:
+        return text
+    lines = []
+    for line in text.split("\n"):
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        lines += textwrap.wrap(
+            line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False,
+            drop_whitespace=True, replace_whitespace=False,
+        ) or [line]  # fmt: skip
+    return "\n".join(lines)
+
+
+def _block(table: pd.DataFrame, columns: list[int], options: dict[str, Any]) -> str:
+    return table.iloc[:, columns].to_string(index=False, **options)
+
+
+def _widest(text: str) -> int:
+    return max(map(len, text.split("\n")), default=0)
