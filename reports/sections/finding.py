@@ -94,6 +94,8 @@ def _multiples(pictures: Sequence[Summary | None]) -> list[Summary]:
 
 def small_multiple(picture: Summary) -> Summary:
     """A picture in a row: without caption, and with every other one of many numbers."""
+    if "x_labels" not in picture:  # of several drawings
+        return {**picture, "caption": ""}
     ticks = picture["x_labels"]
     are_numbers = all(text.lstrip("−")[:1].isdigit() for _, text in ticks)
     every = 2 if len(ticks) > FEW_TICKS and are_numbers else 1

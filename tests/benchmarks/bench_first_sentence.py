@@ -40,7 +40,7 @@ CHANGE = re.compile(
     r"\(89% interval (\S+) to (\S+)\)"
 )
 
-LEAD = re.compile(r"From (\w+) = (\S+) to (\S+)")
+LEAD = re.compile(r"[Ff]rom (\w+) = (\S+) to (\S+)")
 
 
 def noise(rng, n):

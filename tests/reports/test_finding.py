@@ -326,7 +326,7 @@ def test_the_other_models_have_their_sentence():
 def test_of_many_responses_two_are_stated_and_the_others_counted():
     data = lines().assign(z=lambda frame: 3.0 - frame["y"], v=lambda frame: -frame["y"])
     fit = bvb.DensityRegression("y + z + v ~ x", data, n_components=1)
-    picture = {"end_labels": [1], "caption": "how to read it"}
+    picture = {"x_labels": [(0.0, "1")], "end_labels": [1], "caption": "how to read it"}
     responses = [{"name": name, "along": "x", "bands": picture} for name in ("y", "z", "v")]
     page = {"conditional": {"responses": responses}}
     told, kept = finding(fit.fit(seed=1, restarts=1, draws=80), page, checks=[])
@@ -335,7 +335,7 @@ def test_of_many_responses_two_are_stated_and_the_others_counted():
         told["figure"] == picture
         and [one["bands"] for one in kept["conditional"]["responses"]] == [None] * 3
     )
-    assert told["multiples"] == [{"end_labels": [], "caption": ""}] * 3
+    assert told["multiples"] == [{**picture, "end_labels": [], "caption": ""}] * 3
     assert texts[-1] == "1 more response: see all effects."
     assert len([one for one in texts if one.startswith("From x = ")]) == 2
 
