@@ -104,7 +104,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
         )
     a, b = np.transpose(pairs)
     values = effects.draws.to_numpy()
-    draws = compared(values[:, a], values[:, b], comparison)
+    draws = compared(values[None, :, a], values[None, :, b], comparison)[0]
     found = summarised(draws, effects.prob, robust=True if table["sd"].isna().all() else None)
     labels = pd.DataFrame({"contrast": _labels(table, names, comparison, pairs)})
     labels = labels.assign(**{name: table[name].to_numpy()[a] for name in within})
