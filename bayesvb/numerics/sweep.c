@@ -631,7 +631,8 @@ CLONES static double e_step(const Model *m, const Law *law, Stats *out, double *
             double *cu = T + k * R, *ry = work + k * R, count = 0.0;
             _Pragma("omp simd reduction(+ : count)") for (int i = 0; i < R; i++) {
                 double c = (a[i] - 2.0 * h[i]) * a[i] + h[i], pull = c * s[i], f = 1.0 - 2.0 * a[i];
-                r[i] *= weight[i], count += r[i], ry[i] = r[i] * y[i];
+                r[i] = r[i] > 1e-100 ? r[i] * weight[i] : 0.0; /* subnormal numbers are slow */
+                count += r[i], ry[i] = r[i] * y[i];
                 h[i] = r[i] - weight[i] * h[i], cu[i] = c * weight[i];
                 s[i] = f * f * s[i] * pull / (1.0 + pull);
             }
