@@ -25,7 +25,7 @@ from tables import keep
 import bayesvb as bvb
 from bayesvb.engines import side_by_side
 from bayesvb.engines.base import one_pass
-from bayesvb.models import compiled_mixture
+from bayesvb.models import compiled_pass
 from bayesvb.numerics.compiled import SWITCH
 
 side_by_side.can_fork = lambda: False  # time of other processes would not be counted
@@ -73,7 +73,7 @@ def passes(n: int, n_columns: int, n_components: int) -> dict[str, object]:
     formula = f"y ~ {' + '.join(names)} | gating(x0)"
     model = bvb.DensityRegression(formula, data, n_components=n_components)
     fit = model.fit(seed=1, restarts=1, max_iter=30, draws=25, covariance="mean-field")
-    compiled_mixture.MOST_COLUMNS, compiled_mixture.MOST_ROWS = 256, 1_000_000
+    compiled_pass.MOST_COLUMNS, compiled_pass.MOST_ROWS = 256, 1_000_000
     stats, source = fit.stats, fit.model.source
     vector, sweep = stats.to_vector(), fit.core.compiled(source)
     found = [
