@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bayesvb.argument_checks import check_count
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.near_start import near_start
 from bayesvb.estimators.rebuilding import rebuilt
-from bayesvb.formula.group_terms import GroupTerm
-from bayesvb.formula.parser import Formula
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.comparison import doubtful_nats, ranked
 from bayesvb.results.criteria import elpd, own_method
@@ -24,40 +21,6 @@ if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest
     from bayesvb.evaluation.elpd import Elpd
-
-MOST_COMPONENTS = 5
-"""Components that are tried at most: fits of more are slower, and harder to describe."""
-
-SEVERAL = ("gaussian", "student")
-"""Families of which several components are tried; components of others are rarely identified."""
-
-
-def chooses_size(n_components: int | None, family: str, formula: Formula) -> tuple[bool, int]:
-    """Return whether ``fit`` chooses the number of components, and the largest number.
-
-    Gaussian experts without group-level terms have several if nothing is given, others have one.
-    """
-    if n_components is not None:
-        check_count("n_components", n_components)
-        return False, n_components
-    terms = [term for part in formula.read.values() for term in part.own]
-    if family not in SEVERAL or any(isinstance(term, GroupTerm) for term in terms):
-        return False, 1
-    return True, MOST_COMPONENTS
-
-
-def size_within(n_components: int, chooses: bool, *, most: int, what: str) -> int:
-    """Return the number of components, at most the number of rows if it is chosen.
-
-    Raises
-    ------
-    DataError
-        If it was given and is larger.
-    """
-    if chooses:
-        return min(n_components, most)
-    check_count("n_components", n_components, most=most, what=what)
-    return n_components
 
 
 def choose_components(

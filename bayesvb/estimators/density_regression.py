@@ -30,7 +30,6 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator, empty_stats
-from bayesvb.estimators.component_choice import choose_components, chooses_size, size_within
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     drawn_effects,
@@ -48,7 +47,13 @@ from bayesvb.estimators.groups import (
     with_memberships,
 )
 from bayesvb.estimators.half_t import GROUP_SD_HEADING, group_sds, with_half_t
-from bayesvb.estimators.identification import check_family, check_identified, response_kind
+from bayesvb.estimators.identification import (
+    check_family,
+    check_identified,
+    chooses_size,
+    response_kind,
+    size_within,
+)
 from bayesvb.estimators.learned_scales import LearnedScales
 from bayesvb.estimators.mixture import AbstractGatedMixture, AbstractMixture
 from bayesvb.estimators.model_rows import (
@@ -334,6 +339,8 @@ class DensityRegression(AbstractGatedMixture):
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search; of completed tables a pool of fits; or one of several numbers."""
         if self.chooses_size:
+            from bayesvb.estimators.component_choice import choose_components
+
             return choose_components(self, request, streams, workers)
         if self.design.imputed:
             from bayesvb.estimators.imputation import pool_imputations

@@ -1,4 +1,4 @@
-"""Check that the components of a mixture of logistic regressions are identified by the data."""
+"""Family and number of components: whether they suit each other and the data."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from bayesvb.argument_checks import check_choice
+from bayesvb.argument_checks import check_choice, check_count
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.response_columns import TRIALS
@@ -15,10 +15,12 @@ from bayesvb.errors import DataError
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.formula.design import Design
+from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.parser import Formula
 from bayesvb.formula.responses import Ordered, ResponseKind
 from bayesvb.gates import GATES
 
-__all__ = ["check_family", "check_identified", "response_kind"]
+__all__ = ["check_family", "check_identified", "chooses_size", "response_kind", "size_within"]
 
 
 def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
@@ -104,3 +106,38 @@ def check_identified(
         f"{2 * n_components - 1} trials per row, group= with several rows for each group, or "
         "gating(z) of another column",
     )
+
+
+MOST_COMPONENTS = 5
+"""Components that are tried at most: fits of more are slower, and harder to describe."""
+
+SEVERAL = ("gaussian", "student")
+"""Families of which several components are tried; components of others are rarely identified."""
+
+
+def chooses_size(n_components: int | None, family: str, formula: Formula) -> tuple[bool, int]:
+    """Return whether ``fit`` chooses the number of components, and the largest number.
+
+    Gaussian experts without group-level terms have several if nothing is given, others have one.
+    """
+    if n_components is not None:
+        check_count("n_components", n_components)
+        return False, n_components
+    terms = [term for part in formula.read.values() for term in part.own]
+    if family not in SEVERAL or any(isinstance(term, GroupTerm) for term in terms):
+        return False, 1
+    return True, MOST_COMPONENTS
+
+
+def size_within(n_components: int, chooses: bool, *, most: int, what: str) -> int:
+    """Return the number of components, at most the number of rows if it is chosen.
+
+    Raises
+    ------
+    DataError
+        If it was given and is larger.
+    """
+    if chooses:
+        return min(n_components, most)
+    check_count("n_components", n_components, most=most, what=what)
+    return n_components

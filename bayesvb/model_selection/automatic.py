@@ -14,7 +14,7 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
-from bayesvb.estimators.component_choice import MOST_COMPONENTS
+from bayesvb.estimators.identification import MOST_COMPONENTS
 from bayesvb.estimators.refitting import split_arguments
 from bayesvb.formula.parser import RESPONSE, parse_formula
 from bayesvb.results.comparison import compare

@@ -67,7 +67,7 @@ def transformation_of(
         )
     if undoing is None:
         raise DataError(
-            f"transform='{INVERSE}', and the formula does not transform `{response}`",
+            f"transform='{INVERSE}' cannot undo `{response}`",
             hint=f"it can undo {', '.join(UNDOES)}; or name the function, transform='exp'",
         )
     return TRANSFORMATIONS[undoing], inside

@@ -6,7 +6,7 @@ import pytest
 import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators import component_choice
-from bayesvb.estimators.component_choice import MOST_COMPONENTS
+from bayesvb.estimators.identification import MOST_COMPONENTS
 
 FAITHFUL = bvb.datasets.load("faithful")
 
