@@ -1120,7 +1120,7 @@ static int read_network(Network *m, const Py_buffer *v) {
 
 typedef struct { /* arrays of drawn_probabilities */
     int64_t n, draws, K, h, L, P;
-    const double *coefficients, *variance, *points, *log_weights, *location;
+    const double *limits, *coefficients, *variance, *points, *log_weights, *location;
 } Drawn;
 
 /* Logits of the points of an expert's latent noise, as exp(-logit), and how far a stick's reach. */
@@ -1164,7 +1164,7 @@ INLINE void stick_means(const Drawn *m, int lanes, const double *pass, const dou
 
 /* class_probabilities.drawn_probabilities; infinite where products of sticks may overflow. */
 CLONES static double drawn_rows(const Drawn *m, double *out, Room *room) {
-    const double certain = 40.0, least = -23.0, largest = 600.0;
+    const double certain = m->limits[0], least = m->limits[1], largest = m->limits[2];
     const int64_t n = m->n, L = m->L, h = m->h, D = h + 1;
     double *away = take(room, L * m->P), *reach = take(room, L), *pass = take(room, L * R);
     double *mean = take(room, (L + 1) * R), *factor = take(room, (L + 1) * m->P), weight[R];
@@ -1216,11 +1216,11 @@ static int read_drawn(Drawn *m, const Py_buffer *v) {
     for (int i = 2; i < SIZES; i++)
         if (!*own[i] || *own[i] > MOST) return 0;
     int64_t D = m->h + 1, experts = m->draws * m->K, given = m->draws * m->L * D;
-    if (v[1].len / 8 != given + experts * m->h + m->P * m->h || v[2].len / 8 != experts * m->n
+    if (v[1].len / 8 != 3 + given + experts * m->h + m->P * m->h || v[2].len / 8 != experts * m->n
         || v[3].len / 8 != experts * m->h * m->n || v[4].len / 8 != m->draws * (m->L + 1) * m->n)
         return 0;
     const double *at = v[1].buf;
-    m->coefficients = next(&at, given), m->variance = next(&at, experts * m->h);
+    m->limits = next(&at, 3), m->coefficients = next(&at, given), m->variance = next(&at, experts * m->h);
     m->points = at, m->log_weights = v[2].buf, m->location = v[3].buf;
     return 1;
 }

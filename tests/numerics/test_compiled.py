@@ -33,7 +33,7 @@ def network_arrays(classes, h=2, outputs=2):
 def drawn_arrays(h=2, sticks=2, points=4, draws=3):
     """Sizes, parameters and points, log weights, locations and probabilities of drawn classes."""
     sizes = np.array([N, draws, K, h, sticks, points], dtype=np.int64)
-    small = np.full(draws * sticks * (h + 1) + draws * K * h + points * h, 0.5)
+    small = np.full(3 + draws * sticks * (h + 1) + draws * K * h + points * h, 0.5)
     log_weights, location = np.full(draws * K * N, -0.7), np.ones(draws * K * h * N)
     return sizes, small, log_weights, location, np.empty(draws * (sticks + 1) * N)
 

@@ -401,7 +401,8 @@ def _compiled_probabilities(
     if run is None or not few or max(n_draws, n_rows) > MOST_DRAWS:
         return None
     sizes = np.array([n_rows, n_draws, n_experts, n_latents, n_sticks, n_points], dtype=np.int64)
-    small = np.concatenate([x.ravel() for x in (coefficients, latents.variance, points.T)])
+    limits = np.array([CERTAIN, LEAST_LOG_WEIGHT, 2.0 * LARGEST_EXPONENT])
+    small = np.concatenate([x.ravel() for x in (limits, coefficients, latents.variance, points.T)])
     log_weights, location = map(np.ascontiguousarray, (latents.log_weights, latents.location))
     result = np.empty((n_draws, n_sticks + 1, n_rows))
     return result if run(sizes, small, log_weights, location, result) == 0.0 else None
