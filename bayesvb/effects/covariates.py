@@ -57,7 +57,7 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
     if is_number(design, name) and _has_many_values(numbers):
         return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
     counts = _frequencies(numbers, weights)
-    often = counts.sort_values(ascending=False, kind="stable").index[:most]
+    often = list(counts.sort_values(ascending=False, kind="stable").index[:most])
     if isinstance(column.dtype, pd.CategoricalDtype):
         often = [level for level in column.cat.categories if level in often]
     elif kind_of(column, name) == "number":
