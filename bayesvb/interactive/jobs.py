@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 
 from bayesvb.errors import DataError
+from bayesvb.interactive.messages import Progress
 from bayesvb.interactive.zygote import PID, Idle, Task, prepare, run
 
 PAUSE = 0.08
@@ -265,7 +266,7 @@ class Desk:
         while (message := await asyncio.to_thread(job.receive)) is not None:
             if task is self.task:
                 self._is_idle = isinstance(message, Idle)
-                job.interrupted &= not self._is_idle
+                job.interrupted &= isinstance(message, Progress)  # any other is of what it kept
                 again &= not self._is_idle
                 if self._is_idle:
                     self._rest = asyncio.get_running_loop().call_later(REST, self._let_rest, job)

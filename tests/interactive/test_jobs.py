@@ -13,7 +13,7 @@ import pytest
 
 from bayesvb.interactive import jobs as module
 from bayesvb.interactive.jobs import Desk, Zygote
-from bayesvb.interactive.messages import Along, Failed, Judged, Shown
+from bayesvb.interactive.messages import Along, Failed, Judged, Progress, Shown
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.tasks import FitTask
 from bayesvb.interactive.zygote import Idle
@@ -149,6 +149,37 @@ def test_an_idle_fit_ends_for_rest_and_is_made_again_for_a_question(monkeypatch,
     desk = Desk(start, hear)
     asyncio.run(main())
     assert heard == ["shown", Idle(), *[Idle()] * is_repeatable]
+
+
+class Stopping(Waiting):
+    """A job that says what it has kept when it is interrupted."""
+
+    def interrupt(self):
+        super().interrupt()
+        self.words += self.kept
+
+
+@pytest.mark.usefixtures("unchecked")  # jobs of this process are no ``Job``
+@pytest.mark.parametrize("kept", [(Progress(restart=1, iteration=1),), ("shown",)])
+def test_an_interrupted_task_ends_unless_it_shows_what_it_has_kept(monkeypatch, kept):
+    monkeypatch.setattr(module, "PATIENCE", 0.02)
+    job = Stopping(Words(()))
+    job.kept = kept
+
+    async def hear(task, message):
+        pass
+
+    async def main():
+        desk = Desk(lambda task: job, hear)
+        desk.submit(Words(()), 0.0)
+        await asyncio.sleep(0.05)
+        desk.stop()
+        await asyncio.sleep(0.1)
+        ended = job.ended
+        desk.end()
+        assert ended == (kept != ("shown",))
+
+    asyncio.run(main())
 
 
 def gone(pid: int, within: float = 5.0) -> bool:
