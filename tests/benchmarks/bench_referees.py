@@ -9,6 +9,11 @@ statsmodels (GLM; NegativeBinomial; OrderedModel) and, where `Rscript` is instal
 MASS's glm.nb; survival's survreg). Two components, `y ~ x | 1` with fixed scales, where NumPyro is
 installed: coefficients compared with 2,000 draws by `"nuts"`, differences in its standard
 deviations. Writes docs/benchmarks/referees.csv.
+
+    python tests/benchmarks/bench_referees.py zero
+
+compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component, and writes
+docs/benchmarks/referees_zero.csv.
 """
 
 import importlib.util
@@ -24,6 +29,7 @@ import numpy as np
 import pandas as pd
 import statsmodels.api as sm
 from bench_effect_sizes import INTERCEPTS, rows_of_two
+from bench_zero import table as zeros
 from scipy.optimize import brentq
 from scipy.special import digamma, expit
 from statsmodels.miscmodels.ordinal_model import OrderedModel
@@ -149,7 +155,27 @@ def two_components(n, seed):
         yield {**case, "referee": "NUTS", "rows": n, **compare(*tables)}
 
 
+def with_zeros(n, seed):
+    for family in ("poisson", "negbinomial", "gamma", "weibull"):
+        data, _ = zeros(
+            "gamma" if family == "weibull" else family, n, 3.0, np.random.default_rng(seed)
+        )
+        options = {"family": family, "n_components": 1, "priors": bvb.Priors(scales="fixed")}
+        model = bvb.DensityRegression("y ~ x | zero(z)", data, **options)
+        quick = model.fit(seed=1, n_jobs=1, draws=4000)
+        tables = []
+        for fit in (quick, model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)):
+            found = fit.summary().loc[["mean", "zero"]]
+            tables.append((found["mean"].to_numpy(), found["sd"].to_numpy()))
+        case = {"family": family, "components": 1, "engine": f"cavi, {quick.covariance}"}
+        yield {**case, "referee": "NUTS", "rows": n, **compare(*tables)}
+
+
 def main():
+    if "zero" in sys.argv:
+        warnings.simplefilter("ignore")
+        keep(pd.DataFrame(list(with_zeros(600, 1))), "referees_zero")
+        return
     n, seed = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
     warnings.simplefilter("ignore")
     lines = list(one_component(n, seed))
