@@ -8,20 +8,26 @@ log density of 180 new rows of the same groups, slopes of both components, and t
 the effects. Needs NumPyro. Writes docs/benchmarks/common_covariance.csv.
 """
 
+import importlib.util
 import sys
 import warnings
 
-import jax
-import jax.numpy as jnp
 import numpy as np
-import numpyro
-import numpyro.distributions as dist
 import pandas as pd
-from jax.scipy.special import logsumexp
-from numpyro.infer import MCMC, NUTS, init_to_value
 from tables import keep
 
 import bayesvb as bvb
+
+if importlib.util.find_spec("numpyro") is None:
+    print("NumPyro is not installed: pip install bayesvb[mcmc]")
+    sys.exit()
+
+import jax
+import jax.numpy as jnp
+import numpyro
+import numpyro.distributions as dist
+from jax.scipy.special import logsumexp
+from numpyro.infer import MCMC, NUTS, init_to_value
 
 GROUPS, ROWS, SDS = 12, 15, np.array([0.8, 0.4])
 LINES, NOISE = np.array([[-1.5, 0.2], [1.5, 0.8]]), np.array([0.5, 0.8])
