@@ -88,7 +88,8 @@ class _CaviState(Generic[StatsT]):
         self.n_iter = 0
         self.longest = FIRST_LENGTH
         self.share, self.calm = 1.0, 0
-        self.rule = {"is_regular": model.is_conjugate, "is_single": model.n_components == 1}
+        is_simple = not model.has_slow_directions
+        self.rule = {"is_regular": model.is_conjugate, "is_simple": is_simple}
         self.remaining = RemainingGain(**self.rule)
         self.memory = AndersonMemory(memory)
         self.compiled = model.compiled(source)

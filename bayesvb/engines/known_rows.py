@@ -71,6 +71,11 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         """Number of components."""
         return self.model.n_components
 
+    @property
+    def has_slow_directions(self) -> bool:
+        """As of the model."""
+        return self.model.has_slow_directions
+
     def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:
         """Statistics of new rows."""
         return self.model.e_step(posterior, block)

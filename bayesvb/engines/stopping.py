@@ -18,9 +18,9 @@ CYCLES = 3
 """Cycles whose gains are compared with the gains of as many before."""
 
 FAST = 1.25
-"""Largest ``sweeps_to_go`` of two cycles that are enough to end a run of one component: without
-memberships of rows no slow axis hides behind fast ones, unless scales are learned, which show in
-this number."""
+"""Largest ``sweeps_to_go`` of two cycles that are enough to end a run of one component with fixed
+scales: no slow axis hides behind fast ones. With learned scales, a curve of Poisson counts gained
+0.006 nats after such an end."""
 
 LAGS = (2, 3, 4)
 """Cycles over which gains of plain sweeps are compared; the slowest decrease counts."""
@@ -78,8 +78,8 @@ class RemainingGain:
     ----------
     is_regular : bool
         Whether all experts are conjugate.
-    is_single : bool
-        Whether there is one component.
+    is_simple : bool
+        Whether there is one component, and no scale is learned.
 
     References
     ----------
@@ -97,8 +97,8 @@ class RemainingGain:
     True
     """
 
-    def __init__(self, *, is_regular: bool = True, is_single: bool = False) -> None:
-        self.is_regular, self.is_single = is_regular, is_single
+    def __init__(self, *, is_regular: bool = True, is_simple: bool = False) -> None:
+        self.is_regular, self.is_simple = is_regular, is_simple
         self._sweeps: deque[float] = deque(maxlen=max(LAGS) + 1)
         self._cycles: deque[float] = deque(maxlen=2 * CYCLES)
         self._to_go: deque[float] = deque(maxlen=WINDOW)
@@ -120,7 +120,7 @@ class RemainingGain:
         arrays: Mapping[str, Shaped[np.ndarray, "..."]],
         *,
         is_regular: bool = True,
-        is_single: bool = False,
+        is_simple: bool = False,
     ) -> RemainingGain:
         """The same memory again.
 
@@ -129,7 +129,7 @@ class RemainingGain:
         KeyError, ValueError
             If arrays are absent, or have something else than numbers in a row.
         """
-        found = cls(is_regular=is_regular, is_single=is_single)
+        found = cls(is_regular=is_regular, is_simple=is_simple)
         for name in ("sweeps", "cycles", "to_go"):
             if arrays[name].ndim != 1 or np.isnan(arrays[name]).any():
                 raise ValueError(f"{name!r} holds no gains")
@@ -148,7 +148,7 @@ class RemainingGain:
         if len(latest) == 4 and max(latest) <= least:
             return 0.0
         if len(self._cycles) < 2 * CYCLES:
-            return self._of_a_fast_run() if self.is_single else np.inf
+            return self._of_a_fast_run() if self.is_simple else np.inf
         of_a_ratio = 0.0 if self.is_regular else self._of_a_ratio()
         return max(self._of_a_sweep(), self._of_a_series(), of_a_ratio)
 

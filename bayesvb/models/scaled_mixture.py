@@ -159,6 +159,11 @@ class ScaledMixture(CompiledScales, Mixture):
         return Mixture(experts, gate)
 
     @property
+    def has_slow_directions(self) -> bool:
+        """Scales are learned."""
+        return True
+
+    @property
     def has_draws(self) -> Bool[np.ndarray, " blocks"]:
         """Blocks whose precisions are drawn; all but the block of wide columns."""
         found = np.ones(len(self.counts), dtype=bool)

@@ -358,6 +358,11 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     @property
+    def has_slow_directions(self) -> bool:
+        """Whether memberships of rows or learned scales may change slowly behind others."""
+        return self.n_components > 1
+
+    @property
     def is_conjugate(self) -> bool:
         """Whether the statistics of a row depend on the posterior by its memberships only."""
         return True

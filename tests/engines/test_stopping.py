@@ -55,7 +55,7 @@ def test_too_few_cycles_tell_nothing(n_cycles):
 @pytest.mark.parametrize(("rate", "is_told"), [(0.1, True), (0.3, False)])
 def test_two_fast_cycles_are_enough_for_one_component(rate, is_told):
     """Gains fall by the square of the rate; what is left is told with a margin, or not at all."""
-    single, several = RemainingGain(is_single=True), RemainingGain()
+    single, several = RemainingGain(is_simple=True), RemainingGain()
     gains = 5.0 * rate ** (2.0 * np.arange(3))
     for gain in gains[:2]:
         for remaining in (single, several):
