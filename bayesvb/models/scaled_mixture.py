@@ -118,6 +118,8 @@ class ScaledMixture(CompiledScales, Mixture):
     n_spread: int = 0
     further_draws: str = SPREAD
 
+    has_slow_directions = True
+
     @cached_property
     def _n_lines(self) -> int:
         """Entries of ``of_experts`` that are not of the spread."""
@@ -157,11 +159,6 @@ class ScaledMixture(CompiledScales, Mixture):
         elif of_experts is not None:
             experts = experts.with_coefficient_precision(of_experts)
         return Mixture(experts, gate)
-
-    @property
-    def has_slow_directions(self) -> bool:
-        """Scales are learned."""
-        return True
 
     @property
     def has_draws(self) -> Bool[np.ndarray, " blocks"]:
