@@ -117,7 +117,6 @@ class ScaledMixture(CompiledScales, Mixture):
     half_t: tuple[tuple[int, HalfTScale], ...] = ()
     n_spread: int = 0
     further_draws: str = SPREAD
-
     has_slow_directions = True
 
     @cached_property
@@ -184,12 +183,11 @@ class ScaledMixture(CompiledScales, Mixture):
     @property
     def draw_sizes(self) -> tuple[int, ...]:
         """Numbers of drawn precisions by name, in the order of ``SCALE_DRAWS``."""
-        n_spread, n_common = int(self._of_spread.sum()), 0
+        n_spread, n_wide, n_common = int(self._of_spread.sum()), int((~self.has_draws).sum()), 0
         n_lines = len(self.of_experts.start) - n_spread
         if self.common is not None:
             columns = slice(self._n_lines - len(self.common.places), self._n_lines)
             n_common = int(self.of_experts.membership[:, columns].any(axis=1).sum())
-        n_wide = int((~self.has_draws).sum())
         return n_lines - n_common, n_common - n_wide, n_spread, len(self.of_gate.start)
 
     def _by_term(
