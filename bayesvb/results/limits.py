@@ -48,8 +48,9 @@ class Limits:
     """Bytes that the ArviZ groups with one value per draw and row may take together."""
 
     entries_in_memory: int = 1 << 18
-    """Entries of an array (draws, components, rows) in memory at one time: 2 MiB, which fit into a
-    cache. Comparisons of 10,000 rows take 1.7 times as long with 8 MiB, and no less with 1 MiB."""
+    """Entries of an array (draws, components, rows) in memory at one time: 2 MiB. Comparisons of
+    10,000 rows take as long with 8 MiB on one thread, and 1.7 times the CPU time with two threads
+    of the matrix library."""
 
     predictive_draws: int = 400
     """Draws over which predictions are averaged: their error is 1/20 of a posterior SD."""
