@@ -94,7 +94,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
             "the rows of these effects have no covariate by which they could be compared",
             hint='name one: predictions(fit, "x").pairs() or average_by="x"',
         )
-    within = [name for name in table if name not in (*names, *NUMBERS)]
+    within = [str(name) for name in table if name not in (*names, *NUMBERS)]
     pairs = _pairs_within(table, within)
     needed = 8 * effects.draws.sizes["draw"] * len(pairs)
     if needed > LIMITS.bytes_stored:

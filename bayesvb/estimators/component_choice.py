@@ -63,7 +63,8 @@ def choose_components(
         warn_of_interruption(fits)
     results, doubts = criteria(fits, "loo")
     warn_of_doubts(doubts)
-    return fits[int(ranked(results, hopeful(fits, "loo"))["chosen"].idxmax())]
+    chosen = ranked(results, hopeful(fits, "loo"))["chosen"]
+    return fits[sorted(fits)[int(chosen.to_numpy().argmax())]]
 
 
 def fits_in_order(

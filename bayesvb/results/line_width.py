@@ -50,7 +50,7 @@ def table_text(table: pd.DataFrame, *, keys: int = 1, indent: int = 0, **options
        x       1.5
     """
     width = line_width()
-    whole = table.to_string(index=False, **options)
+    whole = str(table.to_string(index=False, **options))
     if width is None or _widest(whole) + indent <= width:
         return whole
     blocks: list[str] = []
@@ -81,7 +81,7 @@ def wrapped_text(text: str) -> str:
 
 
 def _block(table: pd.DataFrame, columns: list[int], options: dict[str, Any]) -> str:
-    return table.iloc[:, columns].to_string(index=False, **options)
+    return str(table.iloc[:, columns].to_string(index=False, **options))
 
 
 def _widest(text: str) -> int:
