@@ -264,7 +264,6 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/models/pca/prior.py": ("conformance/test_pca.py",),
     "bayesvb/models/pca/scores.py": ("conformance/test_pca.py",),
     "bayesvb/models/pca/starts.py": ("conformance/test_pca.py",),
-    "bayesvb/numerics/runtime.py": ("data/test_blocks.py",),
     "bayesvb/plots/conditional.py": ("plots/test_plots.py",),
     "bayesvb/plots/diagnostics.py": ("estimators/test_regression_verbs.py",),
     "bayesvb/plots/overview.py": ("estimators/test_regression_verbs.py",),

@@ -26,6 +26,7 @@ from multiprocessing.connection import Connection
 from typing import Any, Protocol, runtime_checkable
 
 from bayesvb.numerics.forking import end_with_parent, return_free_memory
+from bayesvb.numerics.runtime import single_threaded_blas
 
 PID = struct.Struct("<q")
 """Reply to a request for a process."""
@@ -83,6 +84,12 @@ def run(descriptor: int) -> None:
     """
     from bayesvb.interactive.fitting import failed, work
 
+    with single_threaded_blas():
+        _fork_on_request(descriptor, work, failed)
+
+
+def _fork_on_request(descriptor: int, work: Work, failed: Failure) -> None:
+    """Fork a process for each request until the socket closes."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the kernel buries the processes
     control = socket.socket(fileno=descriptor)
     while True:

@@ -17,6 +17,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
+from bayesvb.numerics.runtime import single_threaded_blas
+
 THREADED = ("jax", "torch", "tensorflow")
 """Libraries whose threads do not live on in a forked process, which they may wait for."""
 
@@ -118,7 +120,7 @@ def forked_process(
     asked, questions = os.pipe()
     answers, told = os.pipe()
     parent = os.getpid()
-    with uninterrupted(), warnings.catch_warnings():
+    with uninterrupted(), single_threaded_blas(), warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of threads, which are idle
         pid = os.fork()
         if not pid:

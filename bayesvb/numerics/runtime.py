@@ -14,13 +14,22 @@ from threadpoolctl import ThreadpoolController
 @lru_cache(maxsize=1)
 def _threadpools() -> ThreadpoolController:
     """Handle on the BLAS libraries in this process (looking them up takes milliseconds)."""
-    return ThreadpoolController()
+    return ThreadpoolController().select(user_api="blas")
 
 
 @contextmanager
 def single_threaded_blas() -> Iterator[None]:
-    """Keep BLAS to one thread: our own threads go over blocks, and sums keep their bits."""
-    with _threadpools().limit(limits=1, user_api="blas"):
+    """Keep BLAS to one thread: our own threads go over blocks, and sums keep their bits.
+
+    A number that is one already is not set again. In a forked process OpenBLAS makes its threads
+    when their number is set, and each of them waits for work for 0.1 s of CPU time: processes are
+    forked where BLAS has one thread.
+    """
+    pools = _threadpools()
+    if all(pool.num_threads == 1 for pool in pools.lib_controllers):
+        yield
+        return
+    with pools.limit(limits=1):
         yield
 
 
