@@ -27,6 +27,9 @@ sys.path[:] = [entry for entry in sys.path if Path(entry or ".").resolve() != RO
 
 os.environ.setdefault("MPLBACKEND", "Agg")
 
+# Texts are compared whole: they are as wide as the terminal, of which workers keep the width.
+os.environ.pop("COLUMNS", None)
+
 # NumPy defines the numbers, to the bit. Tests of the compiled core turn it on; `.ci/run` repeats
 # others with it.
 os.environ.setdefault("BAYESVB_COMPILED", "0")

@@ -1346,7 +1346,7 @@ class Fit(PicturedFit, TabulatedFit):
         >>> model = bvb.Normal("waiting ~ 1", bvb.datasets.load("faithful"))
         >>> methods, results = model.fit(seed=1).report_text().split("\n\n")
         >>> methods.split(":")[0], results[:16]
-        ('One Gaussian sample', 'The mean of wait')
+        ('One Gaussian sample', 'The fit fails th')
         """
         from bayesvb.reports.paragraphs import paragraphs
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.folds import DENSITY, FOLDS, assigned, fold_rows
+from bayesvb.engines.folds import FOLDS, assigned, fold_rows
 from bayesvb.errors import DataError
 from bayesvb.evaluation.reliability import Reliability, reliability
 from bayesvb.numerics.streams import Streams
@@ -100,9 +100,9 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     places = fold_rows(model.source)
     found = np.zeros_like(fitted)
     for part in fit.parts:
-        quick = part.fit.core.within(DENSITY)
+        core = part.fit.core
         for at, stats in zip(places, part.fit.without_folds, strict=True):
-            given = quick.probabilities(quick.update(stats), model.source.take(at))
+            given = core.probabilities(core.update(stats), model.source.take(at))
             found[at] += part.weight * given.T
     found = found / found.sum(axis=1, keepdims=True)
     return HeldOutClasses(codes, found, fitted, assigned(model.source))

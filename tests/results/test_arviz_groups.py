@@ -224,7 +224,7 @@ def test_any_index_labels_the_rows(regimes, index):
 def test_beyond_the_budget_groups_are_left_out_with_a_warning(regimes_fit, monkeypatch):
     whole = read_elpd(_quiet(regimes_fit.loo))
     monkeypatch.setitem(vars(LIMITS), "bytes_stored", 2 * 8 * 200 * 150 - 1)
-    with pytest.warns(UserWarning, match=r"left out: 3.0e\+04 numbers each.*fit.loo\(\)"):
+    with pytest.warns(UserWarning, match=r"omitted: 3.0e\+04 values each.*fit.loo\(\)"):
         obj = regimes_fit.idata
     of_rows = {"posterior_predictive", "log_likelihood"}
     assert group_names(obj) == [name for name in GROUPS if name not in of_rows]
