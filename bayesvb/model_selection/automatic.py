@@ -14,7 +14,7 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
-from bayesvb.estimators.identification import MOST_COMPONENTS
+from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL
 from bayesvb.estimators.refitting import split_arguments
 from bayesvb.formula.parser import RESPONSE, parse_formula
 from bayesvb.results.comparison import compare
@@ -122,7 +122,7 @@ def fit(
     >>> data = bvb.datasets.load("faithful")
     >>> fit = bvb.fit("waiting ~ 1", data, seed=1, restarts=2)
     Family: gaussian, because waiting is numeric.
-    Components: 2, the fewest with a leave-one-out density near the largest of 1 to 5.
+    Components: 2, the fewest with a leave-one-out density near the largest; at most 5 are tried.
     To choose yourself: family=, n_components=; the same model: fit.code().
     """
     choice = _choice(formula, data, options)
@@ -177,11 +177,11 @@ def _why(fit: Fit, given: object) -> str:
         return f"{number}"
     if fit.model.design.groupings:
         return f"{number}, as the formula has group-level effects"
-    if getattr(fit.model, "family", "") != "gaussian":
+    if getattr(fit.model, "family", "") not in SEVERAL:
         return f"{number}"
     return (
-        f"{number}, the fewest with a leave-one-out density near the largest of 1 to "
-        f"{MOST_COMPONENTS}"
+        f"{number}, the fewest with a leave-one-out density near the largest; at most "
+        f"{MOST_COMPONENTS} are tried"
     )
 
 
