@@ -16,7 +16,6 @@ from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import Curving
 from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
 from bayesvb.sensitivity.operator import TOGETHER, expectations_along
-from bayesvb.sensitivity.row_space import NoMaximum
 from bayesvb.sensitivity.solvers import row_sensitivity
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -211,7 +210,7 @@ def _in_row_space(
 ) -> LinearResponse | None:
     """Linear response in the space of rows.
 
-    None where another takes less time, or the ELBO is not concave in second moments alone.
+    None where another takes less time, and where it fails or finds no maximum in second moments.
 
     Raises
     ------
@@ -221,9 +220,12 @@ def _in_row_space(
     if rows is None:
         return None
     stand_ins = tilted.stand_ins(rows.space.parts, rows.space.scale)
-    with suppress(NoMaximum):
+    try:
         return LinearResponse(stand_ins @ rows.covariance() @ stand_ins.T, 1)
-    return None
+    except ConvexBound:
+        raise
+    except np.linalg.LinAlgError:
+        return None
 
 
 def _by_row(
@@ -231,25 +233,18 @@ def _by_row(
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
-    None also if an iteration fails: statistics near the fit's then belong to no data, which second
-    derivatives do not detect, and differences show the reason.
-
-    Raises
-    ------
-    ConvexBound
+    None also if it finds no maximum: only iterations show the reason. They fail if statistics near
+    the fit's do not belong to any data, which second derivatives do not detect.
     """
     if not (source.rows_at_hand and model.draws_complete):
         return None
     if model.row_derivatives(model.update(stats), source.take(np.arange(1))) is None:
         return None
     second = _SecondDerivatives(model, source, stats)
-    try:
+    with suppress(np.linalg.LinAlgError):
         covariance = projected_covariance(second, tilted.perturbations())
         return LinearResponse(covariance, second.passes)
-    except ConvexBound:
-        raise
-    except np.linalg.LinAlgError:
-        return None
+    return None
 
 
 class _Differences:
