@@ -37,7 +37,6 @@ from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AnyModel
 
 BETWEEN, COMMON_SCALE = "between components", "common scale"
 """Names in tables where coefficients have a common part: of scales of their differences, and of
@@ -371,9 +370,7 @@ class LearnedScales:
             rows.append(PriorRow(COMMON_SCALE, "all other terms", words, float(sd), np.nan))
         return rows
 
-    def parameters(
-        self, core: AnyModel, draws: Draws, units: RegressionUnits
-    ) -> list[NamedParameter]:
+    def parameters(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Common coefficients and drawn scales by name, where the draws have them.
 
         Point estimates have fixed scales, and no common coefficients.
