@@ -62,9 +62,7 @@ def with_joint_intervals(effects: Table) -> Table:
     Hothorn, Bretz and Westfall (2008), Simultaneous inference in general parametric models,
     Biometrical Journal 50(3), section 3, for the largest of the standardised deviations.
     """
-    draws, robust = effects.draws.to_numpy(), None
-    if effects.summary["sd"].isna().all():
-        robust = True
+    draws, robust = effects.draws.to_numpy(), _as_summarised(effects)
     if effects.measure == "ratio" and (draws > 0.0).all():
         lower, upper = np.exp(joint_intervals(np.log(draws), effects.prob, robust=robust))
     else:
@@ -105,7 +103,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
     a, b = np.transpose(pairs)
     values = effects.draws.to_numpy()
     draws = compared(values[None, :, a], values[None, :, b], comparison)[0]
-    found = summarised(draws, effects.prob, robust=True if table["sd"].isna().all() else None)
+    found = summarised(draws, effects.prob, robust=_as_summarised(effects))
     labels = pd.DataFrame({"contrast": _labels(table, names, comparison, pairs)})
     labels = labels.assign(**{name: table[name].to_numpy()[a] for name in within})
     numbers = dict(
@@ -122,6 +120,11 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
         by=(),
         robust=int(found.robust.sum()),
     )
+
+
+def _as_summarised(effects: EffectsTable) -> bool | None:
+    """Whether medians and quantiles describe all effects; None if moments may."""
+    return True if effects.summary["sd"].isna().all() else None
 
 
 def _pairs_within(table: pd.DataFrame, within: Sequence[str]) -> list[tuple[int, int]]:

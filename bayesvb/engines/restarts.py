@@ -591,10 +591,11 @@ def warn_if_unfinished(
         warn(failed[0], ConvergenceWarning)
     elif unfinished:
         last = max((t[-RECENT - 1 :] for t in unfinished), key=lambda t: float(t[-1] - t[-2:][0]))
-        told = f" (by {last[-1] - last[-2]:.2g} nats in the last step" if len(last) > 1 else ""
-        told += f", {last[-1] - last[0]:.3g} in the last {len(last) - 1}" if len(last) > 2 else ""
+        gains = [f"by {last[-1] - last[-2]:.2g} nats in the last step"] if len(last) > 1 else []
+        gains += [f"{last[-1] - last[0]:.3g} in the last {len(last) - 1}"] if len(last) > 2 else []
+        by = f" ({', '.join(gains)})" if gains else ""
         warn(
-            f"the ELBO was still increasing{told and told + ')'} after max_iter={max_iter} passes; "
+            f"the ELBO was still increasing{by} after max_iter={max_iter} passes; "
             "raise max_iter, or use fewer components; fit.check() shows whether it matters",
             ConvergenceWarning,
         )

@@ -258,6 +258,6 @@ def quantiles_moved(fit: AbstractFit, rows: Profile, response: str) -> float:
 
 
 def rough_probabilities(fit: AbstractFit, rows: pd.DataFrame) -> Float[np.ndarray, "rows classes"]:
-    """Class probabilities for pictures and choices, with an error of about 0.0003 in a row."""
+    """Class probabilities for pictures and choices, with an error of about 0.001 in a row."""
     rough = replace(fit, core=fit.core.within(DENSITY))
     return np.asarray(rough.predict(rows, kind="probability").to_numpy())
