@@ -10,7 +10,10 @@ import importlib
 import os
 from collections.abc import Callable
 from functools import cache
+from types import ModuleType
 from typing import Any, cast
+
+from bayesvb.errors import warn
 
 SWITCH = "BAYESVB_COMPILED"
 """Variable of the environment that turns the core off if it is ``0``."""
@@ -22,23 +25,49 @@ All are contiguous, the first of ``int64`` and the others of ``float64``.
 """
 
 
+INTERFACE = 1
+"""Arrays that calls take and fill, as in ``sweep.c``: raised in both with every change of these."""
+
+
 @cache
-def _built(name: str) -> Sweep | None:
-    """The function of the core, if it was built."""
+def _imported() -> ModuleType | None:
+    """The core as it was built, from whatever sources."""
     try:
-        core = importlib.import_module("bayesvb.numerics.compiled_sweep")
-        return cast(Sweep, getattr(core, name))
-    except (ImportError, AttributeError):
+        return importlib.import_module("bayesvb.numerics.compiled_sweep")
+    except ImportError:
         return None
 
 
+@cache
+def _belongs(core: ModuleType) -> bool:
+    """Whether it was built from sources with our interface; a warning, once, if not."""
+    if getattr(core, "INTERFACE", 0) == INTERFACE:
+        return True
+    warn(
+        f"the compiled core {core.__file__} is of another version of bayesvb, and does not run: "
+        "fits take several times as long; install bayesvb again, as by 'pip install -e .' in its "
+        "folder, with a compiler of C",
+        RuntimeWarning,
+    )
+    return False
+
+
 def compiled_sweep(name: str = "sweep") -> Sweep | None:
-    """A sweep of the compiled core, ``sweep`` of mixtures or ``network``; None if absent or off."""
-    return None if os.environ.get(SWITCH) == "0" else _built(name)
+    """A function of the compiled core, such as ``sweep`` of mixtures; None if absent or off.
+
+    Warns
+    -----
+    RuntimeWarning
+        Once, where the core is of another version of the package.
+    """
+    core = None if os.environ.get(SWITCH) == "0" else _imported()
+    return cast(Sweep, getattr(core, name)) if core is not None and _belongs(core) else None
 
 
 def describe_core() -> str:
     """Whether the compiled core runs, in words."""
-    if _built("sweep") is None:
+    if (core := _imported()) is None:
         return "not built: NumPy runs"
+    if getattr(core, "INTERFACE", 0) != INTERFACE:
+        return "of another version: NumPy runs; install bayesvb again"
     return "runs" if compiled_sweep() is not None else f"turned off by {SWITCH}=0"

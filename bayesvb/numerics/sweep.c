@@ -16,6 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Which arrays calls take and fill: as in bayesvb/numerics/compiled.py, raised together with it. */
+#define INTERFACE 1
+
 #define R 64
 #define MOST_ARRAYS 64
 #define LOG_2PI 1.8378770664093453
@@ -1281,7 +1284,11 @@ static PyMethodDef methods[] = {
     {NULL, NULL, 0, NULL},
 };
 
-static PyModuleDef module = {PyModuleDef_HEAD_INIT, "compiled_sweep", NULL, 0, methods, NULL, NULL,
+static int name_interface(PyObject *core) { return PyModule_AddIntConstant(core, "INTERFACE", INTERFACE); }
+
+static PyModuleDef_Slot slots[] = {{Py_mod_exec, (void *)name_interface}, {0, NULL}};
+
+static PyModuleDef module = {PyModuleDef_HEAD_INIT, "compiled_sweep", NULL, 0, methods, slots, NULL,
                              NULL, NULL};
 
 PyMODINIT_FUNC PyInit_compiled_sweep(void) { return PyModuleDef_Init(&module); }

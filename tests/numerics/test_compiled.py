@@ -1,10 +1,14 @@
 """The compiled core says whether it runs, and refuses arrays that do not belong together."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import bayesvb as bvb
+from bayesvb.numerics import compiled
 from bayesvb.numerics.compiled import SWITCH, compiled_sweep, describe_core
 
 built = pytest.mark.skipif(describe_core().startswith("not built"), reason="no compiler")
@@ -119,8 +123,25 @@ def test_the_environment_turns_it_off(monkeypatch):
 
 
 def test_without_the_module_numpy_runs(monkeypatch):
-    from bayesvb.numerics import compiled
-
-    monkeypatch.setattr(compiled, "_built", lambda name: None)
+    monkeypatch.setattr(compiled, "_imported", lambda: None)
     assert compiled_sweep() is None
     assert describe_core() == "not built: NumPy runs"
+
+
+@pytest.mark.parametrize("of_core", [{}, {"INTERFACE": compiled.INTERFACE + 1}])
+def test_a_core_of_another_version_is_named_once_and_numpy_runs(of_core, monkeypatch, capsys):
+    other = type("Core", (), {"__file__": "old.so", "sweep": min, **of_core})()
+    monkeypatch.setattr(compiled, "_imported", lambda: other)
+    with pytest.warns(
+        RuntimeWarning, match=r"old\.so is of another version.*install bayesvb again"
+    ):
+        assert compiled_sweep() is None
+    assert compiled_sweep("network") is None  # and no second warning
+    bvb.show_versions()
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "compiled core: of another version: NumPy runs; install bayesvb again"
+
+
+def test_both_languages_have_the_same_number_of_the_interface():
+    source = Path(compiled.__file__).with_name("sweep.c").read_text()
+    assert f"#define INTERFACE {compiled.INTERFACE}\n" in source
