@@ -9,12 +9,12 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource, InMemorySource
-from bayesvb.data.statistics import LocalStep, SufficientStats
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import Iterate
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.coordinates import AbstractCoordinates
-from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel, AnyModel, PosteriorT, StatsT
+from bayesvb.variational.passed_on import passed_on
 
 STEP = 1e-4
 """Step of differences between the standard coordinates of two posteriors."""
@@ -62,27 +62,22 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         rows = here.bound + model.kl(posterior)
         return cls(model, here.following, rows - model.expected_sum(here.following, posterior))
 
+    n_components = passed_on("model")
+    has_slow_directions = passed_on("model")
+    e_step = passed_on("model")
+    update = passed_on("model")
+    draws_complete = passed_on("model")
+    coordinates = passed_on("model")
+    partition_stats = passed_on("model")
+    draws = passed_on("model")
+    prior_draws = passed_on("model")
+    log_lik = passed_on("model")
+    log_prior = passed_on("model")
+    log_posterior = passed_on("model")
+
     def forgetting(self, share: float) -> BesideKnownRows[PosteriorT, StatsT]:
         """The model with known rows whose weight is multiplied by this share."""
         return BesideKnownRows(self.model, share * self.before, share * self.known)
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return self.model.n_components
-
-    @property
-    def has_slow_directions(self) -> bool:
-        """As of the model."""
-        return self.model.has_slow_directions
-
-    def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:
-        """Statistics of new rows."""
-        return self.model.e_step(posterior, block)
-
-    def update(self, stats: StatsT) -> PosteriorT:
-        """Posterior given the statistics of all rows."""
-        return self.model.update(stats)
 
     def global_step(self, posterior: PosteriorT, stats: object) -> StatsT:
         """Statistics of all rows after a step, from an iteration over the new ones."""
@@ -96,41 +91,6 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
         """Divergence from the prior, less the known rows' part of the bound."""
         rows = self.known + self.model.expected_sum(self.before, posterior)
         return self.model.kl(posterior) - rows
-
-    @property
-    def draws_complete(self) -> bool:
-        """Whether draws of the model hold every parameter."""
-        return self.model.draws_complete
-
-    def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
-        """Coordinates of the wrapped model."""
-        return self.model.coordinates(posterior)
-
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> StatsT:
-        """Statistics of the wrapped model; a run starts from known ones, and needs none."""
-        return self.model.partition_stats(block, responsibilities)
-
-    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
-        """Draws of every parameter."""
-        return self.model.draws(posterior, n, rng)
-
-    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
-        """Draws before any rows are seen."""
-        return self.model.prior_draws(n, rng)
-
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
-        """Log likelihood of new rows."""
-        return self.model.log_lik(draws, block)
-
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log prior density of each draw, before any rows."""
-        return self.model.log_prior(draws)
-
-    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior."""
-        return self.model.log_posterior(posterior, draws)
 
 
 @dataclass(frozen=True)

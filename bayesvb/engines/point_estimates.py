@@ -10,13 +10,13 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.statistics import BoundGap, LocalStep
+from bayesvb.data.statistics import BoundGap
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.likelihood import AbstractLikelihood
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
-from bayesvb.variational.row_derivatives import RowDerivatives
+from bayesvb.variational.passed_on import passed_on
 
 COPIES = 1e10
 """Multiplicity of every row. The remaining spread of the posterior costs less than 1e-9 nats per
@@ -38,9 +38,8 @@ class PointCoordinates(AbstractCoordinates):
     narrow: AbstractCoordinates
     spread: float
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
-        """Those at the point."""
-        return self.narrow.expectations()
+    expectations = passed_on("narrow")
+    log_volume = passed_on("narrow")
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Tilts of statistics in which every row counts once."""
@@ -53,10 +52,6 @@ class PointCoordinates(AbstractCoordinates):
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
         """Parameters at these deviations."""
         return self.narrow.parameters(self.spread * standard)
-
-    def log_volume(self, draws: object) -> Float[np.ndarray, " draws"]:
-        """Log volume of the narrow coordinates, larger by a constant."""
-        return self.narrow.log_volume(draws)
 
 
 @dataclass(frozen=True)
@@ -113,39 +108,25 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
             raise AttributeError(name)
         return getattr(self.limit, name)
 
-    @property
-    def follows_rows(self) -> bool:  # type: ignore[override]
-        """As of the model."""
-        return self.given.follows_rows
-
-    @property
-    def few_component_starts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """As of the model."""
-        return self.given.few_component_starts
-
-    @property
-    def predicts_classes(self) -> bool:  # type: ignore[override]
-        """As of the model."""
-        return self.given.predicts_classes
+    follows_rows = passed_on("given")
+    few_component_starts = passed_on("given")
+    predicts_classes = passed_on("given")
+    n_components = passed_on("given")
+    posterior_by_row = passed_on("limit")
+    e_step = passed_on("limit")
+    partition_stats = passed_on("given")
+    first_stats = passed_on("given")
+    row_derivatives = passed_on("limit")
+    expectations = passed_on("limit")
+    log_predictive = passed_on("limit")
+    row_predictions = passed_on("limit")
+    prior_draws = passed_on("given")
+    log_lik = passed_on("given")
 
     @property
     def without_response(self) -> str:  # type: ignore[override]
         """Reason why there are no standard errors."""
         return self.limit.without_information
-
-    @property
-    def n_components(self) -> int:
-        """Number of components."""
-        return self.given.n_components
-
-    @property
-    def posterior_by_row(self) -> bool:
-        """As of the model."""
-        return self.limit.posterior_by_row
-
-    def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:
-        """The E step: statistics of these rows, each counted once, at the point."""
-        return self.limit.e_step(posterior, block)
 
     def update(self, stats: StatsT) -> PosteriorT:
         """The M step, as the posterior of all copies."""
@@ -212,36 +193,6 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         moved, sums = limit.permuted(order, stats)
         return replace(self, given=given.permuted(order, stats)[0], limit=moved), sums
 
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> StatsT:
-        """Statistics of these rows for a given (soft) partition."""
-        return self.given.partition_stats(block, responsibilities)
-
-    def first_stats(self, stats: StatsT) -> StatsT:
-        """Initial statistics of the wrapped model."""
-        return self.given.first_stats(stats)
-
-    def row_derivatives(self, posterior: PosteriorT, block: Block) -> RowDerivatives | None:
-        """Those at the point."""
-        return self.limit.row_derivatives(posterior, block)
-
-    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
-        """Those at the point."""
-        return self.limit.expectations(posterior)
-
-    def log_predictive(
-        self, posterior: PosteriorT, block: Block
-    ) -> Float[np.ndarray, " rows"] | None:
-        """Log density of each row at the point."""
-        return self.limit.log_predictive(posterior, block)
-
-    def row_predictions(
-        self, posterior: PosteriorT, block: Block
-    ) -> Float[np.ndarray, "values rows"]:
-        """Log density of each row at the point, then the distribution function of each response."""
-        return self.limit.row_predictions(posterior, block)
-
     def point(self, posterior: PosteriorT) -> Draws:
         """The estimates, as one draw."""
         found = self.coordinates(posterior)
@@ -255,14 +206,6 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         if found is None:
             return self.limit.draws(posterior, n, rng)
         return dict(found.parameters(standardised(n, len(found.perturbations()), rng)))
-
-    def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
-        """Draws of the prior as it was given."""
-        return self.given.prior_draws(n, rng)
-
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
-        """Log likelihood of each row for each draw."""
-        return self.given.log_lik(draws, block)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
         """Log prior density of each draw; zero without a prior."""

@@ -11,7 +11,6 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.distributions.response import Response
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
@@ -20,6 +19,7 @@ from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, design_of
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.passed_on import passed_on
 
 __all__ = [
     "AbstractFurtherExperts",
@@ -128,20 +128,13 @@ class AbstractFurtherExperts(
     experts: ExpertsT
     of_further: Normal
 
+    parts = passed_on("experts")
+    response = passed_on("experts")
+
     @property
     def prior(self) -> FurtherPosterior:  # type: ignore[override]
         """Prior of one expert."""
         return FurtherPosterior(self.experts.prior, self.of_further)
-
-    @property
-    def parts(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Parts of the formula that the experts read, with the part of the further predictor."""
-        return self.experts.parts
-
-    @property
-    def response(self) -> Response:  # type: ignore[override]
-        """Values of the response."""
-        return self.experts.response
 
     @property
     def n_further(self) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +14,11 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, AnyExperts
-from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
-from bayesvb.factors.normal import Normal
+from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.numerics.segments import segment_sums
-from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.passed_on import passed_on
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
-from bayesvb.variational.supports import AbstractSupport
 
 
 @dataclass(frozen=True)
@@ -68,6 +65,30 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     experts: AbstractExperts[Any, Any]
     log_unit: float = 0.0
 
+    prior = passed_on("experts")
+    is_conjugate = passed_on("experts")
+    learns_scales = passed_on("experts")
+    line_laws = passed_on("experts")
+    common_prior = passed_on("experts")
+    coefficient_squares = passed_on("experts")
+    effective_dof = passed_on("experts")
+    drawn_squares = passed_on("experts")
+    global_step = passed_on("experts")
+    update = passed_on("experts")
+    coordinates = passed_on("experts")
+    factor_covariance = passed_on("experts")
+    expectations_along = passed_on("experts")
+    expectations = passed_on("experts")
+    component_scores = passed_on("experts")
+    log_scores = passed_on("experts")
+    cdfs = passed_on("experts")
+    kl = passed_on("experts")
+    draws = passed_on("experts")
+    prior_draws = passed_on("experts")
+    supports = passed_on("experts")
+    log_density = passed_on("experts")
+    permuted = passed_on("experts")
+
     @property
     def _regressions(self) -> AnyExperts:
         """The experts, of a model that asks for their coefficients."""
@@ -75,28 +96,9 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts
 
     @property
-    def prior(self) -> object:  # type: ignore[override]
-        """Law of one expert's parameters."""
-        return self.experts.prior
-
-    @property
     def posterior_by_row(self) -> bool:  # type: ignore[override]
         """Whether the experts take statistics of many groups at once."""
         return self.experts.posterior_by_row and self.experts.posterior_by_group
-
-    @property
-    def is_conjugate(self) -> bool:  # type: ignore[override]
-        """Whether the experts are."""
-        return self.experts.is_conjugate
-
-    @property
-    def learns_scales(self) -> bool:  # type: ignore[override]
-        """Whether scales of the experts can be learned."""
-        return self.experts.learns_scales
-
-    def line_laws(self, posterior: object | None) -> Sequence[Normal]:
-        """Laws of the coefficients of the experts."""
-        return self.experts.line_laws(posterior)
 
     def predictive_without(
         self,
@@ -126,23 +128,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         """The same groups of experts whose coefficients scatter around common ones."""
         return replace(self, experts=self._regressions.with_common_effects(columns, precision))
 
-    @property
-    def common_prior(self) -> CommonEffectPrior:
-        """Common prior of the experts."""
-        return self._regressions.common_prior
-
-    def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
-        """Squares of the experts."""
-        return self._regressions.coefficient_squares(posterior)
-
-    def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts _"] | None:
-        """Degrees of freedom of the experts."""
-        return self.experts.effective_dof(posterior)
-
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """Squares of the experts' draws."""
-        return self._regressions.drawn_squares(draws)
-
     def local(self, posterior: object, block: Block) -> GroupedLocalPosterior:
         """Expected log likelihood of all rows of each group."""
         rows = self.experts.local(posterior, _rows(block))
@@ -153,19 +138,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     ) -> SufficientStats:
         """Sums over the rows of the groups."""
         return self.experts.partition_stats(_by_member(responsibilities, block), _rows(block))
-
-    def global_step(self, posterior: object, stats: SufficientStats) -> SufficientStats:
-        """Step of the experts."""
-        following: SufficientStats = self.experts.global_step(posterior, stats)
-        return following
-
-    def update(self, stats: SufficientStats) -> object:
-        """Posterior given sums over the rows."""
-        return self.experts.update(stats)
-
-    def coordinates(self, posterior: object) -> AbstractCoordinates | None:
-        """Coordinates of the experts."""
-        return self.experts.coordinates(posterior)
 
     def row_scalars(self, block: Block, n_experts: int) -> RowScalars | None:
         """Features of the rows, added over each group: the log likelihood is linear in them."""
@@ -185,25 +157,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
             return None
         return self.experts.row_derivatives(posterior, block, responsibilities)
 
-    def factor_covariance(
-        self, posterior: object, some: Int[np.ndarray, " some"]
-    ) -> Float[np.ndarray, "experts some entries"] | None:
-        """Covariance of the experts."""
-        return self.experts.factor_covariance(posterior, some)
-
-    def expectations_along(
-        self,
-        posterior: object,
-        change: SufficientStats,
-        precision: Float[np.ndarray, "many terms"] | None = None,
-    ) -> tuple[SufficientStats, Float[np.ndarray, "many entries"]] | None:
-        """Expectations of the experts."""
-        return self.experts.expectations_along(posterior, change, precision)
-
-    def expectations(self, posterior: object) -> Float[np.ndarray, " entries"]:
-        """Expectations of the experts."""
-        return self.experts.expectations(posterior)
-
     def log_predictive(
         self, posterior: object, weights: Float[np.ndarray, "experts groups"], block: Block
     ) -> Float[np.ndarray, " groups"]:
@@ -214,28 +167,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         with np.errstate(divide="ignore"):  # a weight may vanish far out
             whole = logsumexp(np.log(weights) + each, axis=0)
         return np.asarray(whole - block.members.sizes * self.log_unit)
-
-    def component_scores(
-        self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
-        """Log densities of rows, in the unit of the experts."""
-        return self.experts.component_scores(laws, block)
-
-    def log_scores(
-        self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, " rows"]:
-        """Log densities of rows, in the unit of the experts."""
-        return self.experts.log_scores(laws, block)
-
-    def cdfs(
-        self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, "responses rows"]:
-        """Distribution functions at the responses of rows."""
-        return self.experts.cdfs(laws, block)
-
-    def kl(self, posterior: object) -> float:
-        """Divergence of the experts."""
-        return self.experts.kl(posterior)
 
     def with_prior_power(self, power: float) -> GroupedExperts:
         """The same groups of experts whose prior is to a power."""
@@ -256,18 +187,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         members = _by_member(weights, block)
         return self.experts.predictive(posterior, members, _rows(block), response)
 
-    def draws(self, posterior: object, n: int, rng: np.random.Generator) -> Draws:
-        """Draws of the experts."""
-        return self.experts.draws(posterior, n, rng)
-
-    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Prior draws of the experts."""
-        return self.experts.prior_draws(n, n_components, rng)
-
-    def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
-        """Supports of the experts."""
-        return self.experts.supports(n_components)
-
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts groups"]:
         """Log likelihood of all rows of each group under each drawn expert."""
         return self._sums(self.experts.log_lik(draws, _rows(block)), block)
@@ -283,15 +202,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         if block.members is not None:
             chosen = np.repeat(chosen, block.members.sizes, axis=-1)
         return self.experts.responses(draws, chosen, _rows(block), rng)
-
-    def log_density(self, posterior: object, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log density of the experts."""
-        return self.experts.log_density(posterior, draws)
-
-    def permuted(self, order: list[int], stats: SufficientStats) -> SufficientStats:
-        """Statistics after a new labelling."""
-        permuted: SufficientStats = self.experts.permuted(order, stats)
-        return permuted
 
     def _sums(
         self, values: Float[np.ndarray, "*axes _"], block: Block

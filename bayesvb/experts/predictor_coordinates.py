@@ -10,6 +10,7 @@ from jaxtyping import Float
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.linear_predictors import LogitCoordinates
 from bayesvb.variational.local import Draws
+from bayesvb.variational.passed_on import passed_on
 
 
 @dataclass(frozen=True)
@@ -29,34 +30,12 @@ class PredictorCoordinates(AbstractCoordinates):
     further: str = ""
     n_further: int = 0
 
-    @property
-    def size(self) -> int:
-        """Number of coefficients."""
-        return self.vectors.size
-
-    def expectations(self) -> Float[np.ndarray, " entries"]:
-        """``-E[b b'] / 2`` and ``E[b]``, in the order of ``LogitStats``."""
-        return self.vectors.expectations()
-
-    def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
-        """Additions to the linear statistics, one for each coordinate."""
-        return self.vectors.perturbations()
-
-    def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts terms"]:
-        """Additions to the linear statistics of each expert."""
-        return self.vectors.linear_perturbations()
-
-    def centre_slopes(
-        self, change: Float[np.ndarray, "changes entries"]
-    ) -> Float[np.ndarray, "changes coordinates"]:
-        """Changes of the posterior means."""
-        return self.vectors.centre_slopes(change)
-
-    def centre_along(
-        self, change: Float[np.ndarray, "changes experts terms"]
-    ) -> Float[np.ndarray, "changes coordinates"]:
-        """Changes of the posterior means with the changes of each vector."""
-        return self.vectors.centre_along(change)
+    size = passed_on("vectors")
+    expectations = passed_on("vectors")
+    perturbations = passed_on("vectors")
+    linear_perturbations = passed_on("vectors")
+    centre_slopes = passed_on("vectors")
+    centre_along = passed_on("vectors")
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
         """Coordinates of draws."""

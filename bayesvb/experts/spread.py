@@ -11,7 +11,6 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block, Members
 from bayesvb.data.parts import LOG_SIGMA, PARTS, SIGMA
-from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import INTERCEPT, Scaling
 from bayesvb.distributions.base import AbstractDrawnMixture, average_nodes
 from bayesvb.distributions.student_mixture import StudentMixture
@@ -25,13 +24,14 @@ from bayesvb.experts.further_predictor import (
 )
 from bayesvb.experts.linear import AbstractLinearExperts
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
-from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
+from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LARGEST_EXPONENT
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import Draws
+from bayesvb.variational.passed_on import passed_on
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
 from bayesvb.variational.supports import AbstractSupport, Real
 
@@ -107,46 +107,19 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     part = SIGMA
     draws_name = SPREAD
 
-    @property
-    def words(self) -> str:  # type: ignore[override]
-        """Name of one component."""
-        return self.experts.words
+    words = passed_on("experts")
+    scale_words = passed_on("experts")
+    scaled_by_medians = passed_on("experts")
+    response_scaling = passed_on("experts")
+    learns_scales = passed_on("experts")
+    has_common_effects = passed_on("experts")
+    posterior_by_row = passed_on("experts")
+    common_prior = passed_on("experts")
 
     @property
     def formula(self) -> str:  # type: ignore[override]
         """Template of the density of one component."""
         return f"{self.experts.formula}-sigma"
-
-    @property
-    def scale_words(self) -> str:  # type: ignore[override]
-        """Scale of standardised columns and response."""
-        return self.experts.scale_words
-
-    @property
-    def scaled_by_medians(self) -> bool:  # type: ignore[override]
-        """Whether the response is scaled by medians."""
-        return self.experts.scaled_by_medians
-
-    def response_scaling(  # type: ignore[override]
-        self, response: AllResponses, *, centred: bool, active: bool = True
-    ) -> Scaling:
-        """Scaling of the response by the lines."""
-        return self.experts.response_scaling(response, centred=centred, active=active)
-
-    @property
-    def learns_scales(self) -> bool:  # type: ignore[override]
-        """Whether scales of coefficients are learned."""
-        return self.experts.learns_scales
-
-    @property
-    def has_common_effects(self) -> bool:  # type: ignore[override]
-        """Whether coefficients of the lines can scatter around common ones."""
-        return self.experts.has_common_effects
-
-    @property
-    def posterior_by_row(self) -> bool:  # type: ignore[override]
-        """Whether the lines take many statistics at once."""
-        return self.experts.posterior_by_row
 
     def local(self, posterior: FurtherPosterior, block: Block) -> SpreadLocalPosterior:
         """Expected log likelihood of these rows under every expert."""
@@ -199,11 +172,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         of_lines, spread = self.split(precision)
         lines = cast(Lines, self.experts.with_common_effects(columns, of_lines))
         return SpreadExperts(lines, spread)
-
-    @property
-    def common_prior(self) -> CommonEffectPrior:
-        """Prior of lines with common coefficients."""
-        return self.experts.common_prior
 
     def with_prior_power(self, power: float) -> SpreadExperts:
         """None: an expert without rows needs the prior of its spread.

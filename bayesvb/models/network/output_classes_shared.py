@@ -15,7 +15,6 @@ from bayesvb.models.network.latents import settle_shared
 from bayesvb.models.network.output import (
     AbstractLatentPosterior,
     AbstractOutput,
-    LatentDraws,
     LatentPredictive,
     OutputDraws,
 )
@@ -24,7 +23,7 @@ from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.linalg import pack
 from bayesvb.numerics.packed_matrices import diagonal_numbers
 from bayesvb.variational.linear_predictors import LogitStats
-from bayesvb.variational.supports import AbstractSupport
+from bayesvb.variational.passed_on import passed_on
 
 LEAST_WEIGHT = 1e-8
 """Rows of a typical kind that are added to every component: an empty one needs a covariance."""
@@ -87,15 +86,15 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
 
     of_classes = True
 
-    @property
-    def n_latents(self) -> int:
-        """Length of the latent vector."""
-        return self.classes.n_latents
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return self.classes.n_classes
+    n_latents = passed_on("classes")
+    n_classes = passed_on("classes")
+    latent_guess = passed_on("classes")
+    prior_draws = passed_on("classes")
+    responses = passed_on("classes")
+    supports = passed_on("classes")
+    component_log_lik = passed_on("classes")
+    log_lik = passed_on("classes")
+    drawn_probabilities = passed_on("classes")
 
     def start(self) -> SharedPosterior:
         """The start of ``ClassOutput``, with typical covariances."""
@@ -117,10 +116,6 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
             posterior.coefficients, prior, labels, settle_shared(precision, size)
         )
         return SharedLatentPosterior(rows.moments, rows.norm, rows.responsibilities, rows)
-
-    def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
-        """As in ``ClassOutput``."""
-        return self.classes.latent_guess(block)
 
     def partition_stats(
         self,
@@ -157,19 +152,6 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         """As in ``ClassOutput``."""
         return self.classes.draws(posterior.coefficients, n, rng)
 
-    def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
-        """As in ``ClassOutput``."""
-        return self.classes.prior_draws(n, rng)
-
-    def responses(
-        self,
-        draws: OutputDraws,
-        latents: Float[np.ndarray, "draws latents rows"],
-        rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws 1 rows"]:
-        """As in ``ClassOutput``."""
-        return self.classes.responses(draws, latents, rng)
-
     def permuted(self, order: list[int], stats: SharedStats) -> SharedStats:
         """Statistics after a new labelling."""
         return SharedStats(stats.coefficients, stats.weight[order], stats.omega[order])
@@ -180,22 +162,6 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         """Log density of each draw."""
         coefficients = None if posterior is None else posterior.coefficients
         return self.classes.log_density(coefficients, draws)
-
-    def supports(self) -> dict[str, AbstractSupport]:
-        """As in ``ClassOutput``."""
-        return self.classes.supports()
-
-    def component_log_lik(
-        self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
-        """As in ``ClassOutput``."""
-        return self.classes.component_log_lik(draws, latents, block)
-
-    def log_lik(
-        self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws rows"]:
-        """As in ``ClassOutput``."""
-        return self.classes.log_lik(draws, latents, block)
 
     def log_predictive(
         self, posterior: SharedPosterior, latents: LatentPredictive, block: Block
@@ -208,9 +174,3 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
     ) -> Float[np.ndarray, "classes rows"]:
         """As in ``ClassOutput``."""
         return self.classes.probabilities(posterior.coefficients, latents, n_points)
-
-    def drawn_probabilities(
-        self, draws: OutputDraws, latents: LatentDraws, few_points: bool = False
-    ) -> Float[np.ndarray, "draws classes rows"]:
-        """As in ``ClassOutput``."""
-        return self.classes.drawn_probabilities(draws, latents, few_points)
