@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+import ast
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -58,7 +59,9 @@ class AbstractTransformation(abc.ABC):
 
 @dataclass(frozen=True)
 class Exponential(AbstractTransformation):
-    r"""``exp(rate y) + shift``: the inverse of logarithms, for ``log(1 + z)`` with the shift -1.
+    r"""``factor exp(rate y) + shift``: the inverse of logarithms of linear functions.
+
+    The factor and the rate are positive; of ``log(1 + z)`` the shift is -1.
 
     Moments of mixtures of normals, which become mixtures of log-normals, are exact:
 
@@ -81,26 +84,33 @@ class Exponential(AbstractTransformation):
 
     rate: float = 1.0
     shift: float = 0.0
+    factor: float = 1.0
 
     def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """``exp(rate y) + shift``."""
+        """``factor exp(rate y) + shift``."""
         with np.errstate(over="ignore"):
-            return np.asarray((np.expm1 if self.shift else np.exp)(self.rate * y))
+            if not self.shift:
+                return np.asarray(self.factor * np.exp(self.rate * y))
+            # Where z is small, as of log(1 + z), exp(y) - 1 would lose its digits.
+            more = self.shift + self.factor
+            return np.asarray(self.factor * np.expm1(self.rate * y) + more)
 
     def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
         """The logarithm; minus infinity for values that have none."""
-        log = np.log1p if self.shift else np.log
+        z = np.where(z < self.shift, self.shift, z)
         with np.errstate(divide="ignore"):
-            found = log(np.where(z < self.shift, self.shift, z))
-        return np.asarray(found / self.rate)
+            if not self.shift:
+                return np.asarray(np.log(z / self.factor) / self.rate)
+            more = self.shift + self.factor
+            return np.asarray(np.log1p((z - more) / self.factor) / self.rate)
 
     def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
         """Whether a value has a logarithm."""
         return np.asarray(~(np.asarray(z) <= self.shift))
 
     def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """``log rate + rate y``."""
-        return np.asarray(np.log(self.rate) + self.rate * y)
+        """``log(factor rate) + rate y``."""
+        return np.asarray(np.log(self.factor * self.rate) + self.rate * y)
 
     def moments(self, mixture: AbstractLocationScaleMixture) -> Moments:
         """Moments of a mixture of log-normals; with tails of a Student t they do not exist."""
@@ -118,7 +128,7 @@ class Exponential(AbstractTransformation):
             around = np.expm1(log_each - log_mean) ** 2
             within = np.exp(2.0 * (log_each - log_mean)) * spread
             parts = np.where(mixture.weights > 0.0, mixture.weights * (within + around), 0.0)
-            mean = np.exp(log_mean)
+            mean = self.factor * np.exp(log_mean)
             return np.asarray(mean + self.shift), np.asarray(mean * np.sqrt(parts.sum(axis=0)))
 
 
@@ -202,6 +212,70 @@ def written_function(response: str) -> tuple[str | None, str]:
     if found[1] == "log" and odds is not None and _balanced(odds["share"]):
         return "expit", odds["share"].strip("`")
     return UNDOES[found[1]], found[2].strip("`")
+
+
+def inverse_of(response: str) -> tuple[AbstractTransformation | None, str]:
+    """Transformation that undoes a whole response of a formula, and what it returns.
+
+    A linear function of one column inside the logarithm is undone as well; of other expressions
+    inside, as ``a / b``, the expression itself is returned.
+
+    Examples
+    --------
+    >>> inverse_of("log(wage + 1)")
+    (Exponential(rate=1.0, shift=-1.0, factor=1.0), 'wage')
+    >>> inverse_of("log10(a / b)")[1], inverse_of("sqrt(a)")[0]
+    ('a / b', None)
+    """
+    name, inside = written_function(response)
+    if name is None:
+        return None, response
+    found = TRANSFORMATIONS[name]
+    line = _line(inside)
+    if not isinstance(found, Exponential) or line is None or line[0] <= 0.0:
+        return found, inside
+    slope, intercept, column = line
+    # exp(rate y) + shift = slope z + intercept
+    shift = (found.shift - intercept) / slope
+    return Exponential(rate=found.rate, shift=shift, factor=1.0 / slope), column
+
+
+def _line(text: str) -> tuple[float, float, str] | None:
+    """Slope, intercept and column of a linear function of one column; None of anything else."""
+    quoted = re.findall("`([^`]+)`", text)
+    try:
+        tree = ast.parse(re.sub("`[^`]+`", "_quoted_", text), mode="eval").body
+        names = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+        slope, intercept = _linear(tree)
+    except (SyntaxError, ValueError, ZeroDivisionError):
+        return None
+    if len(names) != 1 or len(set(quoted)) > 1:
+        return None
+    return slope, intercept, quoted[0] if quoted else names.pop()
+
+
+def _linear(node: ast.expr) -> tuple[float, float]:
+    """Slope and intercept of an expression in one name."""
+    match node:
+        case ast.Name():
+            return 1.0, 0.0
+        case ast.Constant(value=int() | float() as value):
+            return 0.0, float(value)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            slope, intercept = _linear(operand)
+            return -slope, -intercept
+        case ast.BinOp(left=left, op=op, right=right):
+            (a, b), (c, d) = _linear(left), _linear(right)
+            match op:
+                case ast.Add():
+                    return a + c, b + d
+                case ast.Sub():
+                    return a - c, b - d
+                case ast.Mult() if a == 0.0 or c == 0.0:
+                    return a * d + b * c, b * d
+                case ast.Div() if c == 0.0:
+                    return a / d, b / d
+    raise ValueError(ast.dump(node))
 
 
 def _balanced(text: str) -> bool:

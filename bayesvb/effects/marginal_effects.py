@@ -144,7 +144,8 @@ def comparisons(
     fit : Fit
         Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     contrast : str or mapping, optional
-        The covariate; all of them, averaged over the rows, if omitted. ``{name: values}``: every
+        The covariate; all of them but exposures, which only an offset reads, averaged over the
+        rows, if omitted. ``{name: values}``: every
         later value is compared with every earlier one.
         Without values: one unit about the mean of a number (half a unit to either side), all
         levels of anything else, the most frequent one first; a number with at most five values
@@ -198,7 +199,8 @@ def _of_each(effects: Callable[..., Effects], argument: str, given: Mapping[str,
     names = [
         name
         for name in design.covariates
-        if (is_number(design, name) if numeric else name not in design.groupings)
+        if name not in design.exposures
+        and (is_number(design, name) if numeric else name not in design.groupings)
     ]
     accepted = inspect.signature(effects).parameters
     given = {name: value for name, value in given.items() if name in accepted}
@@ -267,8 +269,8 @@ def slopes(
     fit : Fit
         Of a ``DensityRegression`` or a ``ConditionalMixtureNetwork``.
     wrt : str, optional
-        A numeric covariate; all of them, averaged over the rows, if omitted. ``variables=`` is
-        another name of this argument.
+        A numeric covariate; all of them but exposures, averaged over the rows, if omitted.
+        ``variables=`` is another name of this argument.
     conditional, data, average_by, target, q, above, below, at, response, transform, prob
         As in ``predictions``. An average over rows of slopes is an average marginal effect.
     slope : {"dydx", "eyex", "eydx", "dyex"}

@@ -354,10 +354,10 @@ class Fit(PicturedFit, TabulatedFit):
             of the fit nearby; see ``docs/intervals.md``.
         transform : {"inverse", "exp", "expm1", "exp2", "exp10", "expit"}, optional
             Predict this function of the response: ``"inverse"`` is the inverse of the
-            transformation in the formula, ``exp`` of ``log(y)``. Quantiles, intervals, draws,
-            densities and ``at`` refer to the result, exactly. Its mean and sd are exact given the
-            parameters; of these the median over the draws is returned, as their average is infinite
-            after logarithms.
+            transformation in the formula, ``exp`` of ``log(y)`` and ``exp - 1`` of ``log(y + 1)``.
+            Quantiles, intervals, draws, densities and ``at`` refer to the result, exactly. Its mean
+            and sd are exact given the parameters; of these the median over the draws is returned,
+            as their average is infinite after logarithms.
         missing : {"warn", "keep", "raise"}
             Rows that lack a value are NaN in the result, with a warning that counts them and names
             the columns, or without; or they are refused.
@@ -370,7 +370,7 @@ class Fit(PicturedFit, TabulatedFit):
         -------
         pandas.Series or pandas.DataFrame
             In the units of the formula's response, of ``log(y)`` if the formula says so, unless
-            ``transform`` is given.
+            ``transform`` is given; the name of the Series, or of the columns, says which.
 
         Raises
         ------
@@ -378,7 +378,7 @@ class Fit(PicturedFit, TabulatedFit):
             For an unknown kind or option, levels that the fit never saw, or values that are
             missing, with ``missing="raise"``.
         """
-        from bayesvb.results.back_transformation import asked_for
+        from bayesvb.results.back_transformation import asked_for, named_by_unit
         from bayesvb.results.extrapolation import POLICIES, warn_beyond
         from bayesvb.results.groups import predict_with
         from bayesvb.results.local_support import with_support
@@ -396,6 +396,7 @@ class Fit(PicturedFit, TabulatedFit):
             found = self._predicted_by(told, data, kind, options, recalibrate=recalibrate)
         if data is not None and extrapolation == "warn":
             warn_beyond(self.model.design, data)
+        found = named_by_unit(self, found, kind, transform, response)
         return with_support(told, data, found) if supported else found
 
     def _predicted_by(
@@ -1047,9 +1048,10 @@ class Fit(PicturedFit, TabulatedFit):
         ----------
         statement : str or sequence of str
             Combinations of coefficients by ``+ - * /``, ``exp`` and ``log``, alone or on both sides
-            of ``>``, ``<`` or ``=``. A coefficient has the name of its term in ``summary``, in
-            backquotes if it is not an identifier (`` `gender[T.female]` ``); ``x[2]`` is the
-            coefficient of component 2, ``gating.x[2]`` a coefficient of another part.
+            of ``>``, ``<`` or ``=``. A coefficient has the name of its term in ``summary``, of
+            levels also without ``T.``: ``gender[female]``, ``x:gender[female]``. Names in
+            backquotes may have any letters; ``x[2]`` is the coefficient of component 2,
+            ``gating.x[2]`` a coefficient of another part.
         prob : float
             Probability of the central interval.
 

@@ -45,22 +45,25 @@ class Dirichlet:
         return np.asarray(each - total)
 
     def forms(self, n_rows: int) -> Forms:
-        """``log pi_k`` of each row, which are noise variables."""
+        """``log pi_k`` of each row, which are noise variables; none of one component."""
         units = np.eye(len(self.concentration))
+        # The only weight is 1: as a variable, its covariance would have no Cholesky factor.
+        loadings = units if len(units) > 1 else units[:, :0]
         none = np.empty((n_rows, 0))
         vectors = tuple(
             VectorForms(
                 own=none,
                 common=none,
                 slopes=np.zeros((1, n_rows)),
-                noise=np.tile(unit, (n_rows, 1)),
+                noise=np.tile(loading, (n_rows, 1)),
                 rows=np.arange(n_rows),
                 squares=np.empty((0, 0)),
-                statistics=unit[None],
+                statistics=loading[None],
             )
-            for unit in units
+            for loading in loadings
         )
-        return Forms(vectors=vectors, noise=self.expectations_along(units))
+        covariance = loadings.T @ self.expectations_along(units) @ loadings
+        return Forms(vectors=vectors, noise=covariance)
 
     def to_the_power(self, power: float) -> Dirichlet:
         """The law with this one's density to a power, as densities of the log odds."""

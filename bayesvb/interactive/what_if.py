@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from bayesvb.distributions.transformations import written_function
+from bayesvb.distributions.transformations import inverse_of
 from bayesvb.effects import predictions
 from bayesvb.errors import DataError
 from bayesvb.formula.group_columns import UNSEEN
@@ -95,13 +95,13 @@ class _Row:
     def options(self) -> dict[str, Any]:
         """Arguments of ``predict`` and ``predictions`` for this response."""
         continuous = self.fit.model.response.kind == "continuous"
-        known = continuous and written_function(self.response)[0] is not None
+        known = continuous and inverse_of(self.response)[0] is not None
         return {"response": self.response, "transform": INVERSE if known else None}
 
     @property
     def label(self) -> str:
         """Name of the prediction, with its unit."""
-        name = written_function(self.response)[1] if self.options["transform"] else self.response
+        name = inverse_of(self.response)[1] if self.options["transform"] else self.response
         return self.fit.model.design.label(name)
 
     def effects(self, names: Sequence[str], **quantity: Any) -> tuple[Quantity, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -42,10 +43,13 @@ class ResponseChoice:
         Reason for the family.
     families : tuple of str
         Candidates, keys of ``EXPERTS``; none for unordered classes, which a network predicts.
+    response : str or None
+        Response of the formula that is fitted, where it is another one: of two classes an event.
     """
 
     reason: str
     families: tuple[str, ...] = ()
+    response: str | None = None
 
     @classmethod
     def from_column(cls, column: pd.Series, name: str) -> ResponseChoice:
@@ -61,8 +65,12 @@ class ResponseChoice:
         if ordered:
             return cls(reason=f"{name} has ordered levels", families=("ordinal",))
         if kind_of(column, name) == "levels":
-            coded = "; logistic regression needs 0 and 1" if values.nunique() == 2 else ""
-            return cls(reason=f"{name} has {values.nunique()} unordered classes{coded}")
+            classes = values.astype("category").cat.remove_unused_categories().cat.categories
+            # A formula cannot hold a text with quotes; the network takes any levels.
+            event = classes[1] if len(classes) == 2 else None
+            if isinstance(event, str) and re.fullmatch(r"[^'\"\\\x00-\x1f]+", event):
+                return cls._of_event(event, name)
+            return cls(reason=f"{name} has {len(classes)} unordered classes")
         present = numbers(values, name)
         if set(np.unique(present)) == {0.0, 1.0}:
             return cls(reason=f"{name} is 0 or 1", families=("bernoulli",))
@@ -70,6 +78,13 @@ class ResponseChoice:
             families = ("poisson", "negbinomial")
             return cls(reason=f"{name} is a count: whole numbers from 0", families=families)
         return cls(reason=f"{name} is numeric", families=("gaussian",))
+
+    @classmethod
+    def _of_event(cls, event: str, name: str) -> ResponseChoice:
+        """Logistic regression of one of two classes."""
+        written = name if name.isidentifier() else f"`{name}`"
+        reason = f"{name} has two classes; the event is {event!r}"
+        return cls(reason=reason, families=("bernoulli",), response=f"I({written} == {event!r})")
 
 
 @checked
@@ -84,12 +99,12 @@ def fit(
     """Fit a formula with a family and a number of components that suit the response.
 
     The response decides the family: ``cens`` and ``rounded`` Gaussian, ``Surv`` Weibull, successes
-    in trials binomial; a column of 0 and 1 Bernoulli, of whole numbers from 0 Poisson or negative
-    binomial, of ordered levels ordinal, of unordered classes a ``ConditionalMixtureNetwork``; all
-    other numbers Gaussian. A Gaussian response without group-level terms has one to five
-    components, all others one. Where there are candidates, leave-one-out densities decide, as in
-    ``select`` and ``compare``; numbers of components are tried in order, until two in a row do not
-    gain 4 nats.
+    in trials binomial; a column of 0 and 1 Bernoulli, of two classes too, with the second as the
+    event, of whole numbers from 0 Poisson or negative binomial, of ordered levels ordinal, of
+    unordered classes a ``ConditionalMixtureNetwork``; all other numbers Gaussian. A Gaussian
+    response without group-level terms has one to five components, all others one. Where there are
+    candidates, leave-one-out densities decide, as in ``select`` and ``compare``; numbers of
+    components are tried in order, until two in a row do not gain 4 nats.
 
     Parameters
     ----------
@@ -126,6 +141,8 @@ def fit(
     To choose yourself: family=, n_components=; the same model: fit.code().
     """
     choice = _choice(formula, data, options)
+    if choice.response is not None:
+        formula = "~".join([f"{choice.response} ", *formula.split("~")[1:]])
     fitted, lines = _fitted(formula, data, choice, {**options, "seed": seed})
     if not quiet:
         print("\n".join(lines))

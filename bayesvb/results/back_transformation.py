@@ -18,6 +18,7 @@ from bayesvb.distributions.transformations import (
     UNDOES,
     AbstractTransformation,
     Moments,
+    inverse_of,
     written_function,
 )
 from bayesvb.distributions.transformed import Transformed, no_moments
@@ -60,17 +61,18 @@ def transformation_of(
             f"transform={transform!r} is of a continuous response, and there is none",
             hint="omit transform",
         )
-    undoing, inside = written_function(response)
     if transform != INVERSE:
-        return TRANSFORMATIONS[transform], inside if undoing == transform else (
-            f"{transform}({response})"
-        )
-    if undoing is None:
+        undoing, inside = written_function(response)
+        name = inside if undoing == transform else f"{transform}({response})"
+        return TRANSFORMATIONS[transform], name
+    found, original = inverse_of(response)
+    if found is None:
         raise DataError(
             f"transform='{INVERSE}' cannot undo `{response}`",
-            hint=f"it can undo {', '.join(UNDOES)}; or name the function, transform='exp'",
+            hint=f"it can undo {', '.join(UNDOES)} of a column or of a linear function of one, as "
+            "log(y + 1); or name the function, transform='exp'",
         )
-    return TRANSFORMATIONS[undoing], inside
+    return found, original
 
 
 def transformed(
@@ -185,6 +187,20 @@ def _over_groups(fit: AbstractFit, drawn: Any, typical: Block, marginal: Block) 
     return replace(drawn, scale=np.sqrt(drawn.scale**2 + variance))
 
 
+def named_by_unit(
+    fit: AbstractFit, predicted: Any, kind: str, transform: str | None, response: str | None
+) -> Any:
+    """Return a prediction that names its unit, where the formula or ``transform`` changes it."""
+    responses = (response,) if response else fit.model.design.response_names
+    names = [transformation_of(fit.model, transform, name)[1] for name in responses]
+    if transform is None and all(inverse_of(name)[0] is None for name in names):
+        return predicted
+    label = f"{kind} of {', '.join(names)}"
+    if hasattr(predicted, "columns"):
+        return predicted.rename_axis(columns=label)
+    return predicted.rename(label)
+
+
 def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:
     """What log densities gain for each unit on the scale of the response in the data.
 
@@ -200,10 +216,10 @@ def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:
 
 def jacobian_of(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
     """``log dy/dz`` at each value of a response ``y`` that a formula makes of ``z``."""
-    undoing, _ = written_function(response)
-    if undoing is None:
+    inverse, _ = inverse_of(response)
+    if inverse is None:
         return np.zeros(len(values))
-    return np.asarray(-TRANSFORMATIONS[undoing].log_slope(values))
+    return np.asarray(-inverse.log_slope(values))
 
 
 def row_jacobian(fit: AbstractFit, rows: Rows) -> Float[np.ndarray, " rows"]:
@@ -237,16 +253,16 @@ def data_scale(fit: AbstractFit, data: object, scores: pd.Series) -> pd.Series:
 
 def original(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
     """Values of a response before the formula transformed it."""
-    undoing, _ = written_function(response)
-    return values if undoing is None else TRANSFORMATIONS[undoing].apply(values)
+    inverse, _ = inverse_of(response)
+    return values if inverse is None else inverse.apply(values)
 
 
 def before_formula(predicted: AbstractRowDistribution, response: str) -> AbstractRowDistribution:
     """Distributions of a response before the formula transformed it."""
-    undoing, _ = written_function(response)
-    return predicted if undoing is None else Transformed(predicted, TRANSFORMATIONS[undoing])
+    inverse, _ = inverse_of(response)
+    return predicted if inverse is None else Transformed(predicted, inverse)
 
 
 def untransformed(responses: Sequence[str]) -> tuple[str, ...]:
     """Names of responses before formulas transformed them."""
-    return tuple(written_function(name)[1] for name in responses)
+    return tuple(inverse_of(name)[1] for name in responses)

@@ -29,7 +29,8 @@ Values = Float[np.ndarray, "..."]
 
 REFERENCE = re.compile(
     r"(?<![\w.`])(?:(?P<part>[A-Za-z_]\w*)\.)?"
-    r"(?:`(?P<quoted>[^`]+)`|(?P<name>[A-Za-z_]\w*))(?:\[(?P<component>\d+)\])?(?![\w.\[]|\s*\()"
+    r"(?:`(?P<quoted>[^`]+)`|(?P<name>[A-Za-z_]\w*(?:\[(?!\d+\])[^\]]+\])?))"
+    r"(?:\[(?P<component>\d+)\])?(?![\w.\[]|\s*\()"
 )
 """A coefficient: part and component are optional, and a name may be in backquotes."""
 
@@ -123,7 +124,7 @@ def read_statement(text: str, draws: pd.DataFrame) -> Hypothesis:
         values[name] = _coefficient(match, text, draws)
         return name
 
-    code = REFERENCE.sub(named, text)
+    code = REFERENCE.sub(named, _quoted(text, [str(label[2]) for label in draws.columns]))
     relation = next((sign for sign in "<>" if sign in code), "")
     sides = re.split(r"==|[<>=]", code)
     if not values or len(sides) > 2 or not all(side.strip() for side in sides):
@@ -131,6 +132,21 @@ def read_statement(text: str, draws: pd.DataFrame) -> Hypothesis:
     left, *right = (_evaluated(side, text, values) for side in sides)
     difference = np.broadcast_to(left - right[0] if right else left, len(draws))
     return Hypothesis(difference, relation)
+
+
+def _quoted(text: str, terms: Sequence[str]) -> str:
+    """Return the statement with names such as ``g[T.b]``, or ``g[b]`` for short, in backquotes."""
+    names = {name.replace("[T.", "["): name for name in terms if not name.isidentifier()}
+    names |= {name: name for name in names.values()}
+    longest = sorted(names, key=len, reverse=True)
+    known = "|".join(map(re.escape, longest))
+    pattern = rf"`(?P<inside>[^`]*)`|(?<![\w:])(?:{known})(?![\w:.])" if known else "`([^`]*)`"
+
+    def quoted(match: re.Match[str]) -> str:
+        name = match[1] if match[0].startswith("`") else match[0]
+        return f"`{names.get(name, name)}`"
+
+    return re.sub(pattern, quoted, text)
 
 
 def _coefficient(match: re.Match[str], text: str, draws: pd.DataFrame) -> Values:
@@ -165,6 +181,9 @@ def _coefficient(match: re.Match[str], text: str, draws: pd.DataFrame) -> Values
 
 def _known(name: str, names: Sequence[str]) -> str:
     """Hint with the nearest of the names, or all of them."""
+    levels = [one for one in names if "[" in name and one.startswith(name.split("[")[0] + "[T.")]
+    if levels:
+        return f"the reference level has the coefficient 0; the others are {', '.join(levels)}"
     if near := get_close_matches(name, names, 1):
         return f"did you mean {_written(near[0])}?"
     return f"write one of {', '.join(map(_written, names))}"

@@ -7,15 +7,21 @@ from scipy import integrate, stats
 
 from bayesvb.distributions.drawn_student_mixture import DrawnStudentMixture
 from bayesvb.distributions.normal_mixture import NormalMixture
-from bayesvb.distributions.transformations import TRANSFORMATIONS, written_function
+from bayesvb.distributions.transformations import (
+    TRANSFORMATIONS,
+    Exponential,
+    inverse_of,
+    written_function,
+)
 from bayesvb.errors import DataError
 
-EVERY = pytest.mark.parametrize("name", TRANSFORMATIONS)
+KNOWN = {**TRANSFORMATIONS, "composed": Exponential(rate=0.7, shift=-0.4, factor=0.5)}
+EVERY = pytest.mark.parametrize("name", KNOWN)
 
 
 @EVERY
 def test_undo_is_the_inverse_and_the_slope_its_derivative(name):
-    one, y = TRANSFORMATIONS[name], np.linspace(-3.0, 3.0, 13)
+    one, y = KNOWN[name], np.linspace(-3.0, 3.0, 13)
     z = one.apply(y)
     assert (np.diff(z) > 0.0).all()
     assert_allclose(one.undo(z), y, atol=1e-12)
@@ -25,7 +31,7 @@ def test_undo_is_the_inverse_and_the_slope_its_derivative(name):
 
 @EVERY
 def test_values_out_of_range_are_told_and_missing_ones_are_kept(name):
-    one = TRANSFORMATIONS[name]
+    one = KNOWN[name]
     beyond = np.array([-1.5, np.nan])
     assert one.inside(beyond).tolist() == [False, True]
     assert one.undo(beyond)[0] == -np.inf and np.isnan(one.undo(beyond)[1])
@@ -33,7 +39,7 @@ def test_values_out_of_range_are_told_and_missing_ones_are_kept(name):
 
 @EVERY
 def test_moments_of_a_mixture_of_normals_are_its_integrals(name):
-    one = TRANSFORMATIONS[name]
+    one = KNOWN[name]
     weights, location, scale = (
         np.array([[0.3], [0.7]]),
         np.array([[-0.5], [0.4]]),
@@ -53,6 +59,29 @@ def test_moments_of_a_mixture_of_normals_are_its_integrals(name):
 
     assert_allclose(mean, expected(1), rtol=1e-8)
     assert_allclose(sd, np.sqrt(expected(2) - expected(1) ** 2), rtol=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("response", "function", "column"),
+    [
+        ("log(z + 1)", lambda z: np.log(z + 1.0), "z"),
+        ("np.log10(0.5 + z / 10)", lambda z: np.log10(0.5 + z / 10.0), "z"),
+        ("log1p(3 * z)", lambda z: np.log1p(3.0 * z), "z"),
+        ("log2(2 * (`my z` + 4) - 1)", lambda z: np.log2(2.0 * (z + 4.0) - 1.0), "my z"),
+        ("log(z)", np.log, "z"),
+    ],
+)
+def test_logarithms_of_linear_functions_are_undone_as_a_whole(response, function, column):
+    z = np.geomspace(1e-3, 1e3, 7)
+    found, name = inverse_of(response)
+    assert name == column
+    assert_allclose(found.apply(function(z)), z, rtol=1e-10)
+    assert_allclose(found.undo(z), function(z), rtol=1e-12)
+
+
+@pytest.mark.parametrize("inside", ["a / b", "z + z0", "1 - z", "z**2", "f(z)", "z + k[0]"])
+def test_an_expression_that_is_not_an_increasing_line_is_returned_as_it_is(inside):
+    assert inverse_of(f"log({inside})") == (TRANSFORMATIONS["exp"], inside)
 
 
 def test_narrow_components_and_far_ones_lose_no_digits():

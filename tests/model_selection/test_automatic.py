@@ -15,6 +15,7 @@ COLUMNS = {
     "poisson": pd.Series([0.0, 2.0, None, 7.0]),
     "ordinal": pd.Series(pd.Categorical(["b", "a"], categories=["b", "a"], ordered=True)),
     "classes": pd.Series(["b", "a", None, "c"]),
+    "bernoulli of two classes": pd.Series(["b", "a", None, "b"]),
 }
 """First candidate -> column."""
 
@@ -23,6 +24,23 @@ COLUMNS = {
 def test_the_column_decides_the_family(name):
     families = ResponseChoice.from_column(COLUMNS[name], "y").families
     assert (families or ("classes",))[0] == name.split()[0]
+
+
+@pytest.mark.parametrize(("order", "event"), [(None, "yes"), (["yes", "no"], "no")])
+def test_of_two_classes_the_second_is_the_event(order, event, capsys):
+    other = {"yes": "no"}.get(event, "yes")
+    data = pd.DataFrame({"my y": [event, other, None, event, other] * 4, "x": range(20)})
+    if order:
+        data["my y"] = pd.Categorical(data["my y"], categories=order)
+    fit = bvb.fit("`my y` ~ x", data, seed=1, draws=50)
+    assert (fit.model.family, fit.nobs) == ("bernoulli", 16)
+    observed = next(iter(fit.model.observed().values()))
+    assert observed.tolist() == (data["my y"].dropna() == event).astype(float).tolist()
+    assert f"the event is {event!r}." in capsys.readouterr().out
+
+
+def test_classes_that_a_formula_cannot_hold_need_a_network():
+    assert not ResponseChoice.from_column(pd.Series(["a", "it's"]), "y").families
 
 
 CALLS = {

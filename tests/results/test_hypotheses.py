@@ -15,6 +15,8 @@ COLUMNS = [
     ("gating", 2, "x"),
     ("log sigma", 1, "x"),
     ("mean", 1, "z"),
+    ("mean", 1, "h[T.>2-3]"),
+    ("mean", 1, "x:h[T.>2-3]"),
 ]
 
 
@@ -26,13 +28,19 @@ def draws():
 
 
 STATEMENTS = {
-    "x[1] > x[2]": lambda x, g, x2, w, s, z: (x - x2, ">"),
-    "z<2": lambda x, g, x2, w, s, z: (z - 2.0, "<"),
-    "`g[T.b]` = -1.5e-1": lambda x, g, x2, w, s, z: (g + 0.15, ""),
-    "gating.x == z": lambda x, g, x2, w, s, z: (w - z, ""),
-    "log_sigma.x": lambda x, g, x2, w, s, z: (s, ""),
-    "exp(z) / (1 + exp(z)) > 0.5": lambda x, g, x2, w, s, z: (1 / (1 + np.exp(-z)) - 0.5, ">"),
-    "2*x[2] - -`z`*x[1] < 1": lambda x, g, x2, w, s, z: (2 * x2 + z * x - 1, "<"),
+    "x[1] > x[2]": lambda x, g, x2, w, s, z, h, xh: (x - x2, ">"),
+    "z<2": lambda x, g, x2, w, s, z, h, xh: (z - 2.0, "<"),
+    "`g[T.b]` = -1.5e-1": lambda x, g, x2, w, s, z, h, xh: (g + 0.15, ""),
+    "gating.x == z": lambda x, g, x2, w, s, z, h, xh: (w - z, ""),
+    "log_sigma.x": lambda x, g, x2, w, s, z, h, xh: (s, ""),
+    "exp(z) / (1 + exp(z)) > 0.5": lambda x, g, x2, w, s, z, h, xh: (
+        1 / (1 + np.exp(-z)) - 0.5,
+        ">",
+    ),
+    "h[>2-3] < 2": lambda x, g, x2, w, s, z, h, xh: (h - 2, "<"),
+    "x[1] + x:h[T.>2-3]/2 = g[b]": lambda x, g, x2, w, s, z, h, xh: (x + xh / 2 - g, ""),
+    "mean.h[T.>2-3] > `x:h[>2-3]`": lambda x, g, x2, w, s, z, h, xh: (h - xh, ">"),
+    "2*x[2] - -`z`*x[1] < 1": lambda x, g, x2, w, s, z, h, xh: (2 * x2 + z * x - 1, "<"),
 }
 """Statement -> its difference and relation, of the draws of each coefficient."""
 
@@ -53,6 +61,7 @@ WRONG = {
     "zz > 0": "no coefficient 'zz'\nhint: did you mean z",
     "x[3]": r"x\[3\] has no such component",
     "zero.x": "no part is 'zero'\nhint: the parts are mean, gating, log_sigma",
+    "h[3-4] > 0": r"no coefficient 'h\[3-4\]'\nhint: the reference level .* h\[T.>2-3\]",
     "z >": "is not a statement",
     "1 > 2": "is not a statement",
     "z > 1 > 0": "is not a statement",
