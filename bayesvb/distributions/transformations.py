@@ -215,7 +215,7 @@ def written_function(response: str) -> tuple[str | None, str]:
 
 
 def inverse_of(response: str) -> tuple[AbstractTransformation | None, str]:
-    """Transformation that undoes a whole response of a formula, and what it returns.
+    """Transformation that undoes a whole response of a formula, and the name of its result.
 
     A linear function of one column inside the logarithm is undone as well; of other expressions
     inside, as ``a / b``, the expression itself is returned.
