@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
-from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.numerics.root_finding import crossings
-
-Mixture = TypeVar("Mixture", bound="AbstractLocationScaleMixture")
 
 CLOSE = 1e-9
 """Part of the interval that holds a quantile to which it is found."""
@@ -146,36 +142,6 @@ def averaged_rows(
     split = moved.reshape(*moved.shape[:-1], -1, n)
     found: np.ndarray = split.mean(axis=-1) if shares is None else split @ shares
     return np.moveaxis(found, -1, axis)
-
-
-def averaged_mixture(
-    drawn: Mixture, n: int, shares: Float[np.ndarray, " n"] | None = None
-) -> Mixture:
-    """Mixtures of the distributions of each ``n`` rows that follow one another.
-
-    Parameters
-    ----------
-    drawn : AbstractLocationScaleMixture
-        Arrays of shape (experts, draws, rows); a parameter may be alike in the last axes.
-    n : int
-        Rows of one average.
-    shares : array, shape (n,), optional
-        Of each row in its average; equal ones by default.
-
-    Returns
-    -------
-    AbstractLocationScaleMixture
-        Arrays of shape (rows of an average x experts, draws, averages).
-    """
-    shape = drawn.weights.shape
-
-    def whole(values: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(values.reshape(values.shape + (1,) * (3 - values.ndim)), shape)
-
-    own = cast(Any, drawn)
-    found = {one.name: _as_components(whole(getattr(own, one.name)), n) for one in fields(own)}
-    each = np.repeat(equal_or(shares, n), shape[0])[:, None, None]
-    return cast(Mixture, replace(own, **{**found, "weights": found["weights"] * each}))
 
 
 def _joint(each: StudentMixture, n: int, shares: Float[np.ndarray, " n"] | None) -> StudentMixture:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -270,12 +269,6 @@ class GridLaw:
         found[..., 1:] |= self.active[..., :-1]
         found[..., :-1] |= self.active[..., 1:]
         return found
-
-    def expectation(
-        self, function: Callable[[Float[np.ndarray, "*laws points"]], Float[np.ndarray, "..."]]
-    ) -> Float[np.ndarray, "*laws"]:
-        """Expectation of a function of the parameter."""
-        return np.asarray(np.vecdot(function(np.exp(self.points)), self.probabilities))
 
     @property
     def mean_log(self) -> Float[np.ndarray, "*laws"]:

@@ -45,16 +45,6 @@ class Normal:
         return cls(mean, DensePrecision(precision, inverse_and_log_det(precision)))
 
     @classmethod
-    def from_covariance(
-        cls,
-        mean: Float[np.ndarray, "*batch terms"],
-        covariance: Float[np.ndarray, "*matrices terms terms"],
-    ) -> Normal:
-        """Gaussian with this mean and covariance."""
-        precision, log_det = inverse_and_log_det(covariance)
-        return cls(mean, DensePrecision(precision, (covariance, -log_det)))
-
-    @classmethod
     def from_natural(
         cls,
         linear: Float[np.ndarray, "*batch terms"],

@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy import integrate
 
-from bayesvb.distributions.normal_mixture import NormalMixture
-from bayesvb.distributions.row_averages import RowAverages, averaged_mixture
+from bayesvb.distributions.row_averages import RowAverages
 from bayesvb.distributions.student_mixture import StudentMixture
 
 N, AVERAGES = 3, 4
@@ -61,17 +60,6 @@ def test_an_average_of_one_row_is_the_row(rows):
     assert_allclose(alone.quantile(Q), rows.quantile(Q))
 
 
-def test_mixtures_of_draws_are_averaged_draw_by_draw():
-    rng = np.random.default_rng(4)
-    shape = (2, 5, N * AVERAGES)
-    weights = np.full(shape, 0.5)
-    drawn = NormalMixture(weights, rng.normal(size=shape), rng.gamma(3.0, size=shape))
-    found = averaged_mixture(drawn, N)
-    assert found.weights.shape == (2 * N, 5, AVERAGES)
-    expected = drawn.below(0.3).reshape(5, AVERAGES, N).mean(axis=2)
-    assert_allclose(found.below(0.3), expected)
-
-
 def test_rows_count_by_their_shares_as_by_being_there_as_often(rows):
     """Shares of 1/4, 1/4, 2/4 are those of four rows, the third of them there twice."""
     shares = np.array([0.25, 0.25, 0.5])
@@ -90,11 +78,3 @@ def test_rows_count_by_their_shares_as_by_being_there_as_often(rows):
     assert_allclose(found.weights, expected.weights)
     drawn = found.draws(40_000, np.random.default_rng(1))
     assert_allclose(drawn.mean(axis=0), found.mean(), atol=4.0 * found.sd().max() / 200.0)
-
-
-def test_drawn_mixtures_are_averaged_by_shares_too():
-    rng = np.random.default_rng(4)
-    shape, shares = (2, 5, N * AVERAGES), np.array([0.2, 0.3, 0.5])
-    drawn = NormalMixture(np.full(shape, 0.5), rng.normal(size=shape), rng.gamma(3.0, size=shape))
-    expected = drawn.below(0.3).reshape(5, AVERAGES, N) @ shares
-    assert_allclose(averaged_mixture(drawn, N, shares).below(0.3), expected)

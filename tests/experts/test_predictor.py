@@ -112,7 +112,7 @@ def test_the_gradient_is_zero_at_the_optimum(family):
     experts = model.experts
 
     def value(mean, covariance):
-        posterior = Normal.from_covariance(mean, covariance)
+        posterior = Normal.from_precision(mean, np.linalg.inv(covariance))
         local = experts.local(posterior, block).expected_log_density
         return block.weighted(local).sum() - experts.kl(posterior)
 

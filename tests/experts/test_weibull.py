@@ -138,7 +138,7 @@ def test_rows_far_from_a_component_are_not_interpolated_to_high_densities(varian
     experts = EXPERTS["weibull"](RegressionPrior(1, 1, 2.0, True, 1.0, 1.0))
     distance = experts.dispersion.logs - 0.3
     law = experts.dispersion.posterior(-5.0 * distance[None] ** 2)
-    coefficients = Normal.from_covariance(np.zeros((1, 1)), np.full((1, 1, 1), variance))
+    coefficients = Normal.from_precision(np.zeros((1, 1)), np.full((1, 1, 1), 1.0 / variance))
     times = np.exp(np.linspace(-4.0, 6.0, 21))
     block = Block({"mean": np.ones((1, 21))}, times[None])
     local = experts.local(DispersedPosterior(coefficients, law), block)
