@@ -343,6 +343,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/variational/descriptions.py": ("estimators/test_priors.py",),
     "bayesvb/variational/local.py": ("conformance/test_gates.py",),
     "bayesvb/variational/model.py": ("conformance/test_ascent.py",),
+    "bayesvb/variational/point_model.py": ("engines/test_em.py", "engines/test_point_estimates.py"),
     "bayesvb/variational/parameter_space.py": ("conformance/test_parameter_spaces.py",),
     "bayesvb/variational/shared_response.py": ("models/test_mixed_elimination.py",),
     "bayesvb/variational/row_derivatives.py": ("conformance/test_deletion.py",),

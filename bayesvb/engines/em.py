@@ -122,6 +122,8 @@ class Em(AbstractEngine):
     def _warned(model: AnyModel, source: AbstractSource, at: object) -> dict[str, float]:
         """Components on a few rows, and separated rows, with a warning of either."""
         rows = source.thinned(CHECKED_ROWS)
+        if not isinstance(model, PointEstimates):
+            return {}
         collapsed = np.flatnonzero(model.collapsed(at, rows))
         if len(collapsed):
             names = ", ".join(str(k + 1) for k in collapsed)
@@ -171,7 +173,7 @@ class Em(AbstractEngine):
         streams: EngineStreams,
     ) -> EngineResult[StatsT]:
         """State at a maximum of the log posterior, or likelihood; nothing is left to chance."""
-        likelihood = model.likelihood()
+        likelihood = model.likelihood() if isinstance(model, PointEstimates) else None
         if likelihood is not None:
             return maximum(likelihood, source, start, budget)
         return Cavi().run(model, source, start, budget, streams)

@@ -14,6 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
+from bayesvb.engines.point_estimates import PointEstimates
 from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams
@@ -184,7 +185,7 @@ def continued(
     """
     posterior = model.update(stats)
     budget = Budget(TOLERANCE * rest.total_weight, passes)
-    if model.likelihood() is None:
+    if not isinstance(model, PointEstimates) or model.likelihood() is None:
         sweep = rest.map_reduce(partial(model.e_step, posterior))
         first = model.global_step(posterior, sweep.stats)
     else:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -17,6 +17,7 @@ from bayesvb.variational.likelihood import AbstractLikelihood
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
 from bayesvb.variational.passed_on import passed_on
+from bayesvb.variational.point_model import AbstractPointModel
 
 COPIES = 1e10
 """Multiplicity of every row. The remaining spread of the posterior costs less than 1e-9 nats per
@@ -69,9 +70,9 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     Attributes
     ----------
-    given : AbstractVariationalModel
+    given : AbstractPointModel
         The model as it was made.
-    limit : AbstractVariationalModel
+    limit : AbstractPointModel
         The model with the prior that belongs to the copies.
     penalised : bool
         Whether the prior counts.
@@ -84,8 +85,8 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
     observed information matrix when using the EM algorithm, JRSS B 44(2).
     """
 
-    given: AbstractVariationalModel[PosteriorT, StatsT]
-    limit: AbstractVariationalModel[PosteriorT, StatsT]
+    given: AbstractPointModel[PosteriorT, StatsT]
+    limit: AbstractPointModel[PosteriorT, StatsT]
     penalised: bool
 
     @classmethod
@@ -99,7 +100,11 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         NotImplementedError
             If the model has none; the message says why.
         """
-        given = model.for_points().with_complete_draws()
+        if not isinstance(model, AbstractPointModel):
+            raise NotImplementedError("this model has no point estimates")
+        given = cast(
+            AbstractPointModel[PosteriorT, StatsT], model.for_points().with_complete_draws()
+        )
         return cls(given, given.with_prior_power(COPIES * penalised), penalised)
 
     def __getattr__(self, name: str) -> object:

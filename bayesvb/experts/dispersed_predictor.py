@@ -395,7 +395,7 @@ class DispersedCoordinates(AbstractCoordinates):
     @property
     def size(self) -> int:
         """Number of coefficients and of positive parameters."""
-        return self.vectors.size + len(self.law.log_norm)
+        return int(self.vectors.size) + len(self.law.log_norm)
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
         """Expectations of the coefficients, then of the weights of the nodes."""

@@ -30,8 +30,8 @@ from bayesvb.models.ensemble import matching
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
-from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.point_model import AbstractPointModel
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
 
@@ -60,7 +60,7 @@ class MixturePosterior:
 
 
 @dataclass(frozen=True)
-class Mixture(AbstractVariationalModel[MixturePosterior, MixtureStats]):
+class Mixture(AbstractPointModel[MixturePosterior, MixtureStats]):
     r"""``p(y | x) = sum_k pi_k(x) p_k(y | x)``: weights by a gate, densities by experts.
 
     Linear experts make density regression, Gaussian experts with constant weights the Gaussian

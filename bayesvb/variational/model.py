@@ -14,7 +14,6 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
-from bayesvb.variational.likelihood import AbstractLikelihood
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -63,9 +62,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
 
     without_response: ClassVar[str] = "no correction of them is made for this model"
     """Reason why intervals are the posterior's if there are no coordinates."""
-
-    without_information: ClassVar[str] = "the observed information is not available for this model"
-    """Reason why point estimates have no standard errors if there are no coordinates."""
 
     @property
     @abc.abstractmethod
@@ -172,39 +168,6 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""
-
-    def with_prior_power(self, power: float) -> AbstractVariationalModel[PosteriorT, StatsT]:
-        """The same model whose prior is this one's to a power, for rows that count as often.
-
-        Densities are of coefficients, log precisions and log odds. With a power of zero the prior
-        only keeps matrices regular, and its weight relative to the rows is negligible; coordinates
-        then exclude directions of which the likelihood is independent.
-
-        Raises
-        ------
-        NotImplementedError
-            If point estimates are not available; the message gives the reason.
-        """
-        raise NotImplementedError("this model has no point estimates")
-
-    def for_points(self) -> AbstractVariationalModel[PosteriorT, StatsT]:
-        """The model of which point estimates are made: itself as a rule.
-
-        Parameters whose mode does not estimate their size, such as scales, are fixed in it.
-        """
-        return self
-
-    def likelihood(self) -> AbstractLikelihood[StatsT] | None:
-        """Log likelihood that a point without prior maximises; None where EM steps get there."""
-        return None
-
-    def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
-        """Components with negligible residual variance relative to these rows: no maximum."""
-        return np.zeros(self.n_components, dtype=bool)
-
-    def separated(self, posterior: PosteriorT, block: Block) -> bool:
-        """Whether covariates separate the components of these rows: coefficients then diverge."""
-        return False
 
     def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
         """At most ``n`` copies that start from different points, by the name of the start.

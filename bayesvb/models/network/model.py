@@ -33,8 +33,8 @@ from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.numerics.special import log_total
 from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.point_model import AbstractPointModel
 from bayesvb.variational.supports import Positive, Real
 
 CELLS = 16_000
@@ -52,7 +52,7 @@ GUESSED_VARIANCE = 0.25
 
 
 @dataclass(frozen=True)
-class Network(AbstractVariationalModel[NetworkPosterior, NetworkStats]):
+class Network(AbstractPointModel[NetworkPosterior, NetworkStats]):
     r"""``p(y | x) = sum_k pi_k(x) int N(x1 | A_k x, Sigma_k) p(y | x1) dx1``.
 
     With latent vectors and responsibilities at their optimum the lower bound is
