@@ -301,5 +301,5 @@ def _differences(
 ) -> Float[np.ndarray, "*many levels"]:
     """Probabilities of the levels from probabilities beyond each threshold."""
     ends = np.ones_like(beyond[..., :1])
-    whole = np.concatenate([ends, beyond, 0.0 * ends], axis=-1)
+    whole = np.concatenate([ends, beyond, np.zeros_like(ends)], axis=-1)
     return np.asarray(np.maximum(-np.diff(whole, axis=-1), SMALLEST_PROBABILITY))

@@ -8,15 +8,13 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.effects.covariates import covariate, quantiles
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.interactive.messages import PictureNumbers
 from bayesvb.reports.cells.numerals import PROBABILITY, Decimals, numeral, significant
 from bayesvb.reports.rows.profiles import Profile, labels, profile
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
-
-PROBS = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles of the response, and of the covariate at which they are."""
 
 MOST_VALUES = 12
 """Levels of a covariate that have a row, the first ones."""
@@ -34,7 +32,7 @@ def picture_numbers(fit: AbstractFit, along: str) -> PictureNumbers | None:
     values: list[object] = (
         list(one.values)[:MOST_VALUES]
         if one.discrete
-        else [float(value) for value in dict.fromkeys(quantiles(design, along, PROBS))]
+        else [float(value) for value in dict.fromkeys(quantiles(design, along, CURVES.quantiles))]
     )
     rows = profile(fit, along, values)
     label = design.label(design.response_names[0])
@@ -65,9 +63,9 @@ def _cells(fit: AbstractFit, rows: Profile) -> tuple[tuple[str, ...], list[list[
     predictive = rows.predictive(fit, fit.model.design.response_names[0])
     if response.is_probability:
         return ("probability",), _texts(predictive.mean()[:, None], PROBABILITY)
-    found = predictive.quantile(np.array(PROBS)).T
+    found = predictive.quantile(np.array(CURVES.quantiles)).T
     decimals = 0 if response.is_discrete else significant([float(np.ptp(found)) or 1.0])
-    return tuple(f"{100 * p:g}%" for p in PROBS), _texts(found, decimals)
+    return tuple(f"{100 * p:g}%" for p in CURVES.quantiles), _texts(found, decimals)
 
 
 def _texts(values: Float[np.ndarray, "rows columns"], decimals: Decimals) -> list[list[str]]:

@@ -12,6 +12,7 @@ import pandas as pd
 
 from bayesvb.distributions.transformations import inverse_of
 from bayesvb.effects import predictions
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.errors import DataError
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.interactive.covariate_controls import number, row_of
@@ -27,9 +28,6 @@ if TYPE_CHECKING:
 
 MOST_RESPONSES = 4
 """Responses that are predicted, the first ones."""
-
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles in the table; the outer pairs are the central 90% and the central half."""
 
 TAIL = 0.002
 """Probability on each side beyond which the density is not drawn."""
@@ -125,8 +123,8 @@ class _Row:
 
     def quantiles(self) -> tuple[Quantity, ...]:
         """Quantiles of the distribution."""
-        names = [f"{100 * q:g}% quantile" for q in QUANTILES]
-        return self.effects(names, target="quantile", q=list(QUANTILES))
+        names = [f"{100 * q:g}% quantile" for q in CURVES.quantiles]
+        return self.effects(names, target="quantile", q=list(CURVES.quantiles))
 
     def exceedance(self, above: str) -> tuple[Quantity, ...]:
         """Probability of more than a value; nothing without one."""
@@ -145,8 +143,8 @@ class _Row:
 
     @cached_property
     def ends(self) -> list[float]:
-        """Quantiles of a new observation for sentence and picture: ``QUANTILES`` between tails."""
-        return self.places(TAIL, *QUANTILES, 1.0 - TAIL)
+        """Quantiles of a new observation: the ones of curves, between the tails."""
+        return self.places(TAIL, *CURVES.quantiles, 1.0 - TAIL)
 
     @cached_property
     def sentence(self) -> str:

@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float
 from bayesvb.data.parts import MEAN
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.effects.covariates import quantiles
+from bayesvb.effects.curve_settings import CURVES
 from bayesvb.results.groups import predictive_of_any_group
 from bayesvb.results.local_support import has_support, supported
 from bayesvb.results.subsampling import sample
@@ -42,11 +43,6 @@ if TYPE_CHECKING:
 
 MOST_GROUPS, GROUP_POINTS = 30, 17
 """Groups whose means are drawn, and places along the covariate at which."""
-
-PROBS = np.array([0.05, 0.25, 0.5, 0.75, 0.95])
-
-PLACES = (0.05, 0.25, 0.5, 0.75, 0.95)
-"""Quantiles of the covariate at which whole densities are shown."""
 
 DENSITY_POINTS = 161
 
@@ -125,7 +121,7 @@ def _places(design: Design, one: Covariate) -> list[object]:
     """Levels, or quantiles of a number without duplicates."""
     if one.discrete:
         return list(one.values)[:6]
-    found = quantiles(design, one.name, PLACES)
+    found = quantiles(design, one.name, CURVES.quantiles)
     return [float(value) for value in dict.fromkeys(found)]
 
 
@@ -140,7 +136,7 @@ def _bands(
 ) -> Summary:
     """Quantiles of the response along a covariate, over the rows."""
     design, one = fit.model.design, curve.covariate
-    found = curve.predictive(fit, name).quantile(PROBS)
+    found = curve.predictive(fit, name).quantile(np.array(CURVES.quantiles))
     chosen = sample(fit, POINTS_SHOWN)
     leans = has_support(fit)
     alone = ~supported(fit, curve.frame) if leans else unseen(fit, curve)
@@ -282,9 +278,9 @@ def _humps(curve: Float[np.ndarray, " points"], visible: float) -> int:
 def _table(
     index: pd.Index, distribution: AbstractRowDistribution, name: str, fixed: str
 ) -> Summary:
-    quantiles = distribution.quantile(PROBS)
+    quantiles = distribution.quantile(np.array(CURVES.quantiles))
     columns = {"mean": distribution.mean(), "sd": distribution.sd()}
-    columns |= {f"{100 * p:g}%": row for p, row in zip(PROBS, quantiles, strict=True)}
+    columns |= {f"{100 * p:g}%": row for p, row in zip(CURVES.quantiles, quantiles, strict=True)}
     frame = pd.DataFrame(columns, index=index)
     width = float(np.median(quantiles[4] - quantiles[0]))
     other = f" Other covariates {fixed}." if fixed else ""
