@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar, cast
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
@@ -114,6 +114,8 @@ class EngineResult(Generic[ReachedT]):
         is the exact posterior.
     n_chains : int
         Chains of a Markov chain sampler; the draws of one chain precede the draws of the next.
+    sample_stats : Mapping of str to ndarray, shape (draws,)
+        Statistics of the sampler for each draw, by the names of ArviZ.
     findings : Mapping of str to float
         What else the engine has to say of the run, by name: divergent transitions, say.
     failure : str
@@ -128,6 +130,7 @@ class EngineResult(Generic[ReachedT]):
     draws: Draws | None = None
     log_q: Float[np.ndarray, " draws"] | None = None
     n_chains: int = 1
+    sample_stats: Mapping[str, Shaped[np.ndarray, " draws"]] = field(default_factory=dict)
     findings: Mapping[str, float] = field(default_factory=dict)
     failure: str = ""
 

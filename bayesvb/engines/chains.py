@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from operator import attrgetter
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Shaped
 
 from bayesvb.engines.base import RunProgress
 from bayesvb.numerics.array_library import AnyArray, ArrayFunction
@@ -21,7 +22,16 @@ PAUSE = 0.25
 ENOUGH = 50
 """Draws of each chain that are kept after Ctrl-C; with fewer it goes through."""
 
-TOLD = ("z", "potential_energy", "diverging", "num_steps", "accept_prob")
+STATISTICS = {
+    "energy": "energy",
+    "diverging": "diverging",
+    "n_steps": "num_steps",
+    "acceptance_rate": "accept_prob",
+    "step_size": "adapt_state.step_size",
+}
+"""ArviZ names of statistics of a step, and where NumPyro has them in the state of a chain."""
+
+TOLD = ("z", "potential_energy", *STATISTICS.values())
 """Part of the state that is stored after each step."""
 
 
@@ -33,17 +43,14 @@ class ToldDraws:
     ----------
     vectors : ndarray, shape (draws, numbers)
         One chain after the other.
-    diverging : ndarray, shape (chains, steps)
-    num_steps : ndarray, shape (chains, steps)
-    accept_prob : ndarray, shape (chains, steps)
+    statistics : Mapping of str to ndarray, shape (draws,)
+        By the names of ArviZ, in the order of ``vectors``.
     interrupted : bool
         Whether Ctrl-C ended it before there were as many as asked for.
     """
 
     vectors: Float[np.ndarray, "draws numbers"]
-    diverging: Bool[np.ndarray, "chains steps"]
-    num_steps: Int[np.ndarray, "chains steps"]
-    accept_prob: Float[np.ndarray, "chains steps"]
+    statistics: Mapping[str, Shaped[np.ndarray, " draws"]]
     interrupted: bool = False
 
 
@@ -89,6 +96,8 @@ class Transitions:
         import jax
         import jax.numpy as jnp
 
+        told_of = attrgetter(*TOLD)
+
         def begin(key: AnyArray, start: AnyArray, *given: AnyArray) -> AnyArray:
             return kernel(*given).init(key, warmup, start)
 
@@ -98,12 +107,10 @@ class Transitions:
 
             def step(number: AnyArray, held: AnyArray) -> AnyArray:
                 moved = sampler.sample(held[0], (), {})
-                each = zip(held[1], TOLD, strict=True)
-                return moved, tuple(
-                    all_.at[number].set(getattr(moved, name)) for all_, name in each
-                )
+                each = zip(held[1], told_of(moved), strict=True)
+                return moved, tuple(all_.at[number].set(value) for all_, value in each)
 
-            blank = [jnp.asarray(getattr(state, name)) for name in TOLD]
+            blank = [jnp.asarray(value) for value in told_of(state)]
             told = tuple(jnp.zeros((PIECE, *one.shape), one.dtype) for one in blank)
             return jax.lax.fori_loop(0, count, step, (state, told))
 
@@ -177,9 +184,11 @@ class Chains:
             if sum(map(_steps, pieces)) < warmup + ENOUGH:
                 raise
         whole = [np.concatenate(parts)[warmup:] for parts in zip(*pieces, strict=True)]
-        vectors, _, diverging, num_steps, accepted = (np.moveaxis(one, 0, 1) for one in whole)
-        vectors = vectors.reshape(-1, vectors.shape[-1])
-        return ToldDraws(vectors, diverging, num_steps, accepted, interrupted)
+        vectors, _, *values = (_chain_after_chain(one) for one in whole)
+        statistics = dict(zip(STATISTICS, values, strict=True))
+        # As in ArviZ: doublings until the steps of the trajectory are as many.
+        statistics["tree_depth"] = np.frexp(statistics["n_steps"])[1]
+        return ToldDraws(vectors, statistics, interrupted)
 
     def _by_step(self, told: AnyArray, count: int) -> tuple[np.ndarray, ...]:
         """Reports, shape (steps, chains, ...)."""
@@ -189,6 +198,13 @@ class Chains:
         elif self.transitions.n_chains == 1:
             arrays = [one[:, None] for one in arrays]
         return tuple(one[:count].copy() for one in arrays)
+
+
+def _chain_after_chain(
+    values: Shaped[np.ndarray, "steps chains ..."],
+) -> Shaped[np.ndarray, "draws ..."]:
+    """Values of each step, of the first chain first."""
+    return np.moveaxis(values, 0, 1).reshape(-1, *values.shape[2:])
 
 
 def _steps(piece: tuple[np.ndarray, ...]) -> int:

@@ -143,7 +143,13 @@ class Nuts(AbstractEngine):
             drawn = target.draws(told.vectors)
         draws, n_moved = model.relabelled_draws(drawn, posterior, source.thinned(LABEL_ROWS))
         findings["relabelled"] = float(n_moved)
-        found = replace(result, draws=draws, n_chains=self.chains, findings=findings)
+        found = replace(
+            result,
+            draws=draws,
+            n_chains=self.chains,
+            findings=findings,
+            sample_stats=told.statistics,
+        )
         return replace(found, interrupted=True, converged=False) if told.interrupted else found
 
     def _masses(self, near: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "..."]:
@@ -173,10 +179,10 @@ class Nuts(AbstractEngine):
         )
         longest = 2**self.max_tree_depth - 1
         return told, {
-            "divergences": float(told.diverging.sum()),
-            "longest_trees": float((told.num_steps >= longest).sum()),
-            "mean_steps": float(told.num_steps.mean()),
-            "mean_acceptance": float(told.accept_prob.mean()),
+            "divergences": float(told.statistics["diverging"].sum()),
+            "longest_trees": float((told.statistics["n_steps"] >= longest).sum()),
+            "mean_steps": float(told.statistics["n_steps"].mean()),
+            "mean_acceptance": float(told.statistics["acceptance_rate"].mean()),
         }
 
 

@@ -972,7 +972,7 @@ class Fit(PicturedFit, TabulatedFit):
         The model is fitted again, as this fit was, to the rows in other forms that do not change
         it: in another order; with the numeric columns shifted, or in other units; with the levels
         of factors the other way round; with the response in other units. Columns within functions
-        to which their unit matters, such as ``log(x)``, stay.
+        to which their unit matters, such as ``log(x)``, stay. Later reports state the result.
 
         Returns
         -------

@@ -189,6 +189,7 @@ def _one(
         method_options=request.options,
         start_code=request.start_code,
         n_chains=run.ascent.n_chains,
+        sample_stats=run.ascent.sample_stats,
         findings=run.ascent.findings,
     )
 

@@ -62,7 +62,16 @@ class _Change:
 
 
 def invariance(fit: AbstractFit) -> pd.DataFrame:
-    """Refits with the rows in other forms; see ``Fit.invariance``."""
+    """Refits with the rows in other forms, made once; see ``Fit.invariance``."""
+    if "invariance" not in fit.cache:
+        fit.cache["invariance"] = _compare(fit)
+        fit.cache["report parts"] = {}  # were written without it
+    table: pd.DataFrame = fit.cache.get("invariance")
+    return table.copy()
+
+
+def _compare(fit: AbstractFit) -> pd.DataFrame:
+    """Changes of the fit by the form of the rows."""
     if fit.members:
         raise DataError(
             f"invariance is not available: the fit {fit.combination}",

@@ -20,6 +20,7 @@ from bayesvb.data.covariate_model import CovariateModel
 from bayesvb.data.partly_kept import PartlyKept
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
+from bayesvb.engines.chains import STATISTICS
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.estimators.base import empty_stats
@@ -273,8 +274,7 @@ def _one(
     stats = filled(blank, state, f"{prefix}sums.")
     q, variational_draws = core.update(stats), _named(state, f"{prefix}draws.")
     _check_draws(core, q, variational_draws)
-    n_chains = part.get("n_chains", 1)
-    _check_chains(variational_draws, n_chains)
+    _check_chains(variational_draws, part.get("n_chains", 1))
     fit = Fit.from_draws(
         model=model,
         core=core,
@@ -289,7 +289,8 @@ def _one(
         **{name: told[name] for name in AS_WRITTEN if name in told},
         method=method,
         method_options=options,
-        n_chains=n_chains,
+        n_chains=part.get("n_chains", 1),
+        sample_stats=_sample_stats(_named(state, f"{prefix}sample_stats."), variational_draws),
         findings=named_findings(part.get("findings", {})),
         held_out=state.get(f"{prefix}held_out"),
         sbc=_sbc(told),
@@ -319,6 +320,17 @@ def _check_chains(draws: Mapping[str, np.ndarray], n_chains: int) -> None:
     n_draws = len(next(iter(draws.values())))
     if n_draws < n_chains or n_draws % n_chains:
         raise DataError(f"{n_draws} draws do not divide into {n_chains} chains")
+
+
+def _sample_stats(
+    statistics: Mapping[str, np.ndarray], draws: Mapping[str, np.ndarray]
+) -> dict[str, np.ndarray]:
+    """Statistics of the sampler, of which a file has numbers only."""
+    if statistics:
+        names = (*STATISTICS, "tree_depth")
+        check_arrays(statistics, dict.fromkeys(names, (count(draws),)), "sample_stats")
+        return {**statistics, "diverging": statistics["diverging"].astype(bool)}
+    return {}
 
 
 def _moved(

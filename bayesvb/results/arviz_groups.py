@@ -74,6 +74,8 @@ def fixed_groups(fit: AbstractFit, *, joint: bool = True) -> tuple[dict[str, Any
     named = fit.named_draws
     groups: dict[str, object] = {"posterior": named.values}
     statistics = {"log_q": fit.log_q}
+    if fit.covariance == "engine":
+        statistics |= fit.sample_stats
     if all(part.fit.core.draws_complete for part in fit.parts):
         groups["log_prior"] = {"parameters": fit.core.log_prior(fit.draws)}
         if joint and holds_all_rows(fit.model.source):

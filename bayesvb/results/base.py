@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from bayesvb.argument_checks import checked
 from bayesvb.data.blocks import Block
@@ -291,6 +291,8 @@ class AbstractFit(abc.ABC):
         are from q.
     n_chains : int
         Chains that the engine's draws come from, one after the other.
+    sample_stats : Mapping of str to ndarray, shape (draws,)
+        Statistics of the engine's sampler for each draw, by the names of ArviZ.
     findings : Mapping of str to float
         What else the engine had to say of the run that was kept.
     robust : RobustCovariance or None
@@ -332,6 +334,7 @@ class AbstractFit(abc.ABC):
     method_options: Mapping[str, object] = field(default_factory=dict)
     engine_log_q: Float[np.ndarray, " draws"] | None = None
     n_chains: int = 1
+    sample_stats: Mapping[str, Shaped[np.ndarray, " draws"]] = field(default_factory=dict)
     findings: Mapping[str, float] = field(default_factory=dict)
     robust: RobustCovariance | None = None
     make_draws: Callable[[AbstractFit], PosteriorDraws] | None = None

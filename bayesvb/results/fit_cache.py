@@ -24,6 +24,7 @@ Cached = Literal[
     "average contrasts",
     "known rows",
     "labelled fits",
+    "invariance",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""
 

@@ -100,8 +100,9 @@ def _part(member: Member) -> dict[str, object]:
 
 
 def _found_out(fit: AbstractFit) -> dict[str, np.ndarray]:
-    """Stored predictions of one restart for held-out rows, if they were computed."""
+    """Stored predictions of one restart for held-out rows, and statistics of its sampler."""
     found = {} if fit.held_out is None else {"held_out": fit.held_out}
+    found |= {f"sample_stats.{name}": values for name, values in fit.sample_stats.items()}
     rows = fit.cache.get("leave-one-out predictions")
     if rows is not None:
         found |= {f"left_out.{name}": np.asarray(values) for name, values in vars(rows).items()}

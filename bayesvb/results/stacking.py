@@ -107,6 +107,7 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
         members=tuple(members),
         engine_log_q=np.concatenate(own)[order] if own else None,
         n_chains=1,
+        sample_stats={},
     )
 
 

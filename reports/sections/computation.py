@@ -71,6 +71,22 @@ def summary(fit: AbstractFit) -> Summary:
         "exact": k is not None and math.isnan(k),
         "restarts": _restarts(fit, fixed=fixed),
         "trace": _trace(fit) if _climbed(fit) else None,
+        **_invariance(fit),
+    }
+
+
+def _invariance(fit: AbstractFit) -> Summary:
+    """Forms of the rows in which the model was fitted again, and those that changed the fit."""
+    table = fit.cache.get("invariance")
+    if table is None:
+        return {}
+    forms = list(table.index)
+    return {
+        "invariance": {
+            "forms": forms,
+            "changed": [form for form in forms if table.loc[form, "moved"]],
+            "largest": float(table["largest"].max()),
+        }
     }
 
 

@@ -140,6 +140,7 @@ PLOTS = {
     "plot_rank": of_parameters("plot_rank"),
     "plot_pair": of_parameters("plot_pair", 2),
     "plot_energy": of_all("plot_energy"),
+    "bfmi": of_all("bfmi"),
 } | (
     {
         "plot_posterior": of_parameters("plot_posterior"),
@@ -176,8 +177,11 @@ MIXTURES = tuple(name for name in EVERY if name != "normal")
 ONE_CHAIN = (EVERY, "at least 2 chains", "draws are one chain: they are independent")
 JOINT = (SEVERAL_RESPONSES, "No variable named|directly convert|KeyError",
          "log_likelihood is the joint density of all responses: there is none of one")  # fmt: skip
+NO_ENERGY = (EVERY, "(?i)no (attribute|variable named) 'energy'|energy",
+             "no Hamiltonian dynamics made the draws")  # fmt: skip
 REFUSED = {
-    "plot_energy": (EVERY, "no attribute 'energy'", "no Hamiltonian dynamics made the draws"),
+    "plot_energy": NO_ENERGY,
+    "bfmi": NO_ENERGY,
 } | (
     {}
     if LINE == 0
@@ -261,6 +265,16 @@ def test_functions_that_return_numbers(az, cases, table, name, method, tmp_path)
 @pytest.mark.parametrize("name", PLOTTED)
 def test_functions_that_plot(az, cases, table, name, tmp_path):
     check(PLOTS, name, az, object_of(cases, name, table), tmp_path)
+
+
+@pytest.mark.heavy
+@pytest.mark.mcmc
+def test_functions_on_chains_of_nuts(az, cases, table, tmp_path):
+    """All of the table, with energies."""
+    case = cases["normal"]
+    options = {"seed": 3, "restarts": 1, "draws": 100, "chains": 2, "warmup": 60}
+    obj = case.fit(case.model(table), method="nuts", **options).idata
+    assert not refused(NUMBERS | PLOTS, az, obj, tmp_path)
 
 
 def test_the_draws_serve_power_scaling_and_bayes_factors(az, cases, table, tmp_path):

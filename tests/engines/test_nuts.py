@@ -1,7 +1,9 @@
 """The No-U-Turn sampler: what it asks for, exact posteriors, labels, chains that repeat."""
 
 import json
+import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
@@ -12,6 +14,7 @@ from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.nuts import Nuts
 from bayesvb.errors import DataError
 from bayesvb.models.mixture import Mixture
+from bayesvb.storage.arviz_objects import group, import_arviz
 
 BRIEF = {"seed": 1, "restarts": 1, "draws": 40, "chains": 2, "warmup": 60}
 
@@ -110,6 +113,30 @@ def test_precision_of_jax_stays_what_it_was(brief):
 
 
 @pytest.mark.mcmc
+def test_energies_are_for_arviz(brief):
+    """Kinetic energy has the mean of half the parameters; potential energy is of the draws."""
+    fit, az = brief[0], import_arviz()
+    obj = fit.idata
+    statistics, found = group(obj, "sample_stats"), fit.findings
+    assert statistics["energy"].dims == ("chain", "draw")
+    assert int(statistics["diverging"].sum()) == found["divergences"]
+    assert float(statistics["n_steps"].mean()) == found["mean_steps"]
+    assert float(statistics["acceptance_rate"].mean()) == found["mean_acceptance"]
+    assert (2 ** statistics["tree_depth"] > statistics["n_steps"]).all()
+    assert (2 ** (statistics["tree_depth"] - 1) <= statistics["n_steps"]).all()
+    assert (statistics["step_size"].std("draw") < 1e-9).all()
+    energy = statistics["energy"] + statistics["lp"]
+    assert energy.std() == pytest.approx(np.sqrt(5 / 2), rel=0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few draws
+        az.plot_energy(obj)
+        plt.close("all")
+        bfmi = az.bfmi(obj)
+    values = bfmi if isinstance(bfmi, np.ndarray) else bfmi["energy"].to_numpy()
+    assert values.shape == (2,) and (values > 0.3).all()
+
+
+@pytest.mark.mcmc
 def test_files_keep_chains_and_findings_and_need_no_sampler(brief, tmp_path, monkeypatch):
     fit = brief[0]
     path = fit.save(tmp_path / "fit.nc")
@@ -117,6 +144,7 @@ def test_files_keep_chains_and_findings_and_need_no_sampler(brief, tmp_path, mon
     loaded = bvb.load(path)
     assert (loaded.n_chains, loaded.findings) == (2, fit.findings)
     assert loaded.engine == Nuts(chains=2, warmup=60)
+    assert group(loaded.idata, "sample_stats").equals(group(fit.idata, "sample_stats"))
     pd.testing.assert_frame_equal(loaded.summary(), fit.summary())
 
 

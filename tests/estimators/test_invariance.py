@@ -29,9 +29,18 @@ def test_a_default_prior_is_invariant():
 def test_a_prior_without_standardisation_is_found_out():
     priors = bvb.Priors(standardize=False, coefficient_sd=0.5)
     model = bvb.DensityRegression("y ~ x", DATA, n_components=1, priors=priors)
-    table = model.fit(**FEW).invariance()
+    fit = model.fit(**FEW)
+    assert "Invariance" not in bvb.report_section(fit, "computation").html
+    fit.cache["report parts"] = {"computation": "as written before"}
+    table = fit.invariance()
+    assert not fit.cache.get("report parts")
     assert table.loc[["columns shifted", "response in other units"], "moved"].all()
     assert not table.loc["rows in another order", "moved"]
+    section = bvb.report_section(fit, "computation")
+    said = section.numbers["invariance"]
+    assert said["changed"] == list(table.index[table["moved"]])
+    assert said["largest"] == pytest.approx(table["largest"].max(), rel=1e-3)
+    assert "The fit changes with columns shifted" in section.html
 
 
 @pytest.mark.parametrize(
