@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import itertools
 import json
 import os
 from collections.abc import Iterator, Mapping
@@ -26,6 +27,7 @@ from bayesvb.storage.column_codec import (
 )
 from bayesvb.storage.inspection import PlainFile, opened
 from bayesvb.storage.json_schema import parsed_json
+from bayesvb.storage.netcdf_groups import Scales, write_dataset
 from bayesvb.storage.sealing import seal, unseal
 from bayesvb.storage.whole_files import as_path, check_writable, write_whole
 
@@ -66,18 +68,18 @@ def write_tree(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:
 
 def _as_bytes(tree: xr.DataTree) -> bytes:
     """The tree as a netCDF file in memory, in which HDF5 cannot meet the end of a disk."""
-    from xarray.backends import H5NetCDFStore
-
     attrs = {str(name): value for name, value in tree.attrs.items()}
     marks = {MARK: FORMAT, SEALED: 1}
-    memory = io.BytesIO()
-    with importlib.import_module("h5netcdf").File(memory, "w") as file:
+    memory, numbers, scales = io.BytesIO(), itertools.count(), dict[str, Scales]()
+    with importlib.import_module("h5py").File(memory, "w", track_order=True) as file:
         for node in tree.subtree:
-            data = node.to_dataset(inherit=False)
-            if node.path == "/":
+            data, group = node.to_dataset(inherit=False), file
+            if node.parent is None:
                 data.attrs = encode_attributes(attrs) | marks
-            store = H5NetCDFStore(file, group=None if node.path == "/" else node.path)
-            data.dump_to_store(store)
+            else:
+                group = file.create_group(node.path, track_order=True)
+            above = {} if node.parent is None else scales[node.parent.path]
+            scales[node.path] = write_dataset(group, data, above, numbers)
     return memory.getvalue()
 
 
