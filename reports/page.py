@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib import resources
 from importlib.metadata import version
+from importlib.util import cache_from_source
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import (
+    ChoiceLoader,
+    Environment,
+    FileSystemBytecodeCache,
+    PackageLoader,
+    StrictUndefined,
+)
+from jinja2.bccache import Bucket
 from markupsafe import Markup
 
 from bayesvb.engines.side_by_side import side_by_side
@@ -329,6 +340,24 @@ def indented(summary: Summary) -> str:
     return json.dumps(numbers_only(summary), ensure_ascii=False, allow_nan=False, indent=1) + "\n"
 
 
+class CompiledTemplates(FileSystemBytecodeCache):
+    """Bytecode of templates in the folder of compiled modules, for each version that may differ.
+
+    Compiling the templates takes a quarter of the time of a first report. Nothing is
+    written where Python writes no bytecode or the folder cannot be written to.
+    """
+
+    def __init__(self) -> None:
+        versions = "-".join([version("bayesvb"), version("jinja2"), sys.implementation.cache_tag])
+        super().__init__(os.path.dirname(cache_from_source(__file__)), f"%s.{versions}.template")
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Write one template, if possible."""
+        if not sys.dont_write_bytecode:
+            with suppress(OSError):
+                super().dump_bytecode(bucket)
+
+
 @cache
 def _environment() -> Environment:
     """Where templates come from: made once, as it keeps those that it has compiled."""
@@ -341,6 +370,7 @@ def _environment() -> Environment:
         ),
         autoescape=True,
         undefined=StrictUndefined,
+        bytecode_cache=CompiledTemplates(),
         trim_blocks=True,
         lstrip_blocks=True,
     )

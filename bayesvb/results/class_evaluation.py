@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from jaxtyping import Float, Int
 
-from bayesvb.engines.folds import FOLDS, assigned, fold_rows
+from bayesvb.engines.folds import FOLDS, assigned
 from bayesvb.errors import DataError
 from bayesvb.evaluation.reliability import Reliability, reliability
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.baselines import multinomial_baseline
 from bayesvb.results.groups import grouping_of
-from bayesvb.results.leave_one_out import leave_folds_out
+from bayesvb.results.leave_one_out import fold_probabilities, leave_folds_out
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import folds_affordable, left_out_at
 
@@ -97,13 +97,9 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     if not folds_affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOutClasses(codes, fitted, fitted, None)
     leave_folds_out(fit)
-    places = fold_rows(model.source)
     found = np.zeros_like(fitted)
     for part in fit.parts:
-        core = part.fit.core
-        for at, stats in zip(places, part.fit.without_folds, strict=True):
-            given = core.probabilities(core.update(stats), model.source.take(at))
-            found[at] += part.weight * given.T
+        found += part.weight * fold_probabilities(part.fit).T
     found = found / found.sum(axis=1, keepdims=True)
     return HeldOutClasses(codes, found, fitted, assigned(model.source))
 

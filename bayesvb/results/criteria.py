@@ -26,6 +26,7 @@ from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import (
     RowsLeftOut,
+    fold_probabilities,
     has_log_predictive,
     leave_folds_out,
     leave_one_out,
@@ -240,6 +241,10 @@ def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> 
 
     if fit.held_out is not None:
         found = fit.held_out[chosen] - model.log_jacobian
+    elif fit.core.predicts_classes and not fit.is_point_estimate:
+        codes = np.asarray(model.design.response, dtype=int)[chosen]
+        with np.errstate(divide="ignore"):  # a probability may round to zero
+            found = np.log(fold_probabilities(fit)[codes, chosen])
     else:
         found = by_fold(source, fit.without_folds, density, chosen)
     seen = density(fit.stats, chosen)

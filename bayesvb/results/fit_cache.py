@@ -14,6 +14,7 @@ Cached = Literal[
     "leave-one-out state",
     "leave-one-out predictions",
     "fold statistics",
+    "held-out probabilities",
     "recalibrations",
     "local support",
     "linear baseline",

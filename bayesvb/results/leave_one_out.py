@@ -15,7 +15,7 @@ from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine
-from bayesvb.engines.folds import DENSITY, Ascended, without_folds
+from bayesvb.engines.folds import DENSITY, Ascended, by_fold, without_folds
 from bayesvb.engines.refits import refitted, without_one
 from bayesvb.engines.side_by_side import side_by_side
 from bayesvb.numerics.runtime import processors, single_threaded_blas
@@ -482,6 +482,22 @@ def leave_folds_out(fit: Any) -> None:
     each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):
         one.cache["fold statistics"] = stats
+
+
+def fold_probabilities(fit: Any) -> Float[np.ndarray, "classes rows"]:
+    """Class probabilities of every row of one restart, from its statistics without the fold."""
+    core, source = fit.core, fit.model.source
+
+    def evaluate(
+        stats: SufficientStats, rows: Int[np.ndarray, " fold"]
+    ) -> Float[np.ndarray, "classes fold"]:
+        return np.asarray(core.probabilities(core.update(stats), source.take(rows)))
+
+    return np.asarray(
+        fit.cache.once(
+            "held-out probabilities", lambda: by_fold(source, fit.without_folds, evaluate)
+        )
+    )
 
 
 def stats_without_folds(fits: Sequence[OneRestart]) -> list[tuple[SufficientStats, ...]]:
