@@ -345,6 +345,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/variational/model.py": ("conformance/test_ascent.py",),
     "bayesvb/variational/point_model.py": ("engines/test_em.py", "engines/test_point_estimates.py"),
     "bayesvb/variational/parameter_space.py": ("conformance/test_parameter_spaces.py",),
+    "bayesvb/variational/streamed_model.py": ("engines/test_known_rows.py",),
     "bayesvb/variational/shared_response.py": ("models/test_mixed_elimination.py",),
     "bayesvb/variational/row_derivatives.py": ("conformance/test_deletion.py",),
     "datasets/catalogue.py": ("datasets/test_datasets.py",),

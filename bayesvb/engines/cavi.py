@@ -36,6 +36,7 @@ from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import ModelOf
+from bayesvb.variational.streamed_model import AbstractStreamedModel
 
 ROUNDING = 1e-12
 """Relative fall of the bound that is put down to the rounding of sums."""
@@ -141,10 +142,13 @@ class _CaviState(Generic[StatsT]):
                 Iterate[StatsT], compiled_pass(self.compiled, self.model, self.source, flat)
             )
         point = one_pass(self.model, self.source, stats)
-        if self.may_sum_rows and self.model.is_linear_in_rows(self.source):
+        model = self.model
+        if not (self.may_sum_rows and isinstance(model, AbstractStreamedModel)):
+            return point
+        if model.is_linear_in_rows(self.source):
             # No statistic depends on the posterior: one pass over the rows is all it takes. Not
             # where runs are resumed from a file: another order of sums would change the last bits.
-            self.model = BesideKnownRows.from_pass(self.model, point)
+            self.model = BesideKnownRows.from_pass(model, point)
             self.source = InMemorySource((self.source.empty(),))
         return point
 

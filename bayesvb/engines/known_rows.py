@@ -13,8 +13,9 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import Iterate
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.coordinates import AbstractCoordinates
-from bayesvb.variational.model import AbstractVariationalModel, AnyModel, PosteriorT, StatsT
+from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
 from bayesvb.variational.passed_on import passed_on
+from bayesvb.variational.streamed_model import AbstractStreamedModel, AnyStreamed
 
 STEP = 1e-4
 """Step of differences between the standard coordinates of two posteriors."""
@@ -31,7 +32,7 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
 
     Attributes
     ----------
-    model : AbstractVariationalModel
+    model : AbstractStreamedModel
     before : SufficientStats
         Of the rows that were seen, as ``model.update`` takes them.
     known : float
@@ -42,20 +43,20 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
     Broderick, Boyd, Wibisono, Wilson, Jordan (2013), Streaming variational Bayes, NeurIPS 26.
     """
 
-    model: AbstractVariationalModel[PosteriorT, StatsT]
+    model: AbstractStreamedModel[PosteriorT, StatsT]
     before: StatsT
     known: float = 0.0
 
     @classmethod
     def of(
-        cls, model: AbstractVariationalModel[PosteriorT, StatsT], before: StatsT, bound: float
+        cls, model: AbstractStreamedModel[PosteriorT, StatsT], before: StatsT, bound: float
     ) -> BesideKnownRows[PosteriorT, StatsT]:
         """The model with known rows of these statistics, at which its ELBO was this."""
         return cls.from_pass(model, Iterate(before, bound, before))
 
     @classmethod
     def from_pass(
-        cls, model: AbstractVariationalModel[PosteriorT, StatsT], here: Iterate[StatsT]
+        cls, model: AbstractStreamedModel[PosteriorT, StatsT], here: Iterate[StatsT]
     ) -> BesideKnownRows[PosteriorT, StatsT]:
         """The model with the rows of an iteration as known rows, and its final statistics."""
         posterior = model.update(here.stats)
@@ -113,7 +114,7 @@ class KnownInformation:
 
     @classmethod
     def of(
-        cls, model: AnyModel, stats: SufficientStats, response: LinearResponse, nobody: Block
+        cls, model: AnyStreamed, stats: SufficientStats, response: LinearResponse, nobody: Block
     ) -> KnownInformation:
         """From the linear response of the fit to these rows.
 

@@ -34,6 +34,7 @@ from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.point_model import AbstractPointModel
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 from bayesvb.variational.row_derivatives import RowDerivatives, RowScalars
+from bayesvb.variational.streamed_model import AbstractStreamedModel
 
 if TYPE_CHECKING:
     from bayesvb.models.grouped_response import GroupedResponse
@@ -60,7 +61,10 @@ class MixturePosterior:
 
 
 @dataclass(frozen=True)
-class Mixture(AbstractPointModel[MixturePosterior, MixtureStats]):
+class Mixture(
+    AbstractPointModel[MixturePosterior, MixtureStats],
+    AbstractStreamedModel[MixturePosterior, MixtureStats],
+):
     r"""``p(y | x) = sum_k pi_k(x) p_k(y | x)``: weights by a gate, densities by experts.
 
     Linear experts make density regression, Gaussian experts with constant weights the Gaussian

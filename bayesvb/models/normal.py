@@ -25,8 +25,8 @@ from bayesvb.factors.normal_gamma import (
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.streamed_model import AbstractStreamedModel
 from bayesvb.variational.supports import Positive, Real
 
 
@@ -75,7 +75,7 @@ class HalfStep:
 
 
 @dataclass(frozen=True)
-class UnivariateGaussian(AbstractVariationalModel[FactorisedNormalGamma, SampleStats]):
+class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStats]):
     r"""``x_i ~ N(mu, 1 / lambda)`` with a normal-gamma prior and ``q(mu) q(lambda)``.
 
     The fixed point of the alternation is explicit, so ``update`` goes there at once.

@@ -81,7 +81,6 @@ def test_an_axis_that_is_overshot_does_not_hide_a_slow_one(overshot, monkeypatch
 
     monkeypatch.setattr(import_module("bayesvb.engines.cavi"), "one_pass", one_pass)
     model = SimpleNamespace(is_conjugate=False, has_slow_directions=True)
-    model.is_linear_in_rows = lambda source: False
     model.compiled = lambda source: None
     found = cavi(model, None, Place(np.array([overshot, 3.0])))
     assert found.converged

@@ -35,6 +35,7 @@ from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.point_model import AbstractPointModel
+from bayesvb.variational.streamed_model import AbstractStreamedModel
 from bayesvb.variational.supports import Positive, Real
 
 CELLS = 16_000
@@ -52,7 +53,10 @@ GUESSED_VARIANCE = 0.25
 
 
 @dataclass(frozen=True)
-class Network(AbstractPointModel[NetworkPosterior, NetworkStats]):
+class Network(
+    AbstractPointModel[NetworkPosterior, NetworkStats],
+    AbstractStreamedModel[NetworkPosterior, NetworkStats],
+):
     r"""``p(y | x) = sum_k pi_k(x) int N(x1 | A_k x, Sigma_k) p(y | x1) dx1``.
 
     With latent vectors and responsibilities at their optimum the lower bound is

@@ -22,8 +22,8 @@ from bayesvb.models.pca.scores import LatentPosterior, marginal_log_lik
 from bayesvb.models.pca.starts import PrincipalAxes
 from bayesvb.numerics.linalg import pack, unpack
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AbstractVariationalModel
 from bayesvb.variational.parameter_space import ParameterSpace
+from bayesvb.variational.streamed_model import AbstractStreamedModel
 from bayesvb.variational.supports import Positive, Real
 
 
@@ -111,7 +111,7 @@ class PcaPosterior:
 
 
 @dataclass(frozen=True)
-class PrincipalComponents(AbstractVariationalModel[PcaPosterior, PcaStats]):
+class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
     r"""``t | x ~ N(W x + mu, I / tau)``, ``x ~ N(0, I)``, columns of ``W`` scaled by ``tau``.
 
     The family is ``q(mu, W, tau) q(alpha) prod q(x_n)``. The conditional form
