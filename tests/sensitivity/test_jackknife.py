@@ -1,7 +1,8 @@
 """How the centre of a posterior moves without rows: against least squares and against refits."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 from bayesvb.engines.base import Budget
+from bayesvb.errors import DataError
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.leave_one_out import group_sums
 from bayesvb.sensitivity import jackknife as module
@@ -192,3 +194,30 @@ def test_slopes_of_the_centre_are_those_of_differences(formula, options):
     assert (known is None) == ("family" in options)
     found = own._differences(entries)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
+
+
+def test_singular_statistics_have_no_neighbours_on_one_side():
+    """Equal columns: their sums of squares change by different amounts, also where they add up."""
+
+    @dataclass(frozen=True)
+    class Sums:
+        at: np.ndarray
+
+        def to_vector(self):
+            return self.at
+
+        def with_vector(self, at):
+            return Sums(at)
+
+    def update(stats):
+        a, b, c = stats.at[-3:]
+        if a * c < b * b:
+            raise np.linalg.LinAlgError("no root")
+
+    def check(at):
+        deletion = SimpleNamespace(stats=Sums(at), model=SimpleNamespace(update=update))
+        Jackknife._check_neighbours(SimpleNamespace(deletion=deletion, centre=lambda q: None))
+
+    check(np.array([0.0, 0.0, 2.0, 1.0, 2.0]))
+    with pytest.raises(DataError, match="does not change smoothly"):
+        check(np.array([0.0, 0.0, 1.0, 1.0, 1.0]))
