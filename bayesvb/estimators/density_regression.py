@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -85,6 +85,7 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.exact_draws import is_integrated
+from bayesvb.results.fit_call import changed_priors
 from bayesvb.results.group_covariance import group_notes, joint_terms
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.response_notes import warn_of_response
@@ -227,7 +228,7 @@ class DensityRegression(AbstractGatedMixture):
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
         chooses, size = chooses_size(n_components, family, parsed)
-        priors = priors or default_priors(family, size)
+        priors = (priors or Priors()).completed(default_priors(family, size))
         kind = _row_kind(parsed, family, priors, size, gate=gate, group=group, levels=levels)
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
@@ -367,7 +368,10 @@ class DensityRegression(AbstractGatedMixture):
     def resized(self, n_components: int) -> AbstractMixture:
         """The model with another number of components, which changes nothing about its rows."""
         check_identified(self.response, self.design, n_components, self.gate, self.grouping)
-        return with_fields(super().resized(n_components), chooses_size=False)
+        priors = Priors(**cast(Any, changed_priors(self))).completed(
+            self.default_priors(n_components)
+        )
+        return with_fields(super().resized(n_components), chooses_size=False, priors=priors)
 
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale; of groups, each as a group of its own."""
@@ -619,11 +623,11 @@ def _read_rows(
 
 
 def default_priors(family: str, n_components: int) -> Priors:
-    """Priors where none are given; see ``several_sd`` of the experts for several components."""
+    """Priors with the default of every number; see ``several_sd`` of the experts."""
     probe = RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)
     several_sd = EXPERTS[family](probe).several_sd
     if n_components == 1 or several_sd is None:
-        return Priors()
+        return Priors(coefficient_sd=10.0, scale_rate=0.005)
     # On the scale of a predictor, as the gate's: with the rate 0.005 of terms in units of the noise
     # slopes of two standard errors were shrunk to a third of the truth (two Poisson components).
     return Priors(coefficient_sd=several_sd, scale_rate=Priors.gating_scale_rate)

@@ -182,7 +182,7 @@ def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
     prior = RegressionPrior(
         n_responses=len(design.response_names),
         n_terms=len(design.terms[MEAN]),
-        coefficient_sd=float(priors.coefficient_sd),
+        coefficient_sd=priors.number("coefficient_sd"),
         sigma_sd=float(priors.sigma_sd),
         zero_sd=float(priors.zero_sd),
         in_noise=priors.coefficient_units == "noise",

@@ -163,7 +163,7 @@ class LearnedScales:
 
     def _rate(self, part: str) -> float:
         """Prior rate of the precisions of a part."""
-        return float(getattr(self.priors, PARTS[part].scale_rate))
+        return self.priors.number(PARTS[part].scale_rate)
 
     def typical(self, part: str) -> float:
         """The scale whose precision is the prior's mean."""
@@ -200,7 +200,7 @@ class LearnedScales:
     @property
     def _fixed_further(self) -> Float[np.ndarray, " terms"]:
         """Prior precisions of these coefficients where they are fixed."""
-        sd = float(getattr(self.priors, PARTS[self._further].coefficient_sd))
+        sd = self.priors.number(PARTS[self._further].coefficient_sd)
         return np.full(self._n_further, sd**-2.0)
 
     def _of_all_terms(self, n_components: int, common: CommonColumns | None) -> TermScales:
@@ -276,7 +276,7 @@ class LearnedScales:
     def _of_mean(self, n_components: int, common: CommonColumns | None) -> TermScales:
         """Scales of the experts' terms, then of the common coefficients, where there are any."""
         sizes, n_responses = coefficients_per_term(self.design), len(self.design.response_names)
-        fixed = np.full(len(sizes), self.priors.coefficient_sd**-2.0)
+        fixed = np.full(len(sizes), self.priors.number("coefficient_sd") ** -2.0)
         if common is None:
             return self._scales(MEAN, fixed, n_components * n_responses, sizes)
         blocks = self.term_blocks[MEAN]
@@ -306,7 +306,7 @@ class LearnedScales:
         """Experts, and the prior of a gate, whose terms have the typical scale."""
         n_terms = len(coefficients_per_term(self.design))
         fixed = {
-            MEAN: np.full(n_terms, self.priors.coefficient_sd**-2.0),
+            MEAN: np.full(n_terms, self.priors.number("coefficient_sd") ** -2.0),
             GATING: np.array([*np.diagonal(gate.coefficients.precision), *gate.effects]),
         }
         if self._n_further:

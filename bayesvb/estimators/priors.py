@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -46,18 +46,19 @@ class Priors:
 
     All numbers refer to a response and to design columns with mean zero and standard deviation one
     (``family="student"`` uses medians of the response, which outliers do not move);
-    ``model.prior_table()`` shows them in the units of the data. The defaults are weakly
+    ``model.prior_table()`` shows them in the units of the data. Numbers that are None have the
+    default of the model, which ``model.priors`` holds. The defaults are weakly
     informative: with 100 rows, the noise of an expert is shrunk by less than 10% if it is 20 times
     smaller than the spread of the response, and a slope of 5 standard deviations per standard
     deviation by less than 1%.
 
     Attributes
     ----------
-    coefficient_sd : float
+    coefficient_sd : float, optional
         Prior standard deviation of an expert's coefficient, in units of that expert's noise:
         ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficient_units``. Families
-        without a noise have it in units of the linear predictor, and of several components 2.5 if
-        no priors are given.
+        without a noise have it in units of the linear predictor. Default: 10; for several
+        components of binary, count and positive responses 2.5.
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``, rate in units of the response's variance.
     gating_sd : float
@@ -102,12 +103,13 @@ class Priors:
         With ``scales="between"`` the learned standard deviation of the common coefficients ``b``
         is half-normal with this scale, in standard deviations of the response per standard
         deviation of a column.
-    scale_shape, scale_rate : float
+    scale_shape : float
+    scale_rate : float, optional
         ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the learned standard deviation ``s`` of every
         term of the experts. A shape of one half makes ``1 / s`` half-normal with standard
         deviation ``1 / sqrt(2 scale_rate)``; ``s`` then has the tails of a half-Cauchy
-        distribution. The rate of several components of families with a linear predictor is 0.05 if
-        no priors are given.
+        distribution. Default of the rate: 0.005; for several components of binary, count and
+        positive responses 0.05.
     gating_scale_rate : float
         The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
         a smaller rate would shrink log odds of two standard errors by a third.
@@ -137,7 +139,7 @@ class Priors:
     hint: a small number such as 0.01 is nearly flat and still proper
     """
 
-    coefficient_sd: float = 10.0
+    coefficient_sd: float | None = None
     noise_shape: float = 0.5
     noise_rate: float = 0.01
     gating_sd: float = 1.5
@@ -151,7 +153,7 @@ class Priors:
     scales: str = "between"
     common_sd: float = 1.0
     scale_shape: float = 0.5
-    scale_rate: float = 0.005
+    scale_rate: float | None = None
     gating_scale_rate: float = 0.05
     sigma_sd: float = 1.0
     sigma_scale_rate: float = 0.05
@@ -162,7 +164,16 @@ class Priors:
             value = getattr(self, name)
             if str(value) not in known:
                 raise PriorError(f"{name}={value!r} must be {' or '.join(map(repr, known))}")
-        check_numbers(self, optional=("dof", "dispersion"))
+        check_numbers(self, optional=("coefficient_sd", "scale_rate", "dof", "dispersion"))
+
+    def completed(self, default: Priors) -> Priors:
+        """Return the priors with the model's defaults for numbers that are None."""
+        unset = {name for name, value in vars(self).items() if value is None}
+        return replace(self, **{name: getattr(default, name) for name in unset})
+
+    def number(self, name: str) -> float:
+        """Return a number of completed priors by its name."""
+        return float(getattr(self, name))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.capabilities import HasComponents
+from bayesvb.results.fit_call import changed_priors
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,6 +76,8 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         check_count(model.size_name, size, most=model.design.n_rows, what="rows of the sample")
         return cast(AbstractEstimator, model.resized(int(cast(int, size))))
     check_all_rows(model, "the model with other options", "it is made again of those it has")
+    if model.size_name in changes:  # default priors are those of the new number of components
+        changes = {"priors": changed_priors(model), **changes}
     return built(
         type(model),
         model.formula.text,

@@ -10,7 +10,7 @@ from bayesvb.data.parts import PARTS
 from bayesvb.errors import BayesVBError, DataError
 from bayesvb.formula.formula_changes import change_formula
 from bayesvb.results.all_rows import check_all_rows
-from bayesvb.results.fit_call import START, FitCall
+from bayesvb.results.fit_call import START, FitCall, changed_priors
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
@@ -65,10 +65,7 @@ def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> d
     """
     model = fit.model
     options: dict[str, object] = {**model.options(), "context": model.design.context}
-    if vars(model.priors) == vars(model.default_priors(model.size)):
-        del options["priors"]
-    else:
-        options["priors"] = model.priors
+    options["priors"] = type(model.priors)(**changed_priors(model))
     if data is None:
         check_all_rows(model, "another model", "give the data: fit.refit(..., data=data)")
         return options | {"weights": model.weights}

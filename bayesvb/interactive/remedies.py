@@ -13,6 +13,7 @@ from bayesvb.interactive.reading import ROWS, read, sample_of
 from bayesvb.interactive.request import Request
 from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.edits import Edit
+from bayesvb.results.fit_call import changed_fields
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractPublicModel
@@ -69,7 +70,7 @@ def remedies(
 def _changed(request: Request, edit: Edit, model: AbstractPublicModel) -> Request:
     """Return the request after a change; the same one if the page has no control for it."""
     options: dict[str, Any] = dict(edit.options)
-    priors = _prior_fields(options.pop("priors", model.priors), model)
+    priors = changed_fields(options.pop("priors", model.priors), model.priors)
     changes = (
         (options, model_controls(request.model)),
         (priors, prior_controls(request.model)),
@@ -84,9 +85,3 @@ def _changed(request: Request, edit: Edit, model: AbstractPublicModel) -> Reques
         priors={**request.priors, **priors},
         arguments={**request.arguments, **edit.arguments},
     )
-
-
-def _prior_fields(priors: object, model: AbstractPublicModel) -> dict[str, Any]:
-    """Fields of priors that differ from the priors of the model."""
-    usual = vars(model.priors)
-    return {name: value for name, value in vars(priors).items() if value != usual[name]}

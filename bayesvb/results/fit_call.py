@@ -78,7 +78,7 @@ class FitCall:
             model=type(model).__name__,
             formula=model.formula.canonical(gate=has_gate),
             options={name: value for name, value in given.items() if name != "priors"},
-            priors=priors_code(model.priors, model.default_priors(before or model.size)),
+            priors=priors_code(model.priors, model.default_priors(model.size)),
             arguments=_arguments(fit),
             steps=tuple(_steps(fit)),
             earlier=fit.start_code,
@@ -221,13 +221,22 @@ def _steps(fit: AbstractFit) -> list[str]:
 
 def priors_code(priors: object, default: object = None) -> str:
     """Code of the priors; empty if they are the defaults of the model."""
-    if default is not None and vars(priors) == vars(default):
+    changed = changed_fields(priors, type(priors)() if default is None else default)
+    if default is not None and not changed:
         return ""
-    usual = vars(type(priors)())
-    changed = ", ".join(
-        argument(name, value) for name, value in vars(priors).items() if value != usual[name]
-    )
-    return f"bvb.{type(priors).__name__}({changed})"
+    code = ", ".join(argument(name, value) for name, value in changed.items())
+    return f"bvb.{type(priors).__name__}({code})"
+
+
+def changed_fields(priors: object, default: object) -> dict[str, object]:
+    """Fields of priors that differ from the default of the model, by name."""
+    usual = vars(default)
+    return {name: value for name, value in vars(priors).items() if value != usual[name]}
+
+
+def changed_priors(model: AbstractPublicModel) -> dict[str, object]:
+    """Fields of a model's priors that differ from its default, by name."""
+    return changed_fields(model.priors, model.default_priors(model.size))
 
 
 def argument(name: str, value: object) -> str:

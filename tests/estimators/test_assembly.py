@@ -1,13 +1,15 @@
 """From priors to the model that engines see: every number counts, and means what is printed."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import bayesvb as bvb
+from bayesvb.estimators.density_regression import default_priors
+from bayesvb.results.prior_sensitivity import numbers
 
-NUMBERS = [field.name for field in fields(bvb.Priors) if isinstance(field.default, float)]
+NUMBERS = list(numbers(default_priors("gaussian", 3)))
 FORMULA = "accel ~ times | gating(times)"
 
 
@@ -28,7 +30,7 @@ def prior_numbers(model):
 @pytest.mark.parametrize("name", NUMBERS)
 def test_every_prior_changes_the_model_that_is_fitted(name):
     gate = "dirichlet" if name == "concentration" else "softmax"
-    priors = bvb.Priors()
+    priors = default_priors("gaussian", 3)
     changed = replace(priors, **{name: 2.0 * getattr(priors, name)})
     same, other = prior_numbers(model(priors, gate)), prior_numbers(model(changed, gate))
     assert not np.array_equal(same, other)

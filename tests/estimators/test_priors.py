@@ -1,6 +1,6 @@
 """Priors: what they say in the units of the data, and that they do not distort."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -10,13 +10,16 @@ from scipy import stats
 
 import bayesvb as bvb
 from bayesvb.errors import PriorError
+from bayesvb.estimators.density_regression import default_priors
+from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
+from bayesvb.results.prior_sensitivity import numbers
 
-NUMBERS = [field.name for field in fields(bvb.Priors) if isinstance(field.default, float)]
+NUMBERS = list(numbers(default_priors("gaussian", 1)))
 
 
-FIXED = bvb.Priors(scales="fixed")
+FIXED = bvb.Priors(scales="fixed", coefficient_sd=10.0)
 """With learned scales one component is no longer known in closed form."""
 
 
@@ -232,6 +235,34 @@ def test_group_effects_are_columns_up_to_the_same_number_in_every_model(options)
     assert [design.groups is None for design in designs] == [True, False]
 
 
+# -- defaults that depend on the model ------------------------------------------------------------
+
+
+@pytest.mark.parametrize("family", ["bernoulli", "poisson", "negbinomial", "gamma", "weibull"])
+@pytest.mark.parametrize("size", [1, 2])
+def test_one_number_leaves_the_others_at_the_default_of_the_model(family, size):
+    data = pd.DataFrame({"y": [1.0, 0.0, 1.0, 1.0] * 3, "x": range(12), "g": range(12)})
+    data["y"] += 1.0 if family in ("gamma", "weibull") else 0.0
+    options = {"family": family, "n_components": size, "group": "g"}
+    model = bvb.DensityRegression("y ~ x", data, priors=bvb.Priors(gating_sd=1.0), **options)
+    plain = bvb.DensityRegression("y ~ x", data, **options)
+    assert model.priors == replace(plain.priors, gating_sd=1.0)
+    assert (plain.priors.coefficient_sd, plain.priors.scale_rate) == {
+        1: (10.0, 0.005),
+        2: (2.5, 0.05),
+    }[size]
+    shown = model.prior_table().loc["mean"]
+    pd.testing.assert_frame_equal(shown, plain.prior_table().loc["mean"])
+
+
+def test_defaults_follow_the_number_of_components(rng):
+    data = pd.DataFrame({"y": rng.poisson(3.0, 30).astype(float), "x": rng.normal(size=30)})
+    priors = bvb.Priors(gating_sd=1.0)
+    model = bvb.DensityRegression("y ~ x", data, n_components=2, family="poisson", priors=priors)
+    for one in (rebuilt(model, n_components=1), model.resized(1)):
+        assert one.priors == replace(default_priors("poisson", 1), gating_sd=1.0)
+
+
 # -- what they cannot be -------------------------------------------------------------------------
 
 
@@ -274,4 +305,4 @@ def test_numbers_of_numpy_are_numbers(value, line, unchecked, tmp_path):
     fit = bvb.DensityRegression("y ~ x", line, n_components=1, priors=priors).fit(
         seed=1, restarts=1, draws=25, covariance="mean-field"
     )
-    assert bvb.load(fit.save(tmp_path / "fit.nc")).model.priors == priors
+    assert bvb.load(fit.save(tmp_path / "fit.nc")).model.priors == fit.model.priors

@@ -1,5 +1,7 @@
 """A remedy that can be clicked leads to a request that can be read, and differs."""
 
+from dataclasses import replace
+
 import pytest
 
 import bayesvb as bvb
@@ -10,6 +12,7 @@ from bayesvb.results.checks.base import Check
 from bayesvb.results.checks.edits import Edit, Remedy
 
 MCYCLE = bvb.datasets.load("mcycle")
+PRIORS = bvb.DensityRegression("accel ~ times", MCYCLE, n_components=1).priors
 
 EDITS = [
     # what a check proposes -> formulas and numbers of components that are offered
@@ -26,8 +29,8 @@ EDITS = [
     (Edit(options={"weight_type": "sampling"}), []),
     (Edit(arguments={"restarts": 20}), [("accel ~ times", 1)]),
     (Edit(arguments={"prior": True}), []),
-    (Edit(options={"priors": bvb.Priors(scales="fixed")}), [("accel ~ times", 1)]),
-    (Edit(options={"priors": bvb.Priors()}), []),
+    (Edit(options={"priors": replace(PRIORS, scales="fixed")}), [("accel ~ times", 1)]),
+    (Edit(options={"priors": PRIORS}), []),
 ]
 
 
