@@ -71,13 +71,13 @@ def check_along(fits: Sequence[AbstractFit], along: str | None) -> None:
     if along is None or along in known:
         return
     hint = nearest(along[:80], known) if known else "the model has no covariate: leave `along` out"
-    raise DataError(f"along={along[:80]!r} is no covariate of the fit", hint=hint)
+    raise DataError(f"along={along[:80]!r} is not a covariate of the fit", hint=hint)
 
 
 def labelled_fits(
     fits: Mapping[str, AbstractFit], labels: Mapping[str, str] | None
 ) -> dict[str, AbstractFit]:
-    """The fits with labels of their columns; those that a fit does not read do not concern it.
+    """The fits with labels of their columns; those that a fit does not use do not concern it.
 
     Raises
     ------
@@ -89,12 +89,12 @@ def labelled_fits(
     known = list(dict.fromkeys(name for fit in fits.values() for name in _columns(fit)))
     for name, label in labels.items():
         if name not in known:
-            what = f"labels name {name[:80]!r}, which the formula does not read"
+            what = f"labels name {name[:80]!r}, which the formula does not use"
             raise DataError(what, hint=nearest(name[:80], known))
         if not label.strip():
             raise DataError(
                 f"labels: the label of {name[:80]!r} is empty",
-                hint="write what a reader calls it, or leave the column out",
+                hint="write a label, or omit the column",
             )
     return {name: _labelled(fit, labels) for name, fit in fits.items()}
 

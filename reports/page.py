@@ -56,7 +56,7 @@ NAMED = 4
 """Variables that the title names."""
 
 FIT, COMPUTATION = "checks of the fit", "checks of the computation"
-"""Parts of a page beside its sections."""
+"""Parts of a page in addition to its sections."""
 
 TOGETHER = (("classification", FIT), (COMPUTATION, "computation"))
 """Parts that share computations, each tuple made by one process."""

@@ -102,7 +102,7 @@ def report(
     Raises
     ------
     DataError
-        If the file cannot be written, there is no fit, no covariate ``along``, no column for a
+        If the file cannot be written, a fit, the covariate ``along``, or the column of a
         label, no browser for a picture, or the calibration belongs to another model.
 
     References

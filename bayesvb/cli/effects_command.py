@@ -70,10 +70,10 @@ def effects(
 
     check_outputs([output], inputs=[saved, *([] if data is None else [data])])
     if contrast is not None and slope is not None:
-        raise DataError("--contrast and --slope are two questions", hint="ask one at a time")
+        raise DataError("--contrast and --slope exclude each other", hint="use one of them")
     given = {name: value for name, value in options.items() if value is not None}
     if "ratio" in given and contrast is None:
-        raise DataError("--ratio is of a contrast", hint="name a covariate: --contrast x --ratio")
+        raise DataError("--ratio needs --contrast", hint="name a covariate: --contrast x --ratio")
     for name in ("above", "below"):
         if len(given.get(name, ())) == 1:
             given[name] = given[name][0]

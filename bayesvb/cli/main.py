@@ -230,10 +230,10 @@ def _fitted(
               help="Recalibrate by held-out rows (quantile, interval, cdf, density).")  # fmt: skip
 @TRANSFORM
 @click.option("--new-groups", type=click.Choice([*NEW_GROUPS, *NEW_GROUPS_ALIASES]),
-              help="Effect of a group that the fit never saw: integrated over the distribution of "
+              help="Effect of a new group: integrated over the distribution of "
                    "groups, or zero.  [default: marginal]")  # fmt: skip
 @click.option("--new-levels", type=click.Choice(NEW_LEVELS), default="error", show_default=True,
-              help="What to make of another level that it never saw.")  # fmt: skip
+              help="Prediction for a new level of another column.")  # fmt: skip
 @click.option("-o", "--output", help="CSV file to write.  [default: stdout]")
 @csv_format
 def predict(

@@ -54,7 +54,7 @@ def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
     Raises
     ------
     DataError
-        If there is no such column, or the unit is too long.
+        If the column does not exist, or the unit is too long.
     """
     if not units:
         return table

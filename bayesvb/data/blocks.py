@@ -69,7 +69,7 @@ class Block:
     """Rows of the standardised design, rows on the last axis.
 
     If rows belong together and are one case, such as a subject's, a "row" is such a group: designs
-    hold covariates of the group, there is no response, and ``members`` has its rows.
+    hold covariates of the group, the response is absent, and ``members`` has its rows.
 
     Attributes
     ----------

@@ -142,8 +142,8 @@ def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:
     largest = values.max()
     if largest > HEAVIEST or 0.0 < largest < 1.0 / HEAVIEST:
         raise DataError(
-            f"weights are up to {largest:g}; numbers of rows are not beyond {HEAVIEST:g}, or below "
-            f"its reciprocal",
+            f"weights are up to {largest:g}; they must lie between {1.0 / HEAVIEST:g} and "
+            f"{HEAVIEST:g}",
             hint="divide them by their mean",
         )
     if not values.any():

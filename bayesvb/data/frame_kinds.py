@@ -33,7 +33,7 @@ def frames_of(data: object) -> AbstractFrames | None:
     Raises
     ------
     DataError
-        If there are no such files, or rows can be read once only.
+        If the files do not exist, or rows can be read once only.
 
     Examples
     --------

@@ -48,7 +48,7 @@ class ParquetFrames(AbstractFrames):
         Raises
         ------
         DataError
-            If there is no file, or one is not a Parquet file.
+            If no file exists, or one is not a Parquet file.
         """
         files = parquet_files(os.fspath(path))
         return cls(os.fspath(path), files, tuple(map(_schema, files)))

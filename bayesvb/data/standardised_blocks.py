@@ -104,7 +104,7 @@ def variables_block(
     matrix: Float[np.ndarray, "rows dims"],
     weight: Float[np.ndarray, " rows"] | None = None,
 ) -> Block:
-    """Standardised variables of some rows; there is no response."""
+    """Standardised variables of some rows, without a response."""
     return Block({"variables": scaling.rows_last(matrix)}, np.empty((0, len(matrix))), weight)
 
 

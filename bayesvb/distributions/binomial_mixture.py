@@ -40,5 +40,5 @@ class BinomialMixture(AbstractCountMixture):
         further: float | Float[np.ndarray, "..."],
         at: tuple[Any, ...] = (),
     ) -> BinomialLaw:
-        """Binomial distributions; there is no further parameter."""
+        """Binomial distributions, without further parameters."""
         return BinomialLaw(predictor, self.trials[at])

@@ -68,7 +68,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         """Log moment generating function of the standard distribution, ``log E exp(t z)``."""
 
     def mean(self) -> Float[np.ndarray, "..."]:
-        """Means, the sum of ``w mu``; centres of symmetry are used if there is no mean."""
+        """Means, the sum of ``w mu``; centres of symmetry where the mean is infinite."""
         return _weighted_sum(self.weights, self.location)
 
     def sd(self) -> Float[np.ndarray, "..."]:

@@ -34,7 +34,7 @@ class PoissonMixture(AbstractCountMixture):
         further: float | Float[np.ndarray, "..."],
         at: tuple[object, ...] = (),
     ) -> PoissonLaw:
-        """Poisson distributions; there is no further parameter."""
+        """Poisson distributions, without further parameters."""
         return PoissonLaw(predictor)
 
     def mean(self) -> Float[np.ndarray, " rows"]:

@@ -128,7 +128,7 @@ def predict(
     ``"draws"``           DataFrame 0 … n - 1: draws of new responses
     ====================  ==========================================================
 
-    An option that the kind does not read is an error, not ignored.
+    An option that the kind does not use is an error, not ignored.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def options_read(kind: str, options: PredictionOptions) -> dict[str, object]:
     Raises
     ------
     DataError
-        If one was given that the kind does not read, or one is lacking.
+        If one was given that the kind does not use, or one is lacking.
     """
     reads = KINDS[kind].reads
     given = replace(options, response=None, recalibration=None, transformation=None).given()
@@ -268,8 +268,8 @@ def options_read(kind: str, options: PredictionOptions) -> dict[str, object]:
         if name not in reads:
             readers = " or ".join(repr(other) for other in KINDS if name in KINDS[other].reads)
             raise DataError(
-                f"kind = {kind!r} does not read {name}",
-                hint=f"leave {name} out, or choose kind = {readers}",
+                f"kind = {kind!r} does not use {name}",
+                hint=f"omit {name}, or choose kind = {readers}",
             )
     used = {**reads, **given}
     for name, value in used.items():

@@ -52,7 +52,7 @@ class WeibullLaw(PositiveLaw):
         return np.asarray(-np.expm1(self.log_survival(y, u, further)))
 
     def log_mass(self, lower: Numbers, upper: Numbers, u: Numbers, further: Numbers) -> Numbers:
-        """Log probability of a value between the two; no difference if there is no upper limit."""
+        """Log probability of a value between the two; no difference without an upper limit."""
         first, last = (self.log_survival(y, u, further) for y in (lower, upper))
         with np.errstate(divide="ignore"):
             return np.asarray(first + np.log(-np.expm1(last - first)))

@@ -158,7 +158,7 @@ def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.Data
     -------
     pandas.DataFrame
         Columns term, group, component, response (if there are several), estimate, lower and upper.
-        The last group of a term is a new group. If groups are so many that they have no columns,
+        The last group of a term is a new group. If groups are too many for columns,
         intervals are from the posterior itself (Student t, for the weights normal); if restarts are
         combined, from the one with the largest weight.
 

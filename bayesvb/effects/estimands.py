@@ -182,8 +182,8 @@ def estimand(
         if name not in reads:
             reader = next(key for key, one in TARGETS.items() if name in one.options)
             raise DataError(
-                f"target={target!r} does not read {name}",
-                hint=f"leave {name} out, or choose target={reader!r}",
+                f"target={target!r} does not use {name}",
+                hint=f"omit {name}, or choose target={reader!r}",
             )
     if not reads:
         return Estimand(target, described=response)
@@ -202,14 +202,14 @@ def _of_classes(target: str, given: Mapping[str, object], levels: tuple[str, ...
     """The probabilities of all levels, or the weights."""
     if target in TARGETS and target not in CLASS_TARGETS:
         raise DataError(
-            f"target={target!r} is of numbers, and the response holds classes",
+            f"target={target!r} needs a numeric response, but the response holds classes",
             hint="target='probability' has the probability of each level",
         )
     check_choice("target", target, CLASS_TARGETS)
     for name in given:
         raise DataError(
-            f"target={target!r} of a response of classes does not read {name}",
-            hint=f"leave {name} out",
+            f"target={target!r} of a categorical response does not use {name}",
+            hint=f"omit {name}",
         )
     return Estimand(target, levels=levels if target == "probability" else ())
 

@@ -65,8 +65,8 @@ def setting(fit: AbstractFit, conditional: Conditional, data: object) -> Evaluat
     Raises
     ------
     DataError
-        If both a grid and rows are given, a name is unknown, there are no rows, or one has a
-        missing value.
+        If both a grid and rows are given, a name is unknown, rows are missing, or have missing
+        values.
     """
     design = fit.model.design
     if conditional is not None and data is not None:
@@ -133,7 +133,7 @@ def check_covariates(argument: str, names: Sequence[object], covariates: Sequenc
     for name in names:
         if name not in covariates:
             raise DataError(
-                f"{argument} names {name!r}, which the formula does not read as a covariate",
+                f"{argument} names {name!r}, which the formula does not use as a covariate",
                 hint=nearest(str(name), list(covariates)) if covariates else "there is none",
             )
 

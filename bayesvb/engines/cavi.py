@@ -303,8 +303,8 @@ def cavi(
 ) -> EngineResult[StatsT]:
     """Coordinate ascent on the ELBO from given statistics.
 
-    The map from the statistics of one iteration to those of the next is extrapolated: from
-    ``memory`` earlier iterations, and if that lowers the ELBO, or there is no memory, from the last
+    The map from the statistics of one iteration to the statistics of the next is extrapolated: from
+    ``memory`` earlier iterations, and if that lowers the ELBO, or without memory, from the last
     two (SQUAREM). A proposal counts only if the ELBO does not fall; a plain iteration is always
     accepted.
 

@@ -130,7 +130,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     @property
     def without_response(self) -> str:  # type: ignore[override]
-        """Reason why there are no standard errors."""
+        """Reason why standard errors are missing."""
         return self.limit.without_information
 
     def update(self, stats: StatsT) -> PosteriorT:
@@ -232,7 +232,7 @@ def standardised(
 ) -> Float[np.ndarray, "draws coordinates"]:
     """Standard normal draws with mean zero and covariance one, exactly if there are enough.
 
-    Averages over them of linear or quadratic functions then equal those of the distribution.
+    Averages over them of linear or quadratic functions then equal averages over the distribution.
     """
     draws = rng.standard_normal((n, n_coordinates))
     if n <= n_coordinates + 1:

@@ -51,8 +51,8 @@ class RemoteRun(AbstractRunPage):
     Parameters
     ----------
     state : mapping of str to ndarray
-        Empty at its beginning.
-    sums : ndarray, shape (told, entries)
+        Empty at the start.
+    sums : ndarray, shape (parts, entries)
 
     Attributes
     ----------

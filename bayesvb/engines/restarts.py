@@ -241,7 +241,7 @@ def search(
     rough : bool
         Leave it to the caller which runs count and are to be ``settled``.
     known : KnownStart, optional
-        A further start. Without a larger score of the first runs there are no others.
+        A further start. Without a larger score of the first runs others are not tried.
     stats : SufficientStats, optional
         Statistics from which the first run starts.
     progress : callable, optional
@@ -408,8 +408,9 @@ def _runs(
     """The runs in their order, and whether Ctrl-C came: then those that have a bound.
 
     Without any of these it is raised. Runs that cannot come near the best of earlier stages end
-    early. There is no last stage after a known start that remains the best. Both are independent of
-    which runs are simultaneous. Partitions of the rows are estimated from a sample of ``origin``.
+    early. The last stage is omitted after a known start that remains the best. Both are
+    independent of which runs are simultaneous. Partitions of the rows are estimated from a
+    sample of ``origin``.
     """
 
     def run(number: int, floor: float, told: ProgressCallback | None) -> Restart:
@@ -595,7 +596,7 @@ def warn_if_unfinished(
         gains += [f"{last[-1] - last[0]:.3g} in the last {len(last) - 1}"] if len(last) > 2 else []
         by = f" ({', '.join(gains)})" if gains else ""
         warn(
-            f"the ELBO was still increasing{by} after max_iter={max_iter} passes; "
+            f"the ELBO was still increasing{by} after max_iter={max_iter} iterations; "
             "raise max_iter, or use fewer components; fit.check() shows whether it matters",
             ConvergenceWarning,
         )

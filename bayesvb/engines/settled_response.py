@@ -44,9 +44,9 @@ class SettledResponse:
     ----------
     response : LinearResponse
     further : EngineResult, optional
-        Further run of the fit, over all rows; None if there was none.
+        Further run of the fit, over all rows; None if not needed.
     uphill : bool
-        Whether there is no response because the ELBO still increases.
+        Whether the response is missing because the ELBO still increases.
     """
 
     response: LinearResponse
@@ -214,11 +214,12 @@ def stepped(
 
 
 def warn_if_uphill(uphill: Sequence[bool]) -> None:
-    """Warn of runs without linear response because the bound still rises."""
+    """Warn of runs without linear response because the ELBO still increases."""
     if any(uphill):
         warn(
-            "linear response found no maximum of the bound, so that intervals lack it, and are too "
-            "narrow; fit with fewer components, another "
+            "linear response is not available, because the run did not end at a maximum of the "
+            "ELBO: "
+            "intervals are mean-field, and too narrow; fit with fewer components, another "
             "seed, or a smaller tol and a larger max_iter",
             ConvergenceWarning,
         )

@@ -138,7 +138,7 @@ class Svi(AbstractEngine):
         if not 0.5 < as_double(self.forgetting) <= 1.0:
             raise DataError(
                 f"forgetting={shown(self.forgetting)} must be more than 0.5 and at most 1",
-                hint="up to 0.5 the steps do not become small enough to settle, above 1 too soon",
+                hint="up to 0.5 the steps do not converge, above 1 they vanish too early",
             )
         if not 0.0 <= as_double(self.delay) < np.inf:
             raise DataError(f"delay={shown(self.delay)} must be a number that is not negative")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFrame:
     """One row per restart; ``score`` is there if it is not the bound, ``prior`` if they differ.
 
-    A run without a maximum has the score minus infinity; if all have none there is no score.
+    A run without a maximum has the score minus infinity; if all have none the score is missing.
 
     Parameters
     ----------

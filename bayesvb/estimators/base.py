@@ -197,7 +197,7 @@ class AbstractEstimator(AbstractPublicModel):
             Time after which the restarts end as by Ctrl-C, at the end of an iteration.
         start : Fit, optional
             Fit of this model, to these or to similar rows, from which the first of the restarts
-            continues; with ``restarts=1`` there is no other. Use it to finish an interrupted fit,
+            continues; with ``restarts=1`` it is the only one. Use it to finish an interrupted fit,
             or to extend a fit of some of the rows to all. A text is passed to the engine as its
             option ``start``, which ``"nuts"`` has.
         **options
@@ -284,7 +284,7 @@ class AbstractEstimator(AbstractPublicModel):
         method = settings["method"]
         if not ENGINES[method].resumes:
             raise DataError(
-                f"checkpoint={str(path)!r} with method={method!r}: its runs are not written down",
+                f"checkpoint={str(path)!r} with method={method!r}: this engine has no checkpoints",
                 hint="omit checkpoint, or fit with one whose runs are: "
                 + ", ".join(repr(name) for name in sorted(ENGINES) if ENGINES[name].resumes),
             )

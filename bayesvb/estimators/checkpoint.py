@@ -137,7 +137,7 @@ def _data_hash(model: AbstractPublicModel) -> str:
 
 
 def seed_in(path: str | os.PathLike[str]) -> int | None:
-    """Seed of the fit of a checkpoint; None if there is no file.
+    """Seed of the fit of a checkpoint; None without a file.
 
     Raises
     ------

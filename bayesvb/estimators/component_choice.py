@@ -120,13 +120,13 @@ def criteria(fits: Mapping[int, Fit], criterion: str) -> tuple[dict[int, Elpd], 
 def warn_of_doubts(doubts: Mapping[int, str]) -> None:
     """Warn of numbers whose criterion may be off."""
     for number, why in doubts.items():
-        warn(f"n_components = {number} is in doubt: {why}")
+        warn(f"n_components = {number} is unreliable: {why}")
 
 
 def warn_of_interruption(fits: Mapping[int, Fit]) -> None:
     """Warn that Ctrl-C ended the selection after these numbers."""
     warn(
-        f"the selection was interrupted; it is of n_components = {', '.join(map(str, fits))}",
+        f"the selection was interrupted; it contains n_components = {', '.join(map(str, fits))}",
         ConvergenceWarning,
     )
 

@@ -83,7 +83,7 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
         ascent = Cavi().run(beside, nobody, gone, budget, place)
     except np.linalg.LinAlgError as error:
         raise DataError(
-            f"without these rows the sums are of no data: {error}",
+            f"the sums without these rows do not belong to any data: {error}",
             hint="give training rows with their case weights",
         ) from error
     share = total / (total + source.total_weight)

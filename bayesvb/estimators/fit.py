@@ -375,8 +375,8 @@ class Fit(PicturedFit, TabulatedFit):
         Raises
         ------
         DataError
-            For an unknown kind or option, levels that the fit never saw, or values that are
-            missing, with ``missing="raise"``.
+            For an unknown kind or option, levels that are not in the data of the fit, or values
+            that are missing, with ``missing="raise"``.
         """
         from bayesvb.results.back_transformation import asked_for, named_by_unit
         from bayesvb.results.extrapolation import POLICIES, warn_beyond
@@ -1189,7 +1189,7 @@ class Fit(PicturedFit, TabulatedFit):
         Raises
         ------
         DataError
-            If the formula does not read a column, or a unit is not a text.
+            If the formula does not use a column, or a unit is not a text.
 
         Examples
         --------
@@ -1340,7 +1340,7 @@ class Fit(PicturedFit, TabulatedFit):
         Raises
         ------
         DataError
-            If there is no such covariate, or no column for a label.
+            If the covariate, or the column of a label, does not exist.
 
         Examples
         --------

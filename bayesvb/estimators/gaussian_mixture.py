@@ -304,12 +304,12 @@ class GaussianMixture(AbstractMixture):
             return predict(one, rows.index, rows.complete, kind, options)
         if kind in KINDS and kind not in JOINT_KINDS:
             raise DataError(
-                f"kind={kind!r} is of one variable given the others",
+                f"kind={kind!r} predicts one variable given the others",
                 hint=f"name it: response={self.variables[0]!r}",
             )
         check_choice("kind", kind, JOINT_KINDS)
         for name, value in options.given().items():
-            raise DataError(f"kind={kind!r} does not read {name}={value!r}")
+            raise DataError(f"kind={kind!r} does not use {name}={value!r}")
         x = np.ascontiguousarray(rows.matrices["variables"].T)
         if kind == "density":
             return filled(np.exp(joint.log_density(x)), rows, "density")

@@ -68,7 +68,7 @@ def imputed_rows(
     """
     if options.group is not None or frames_of(data) is not None:
         raise DataError(
-            "missing='impute' is for rows in memory that have components of their own",
+            "missing='impute' is for rows in memory that have separate components",
             hint="omit group=, or read the table first: data=pandas.read_parquet(path)",
         )
     frame, options = as_frame(data), replace(options, missing="drop")

@@ -48,8 +48,8 @@ UNITS = {"noise": "units of each component's noise", "response": "sd of the resp
 LOWEST_COMMON_SD = 2.0
 """Lower bound of the standard deviation of common coefficients, in standard errors of a column
 that is uncorrelated with the others if the noise is all of the response. With it the coverage of
-one effect of three standard errors among null effects equals that of a wide prior, and null effects
-lose a third of their squared error."""
+one effect of three standard errors among null effects equals the average under a wide prior, and
+null effects lose a third of their squared error."""
 
 PENALISED = ("smooth", "group")
 """Blocks of columns that the formula asks to be penalised: their scale is always learned."""
@@ -239,7 +239,7 @@ class LearnedScales:
     def has_common_part(self) -> bool:
         """Whether coefficients of the components scatter around common ones.
 
-        There are no common coefficients with several responses, a prior in units of the response,
+        Common coefficients are absent with several responses, a prior in units of the response,
         discrete responses, or more than ``LIMITS.columns`` group effects in the formula: their
         terms shrink towards zero as with ``scales="learned"``.
         """

@@ -100,7 +100,7 @@ class RowKind(Generic[ScalesT]):
     eliminates_groups : bool
         Whether it takes effects of groups without columns.
     prepared : callable, optional
-        Returns the design without columns that the model does not read.
+        Returns the design without columns that the model does not use.
     kept : callable, optional
         Part of the rows that is stored if all are in memory.
     """

@@ -47,7 +47,7 @@ def check_kind_of_numbers(model: AbstractNetwork, kind: str) -> None:
     if kind in CLASS_KINDS:
         name = model.design.response_names[0]
         raise DataError(
-            f"kind={kind!r} is of classes, and the response `{name}` holds numbers",
+            f"kind={kind!r} needs classes, but the response `{name}` holds numbers",
             hint=f"kind='density', or write C({name}) on the left to make classes of it",
         )
 
@@ -64,13 +64,13 @@ def predict_classes(
     Raises
     ------
     DataError
-        If the kind is unknown or of numbers, or does not read an option that was given.
+        If the kind is unknown or of numbers, or does not use an option that was given.
     """
     import pandas as pd
 
     if kind in KINDS and kind not in (*CLASS_KINDS, "component"):
         raise DataError(
-            f"kind={kind!r} is of numbers, and the response holds classes",
+            f"kind={kind!r} needs a numeric response, but the response holds classes",
             hint="kind='probability' or kind='class'",
         )
     check_choice("kind", kind, (*CLASS_KINDS, "component"))
@@ -90,15 +90,15 @@ def predict_classes(
 
 
 def _refuse_unread(kind: str, given: Mapping[str, object]) -> None:
-    """An option that a kind of classes does not read is an error, as it is with numbers."""
+    """An option that a kind of classes does not use is an error, as it is with numbers."""
     read = {"prob": "prob", "n": "prob"} if kind == "probability" else {}
     for name, value in given.items():
         if name not in read:
-            raise DataError(f"kind={kind!r} does not read {name}={value!r}", hint="omit it")
+            raise DataError(f"kind={kind!r} does not use {name}={value!r}", hint="omit it")
         if read[name] not in given:
             raise DataError(
                 f"kind={kind!r} reads {name}={value!r} only with {read[name]}",
-                hint=f"add {read[name]}=0.9 for 90% intervals, or leave {name} out",
+                hint=f"add {read[name]}=0.9 for 90% intervals, or omit {name}",
             )
 
 
@@ -209,7 +209,7 @@ def predictive(
     """Predictive distribution of one numeric response at the complete rows, in its units."""
     if model.design.levels:
         raise DataError(
-            "a response of classes has probabilities, not a density",
+            "a categorical response has probabilities, not a density",
             hint="fit.predict(data, kind='probability'), or bvb.effects.predictions(fit, 'x')",
         )
     return model.predictive_at(fit, rows, response)

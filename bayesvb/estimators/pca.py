@@ -353,12 +353,12 @@ class BayesianPCA(AbstractGenerative):
             return predict(one, rows.index, rows.complete, kind, options)
         if kind in KINDS and kind not in ROW_KINDS:
             raise DataError(
-                f"kind={kind!r} is of one variable given the others",
+                f"kind={kind!r} predicts one variable given the others",
                 hint=f"name it: response={self.variables[0]!r}",
             )
         check_choice("kind", kind, ROW_KINDS)
         for name in options.given():
-            why = f"kind={kind!r} of a whole row does not read {name}"
+            why = f"kind={kind!r} of a whole row does not use {name}"
             raise DataError(why, hint="omit it")
         if kind == "density":
             return filled(np.exp(_log_density(self, fit, rows)), rows, "density")

@@ -100,7 +100,7 @@ def _check_zeros(name: str, least: float, *, counts: bool) -> None:
         )
         raise DataError(
             f"{ZERO}(...) describes zeros, and the response `{name}` is never 0",
-            hint=f"leave {ZERO}(...) out{truncated if counts else ''}",
+            hint=f"omit {ZERO}(...){truncated if counts else ''}",
         )
 
 

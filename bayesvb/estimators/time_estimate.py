@@ -70,12 +70,13 @@ class FirstPasses:
         begun = run == 0 or self._side_by_side
         expected = max(PASSES, *self._passes.values()) if begun else passes / (run + 1)
         whole = seconds(each * expected, self.restarts, self.share) + each * self.later
-        weighed = f", {self.later:.0f} to weigh them" if self.later else ""
+        weighed = f", {self.later:.0f} for their weights" if self.later else ""
         if whole > LONG:
             warn(
                 f"a pass over the rows takes {in_words(each)}: this fit may take about "
-                f"{in_words(whole)} ({self.restarts} restarts of some {expected:.0f} "
-                f"passes{weighed}). Ctrl-C ends it and keeps the best run; fewer restarts "
+                f"{in_words(whole)} ({self.restarts} restarts of about "
+                f"{expected:.0f} iterations{weighed}). Ctrl-C ends it and keeps the best run; "
+                f"fewer restarts "
                 "take less time",
                 LongFitWarning,
             )

@@ -54,7 +54,7 @@ class Count:
     held_out : Mapping of int to ndarray, shape (rows,)
         Densities of rows without their folds by the number of the run, if they are of all rows.
     uncertainty : float
-        Loss of a held-out row over ``UNCERTAIN``, at most one; one if there are no classes.
+        Loss of a held-out row over ``UNCERTAIN``, at most one; one without classes.
     """
 
     weights: Mapping[int, float]

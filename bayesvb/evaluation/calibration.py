@@ -117,7 +117,7 @@ def calibration(
     Raises
     ------
     DataError
-        If there is no row, or an observation is not finite.
+        If no row is given, or an observation is not finite.
     """
     pit = pit_values(distribution, observed) if pit is None else pit
     return Calibration(

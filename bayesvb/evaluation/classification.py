@@ -38,7 +38,9 @@ def checked_predictions(
         row = int(
             np.argmax(~((p >= 0.0).all(axis=1) & (np.abs(p.sum(axis=1) - 1.0) < SUM_TOLERANCE)))
         )
-        raise DataError(f"probabilities of row {row} are {p[row]}: not negative, and of sum one")
+        raise DataError(
+            f"probabilities of row {row} are {p[row]}: they must be non-negative and sum to one"
+        )
     if not np.issubdtype(y.dtype, np.integer) or y.min() < 0 or y.max() >= p.shape[1]:
         raise DataError(
             f"codes of type {y.dtype} from {y.min()} to {y.max()} for {p.shape[1]} classes",

@@ -281,7 +281,7 @@ def _check_comparable(elpds: Mapping[str, Elpd]) -> None:
     rows = {name: elpd.pointwise.size for name, elpd in elpds.items()}
     if len(set(rows.values())) > 1:
         raise DataError(
-            f"the results are of different numbers of rows: {rows}",
+            f"the results have different numbers of rows: {rows}",
             hint="fit all models to the same rows: remove incomplete ones beforehand",
         )
     (name, first), *others = ((name, elpd.weights) for name, elpd in elpds.items())

@@ -71,7 +71,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """Sums over these rows for given (weighted) responsibilities, before any posterior."""
 
     def global_step(self, posterior: PosteriorT | None, stats: Any) -> StatsT:
-        """Statistics of the next posterior, from those of an iteration under this one.
+        """Statistics of the next posterior, from the statistics of an iteration under this one.
 
         The same statistics if one update of all parameters is exact. The posterior is None for
         statistics of a partition, from which a fit starts.

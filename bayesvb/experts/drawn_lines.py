@@ -75,7 +75,7 @@ def check_draws_hold_effects(laws: Sequence[Normal]) -> None:
     if laws:
         n_groups = laws[0].operator.n_groups - 1  # one stands for all that were not there
         raise DataError(
-            f"draws do not hold the effects of {n_groups} groups, so that their prior density is "
+            f"draws do not contain the effects of {n_groups} groups, so their prior density is "
             "not available",
-            hint="group by something coarser: effects of few groups are columns, and are drawn",
+            hint="use a coarser grouping, whose effects are part of the draws",
         )

@@ -65,7 +65,7 @@ class GaussianLocalPosterior(AbstractLocalPosterior):
 class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generic[PosteriorT]):
     r"""``x ~ N(mu_k, Lambda_k^-1)``, conjugate prior shared by all experts.
 
-    The variables are ``block.designs["variables"]``; there is no response. Rounding of the
+    The variables are ``block.designs["variables"]``; the response is absent. Rounding of the
     polynomial is relative to ``E[m' Lambda m]``: data should be centred and of unit size, and the
     prior keeps a component from being narrower than ``sqrt(scatter / rows)``.
 

@@ -97,7 +97,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
             If the dispersion is fixed, which many copies of the rows would move.
         """
         if self.has_fixed_dispersion:
-            raise NotImplementedError("the dispersion is fixed; leave Priors(dispersion=) out")
+            raise NotImplementedError("the dispersion is fixed; omit Priors(dispersion=)")
         return super().with_prior_power(power)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:

@@ -184,7 +184,7 @@ def _softplus(
     mean: Values,
     variance: Values,
 ) -> Pairs:
-    """Moments of the softplus of ``sign * (threshold - u)``; zero where there is no threshold."""
+    """Moments of the softplus of ``sign * (threshold - u)``; zero where the threshold is absent."""
     at = np.where(known, threshold, 0.0)
     return np.asarray(np.stack(softplus_moments(sign * (at - mean), variance)) * known)
 

@@ -182,7 +182,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
             Always.
         """
         raise NotImplementedError(
-            "there are none with sigma(...), whose coefficients need their prior; omit method"
+            "sigma(...) is not supported, because its coefficients need their prior; omit method"
         )
 
     def predictive(
@@ -340,7 +340,7 @@ def with_spread(lines: Lines, prior: RegressionPrior) -> Lines | SpreadExperts:
     if prior.n_responses > 1:
         raise PriorError(
             f"sigma(...) is for one response, and there are {prior.n_responses}",
-            hint="fit a model of each response, or leave sigma(...) out",
+            hint="fit a model of each response, or omit sigma(...)",
         )
     precision = np.eye(n_terms) / prior.sigma_sd**2
     return SpreadExperts(lines, Normal.from_precision(np.zeros(n_terms), precision))

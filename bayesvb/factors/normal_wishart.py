@@ -122,7 +122,7 @@ class NormalWishart:
         """The law with this one's density to a power.
 
         Densities of the mean and of the precision matrix are with respect to the measure
-        ``|Lambda|^{-(D + 1) / 2} dLambda``, in one dimension that of ``log tau``.
+        ``|Lambda|^{-(D + 1) / 2} dLambda``, in one dimension the measure of ``log tau``.
         """
         dof = np.asarray(power * (self.dof + 1.0) - 1.0)
         mean_precision = np.asarray(power * self.mean_precision)

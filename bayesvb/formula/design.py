@@ -376,7 +376,7 @@ class Design:
 
     @property
     def groups(self) -> GroupPlaces | None:
-        """The term of groups with so many effects that they have no columns.
+        """The term of groups with too many effects for columns.
 
         Without effects where only the weights have such a term.
         """
@@ -457,7 +457,7 @@ class Design:
         Parameters
         ----------
         data : table
-            Any that `as_frame` reads; columns that the formula does not read are ignored.
+            Any that `as_frame` reads; columns that the formula does not use are ignored.
         response : bool
             Whether the response is read too; rows without one are then incomplete.
 

@@ -384,6 +384,7 @@ def _check_levels(name: str, column: pd.Series, known: pd.Index) -> None:
         meant = folded.get(str(unseen[0]).strip().casefold())
         hint = "remove these rows, or fit again with data that have them"
         raise DataError(
-            f"`{name}` has levels the fit never saw: {listed} ({int(strange.sum())} rows)",
+            f"`{name}` has levels that are not in the data of the fit: {listed} "
+            f"({int(strange.sum())} rows)",
             hint=hint if meant is None else f"write {meant!r}, as in the data of the fit",
         )

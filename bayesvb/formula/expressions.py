@@ -127,7 +127,7 @@ def masked(code: str) -> str:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Walk over one syntax tree that yields the names and rejects what is not allowed."""
+    """Walk over one syntax tree that yields the names and rejects all other syntax."""
 
     code: str
     text: str

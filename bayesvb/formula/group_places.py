@@ -32,7 +32,7 @@ class GroupPlaces(AbstractTermColumns):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """None: there are no columns."""
+        """None: groups of this kind are not columns."""
         return ()
 
     @property
@@ -42,7 +42,7 @@ class GroupPlaces(AbstractTermColumns):
 
     @property
     def together(self) -> tuple[tuple[int, ...], ...]:
-        """None: there are no columns."""
+        """None: groups of this kind are not columns."""
         return ()
 
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:

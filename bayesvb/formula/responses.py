@@ -87,7 +87,9 @@ class Classes:
         if (known < 0).any():
             unseen = ", ".join(repr(value) for value in found.categories[known < 0])
             words = "classes" if self.order is None else "levels"
-            raise DataError(f"`{self.column}` has {words} the fit never saw: {unseen}")
+            raise DataError(
+                f"`{self.column}` has {words} that are not in the data of the fit: {unseen}"
+            )
         return np.asarray(known[found.codes], dtype=np.int64)
 
 
@@ -143,7 +145,7 @@ def class_column(
             return None
         raise FormulaError(
             formula.text,
-            "a response of classes is one column",
+            "a categorical response is one column",
             formula.place(formula.response or ""),
             "write the column alone: g ~ x",
         )

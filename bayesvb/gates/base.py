@@ -127,7 +127,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Posterior given statistics; a function of them alone."""
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of the next posterior, from those of an iteration under this one.
+        """Statistics of the next posterior, from the statistics of an iteration under this one.
 
         Those themselves where the update is an exact coordinate maximisation.
         """

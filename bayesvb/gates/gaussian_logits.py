@@ -257,7 +257,7 @@ class ContrastCoordinates(AbstractCoordinates):
 
     @property
     def size(self) -> int:
-        """Number of coefficients, less those of a shift."""
+        """Number of coefficients, without a common shift."""
         return self.whole.size - int(self.whole.posterior.mean.shape[-1])
 
     @property

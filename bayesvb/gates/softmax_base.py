@@ -205,7 +205,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         return before + step
 
     def gradient_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
-        """Derivatives of the present rows, added to those of the known rows."""
+        """Derivatives of the present rows, added to the known rows' derivatives."""
         return before + self.gradient_stats(posterior, stats)
 
     def weights_of(

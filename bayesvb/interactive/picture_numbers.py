@@ -23,7 +23,7 @@ MOST_VALUES = 12
 def picture_numbers(fit: AbstractFit, along: str) -> PictureNumbers | None:
     """Return quantiles of the first response, or probabilities, along a covariate.
 
-    None if there is no response.
+    None without a response.
     """
     design = fit.model.design
     if not along or not design.response_names:

@@ -117,7 +117,9 @@ class Request:
         names = {one.name for one in fields(cls)}
         if not isinstance(values, Mapping) or not {"formula"} <= set(values) <= names:
             listed = ", ".join(sorted(names))
-            raise DataError(f"a request has a formula, and of {listed} what is not the default")
+            raise DataError(
+                f"a request has a formula, and arguments of {listed} that differ from the default"
+            )
         model = values.get("model", DEFAULT_MODEL)
         check_choice("model", model, tuple(MODELS))
         return cls(
@@ -177,7 +179,7 @@ class Request:
         Raises
         ------
         DataError
-            If it is no such line, or has an option that the page has not.
+            If it is another line, or has an option that the page lacks.
         """
         text = text.strip()
         if text.removeprefix("$ ").startswith("bayesvb fit "):

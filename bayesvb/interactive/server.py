@@ -149,4 +149,4 @@ def _listening(port: int) -> socket.socket:
     try:
         return socket.create_server(("127.0.0.1", port))
     except OSError as error:
-        raise DataError(f"port={port} cannot be used: {error}", hint="leave it out") from error
+        raise DataError(f"port={port} cannot be used: {error}", hint="omit port=") from error

@@ -123,7 +123,9 @@ def open_session(folder: str | Path, data: object, into: Path) -> Session:
         known, fits = content["data"], content["fits"]
         request = Request.from_values(content["request"])
         if content["format"] != FORMAT:
-            raise DataError(f"{source} is of another version of bayesvb: {content['version']}")
+            raise DataError(
+                f"{source} was written by another version of bayesvb: {content['version']}"
+            )
         records = tuple(_record(source.parent, values, into) for values in fits)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DataError(f"{source} is not the file of a session: {error!r}") from None
@@ -131,7 +133,7 @@ def open_session(folder: str | Path, data: object, into: Path) -> Session:
     if table.sha256 != known["sha256"]:
         raise DataError(
             f"the data {table.name} have changed since the session was saved",
-            hint="open them without the session: its fits are of other rows",
+            hint="open them without the session: its fits used other rows",
         )
     return Session(table=table, request=request, history=History(records))
 

@@ -130,7 +130,7 @@ def open_table(data: object) -> Table:
     Raises
     ------
     DataError
-        If there is no such file or data set, or it is no table.
+        If the file or data set does not exist, or is not a table.
     """
     if not isinstance(data, str | Path):
         return python_table(data)

@@ -83,7 +83,7 @@ class AbstractDesign(abc.ABC):
     ]:
         """Return drawn coefficients that all rows share, and what effects of groups add to rows.
 
-        None if there are no groups. Arguments as in ``predict_drawn``.
+        None without groups. Arguments as in ``predict_drawn``.
         """
 
     @abc.abstractmethod
@@ -201,7 +201,7 @@ class DenseDesign(AbstractDesign):
         coefficients: Float[np.ndarray, "draws experts _"],
         effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> tuple[Float[np.ndarray, "draws experts shared"], None]:
-        """Return the coefficients: there are no effects."""
+        """Return the coefficients: effects are absent."""
         return coefficients, None
 
     def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:

@@ -118,7 +118,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     """
     if fit.members:
         raise DataError(
-            f"the fit {fit.combination}, each with components of its own",
+            f"the fit {fit.combination}, each with separate components",
             hint="prune one: bvb.prune(fit.members[0].fit), or fit with combine='best'",
         )
     if not fit.model.prunable:
@@ -128,7 +128,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
         )
     if not fit.engine.bounds_evidence:
         raise DataError(
-            f"the bound cannot judge components: {fit.engine.title} does not maximise it",
+            f"the ELBO cannot compare components: {fit.engine.title} does not maximise it",
             hint="fit with another method",
         )
     check_positive("tol", tol)

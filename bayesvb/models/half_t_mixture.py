@@ -274,7 +274,7 @@ class HalfTMixture(ScaledMixture):
         return replace(cast(HalfTMixture, super().knowing(posterior)), integrated=None)
 
     def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:
-        """The mixture itself if draws come from the exact posterior: there are no weights."""
+        """The mixture itself if draws come from the exact posterior: weights are not needed."""
         return self if self.integrated is not None else super().responding(stats, source)
 
 

@@ -78,7 +78,7 @@ def invert_log_cdf(
         which, x, before = which[keep], moved[keep], before[keep]
         lower, upper = lower[keep], upper[keep]
     raise BayesVBError(
-        f"{which.size} quantiles did not settle in {MAX_STEPS} steps",
+        f"{which.size} quantiles did not converge in {MAX_STEPS} steps",
         hint="weights, location, scale and dof must be finite",
     )
 

@@ -71,7 +71,7 @@ def ridges(
     Raises
     ------
     DataError
-        If the formula does not read a covariate that is named.
+        If the formula does not use a covariate that is named.
     """
     one = _along(fit, along)
     along = one.name

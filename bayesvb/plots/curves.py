@@ -47,7 +47,7 @@ def curve(
     Raises
     ------
     DataError
-        If there is no such curve.
+        If the curve does not exist.
     """
     table = _chosen(curves_of(fit, part), "curve", name)
     axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
@@ -93,7 +93,7 @@ def groups(
     Raises
     ------
     DataError
-        If there is no such effect or component.
+        If the effect or component does not exist.
     """
     check_count("component", component)
     table = _chosen(groups_of(fit, part), "term", term)

@@ -58,7 +58,7 @@ def transformation_of(
     check_choice("transform", transform, (INVERSE, *TRANSFORMATIONS))
     if model.response.kind != "continuous":
         raise DataError(
-            f"transform={transform!r} is of a continuous response, and there is none",
+            f"transform={transform!r} needs a continuous response",
             hint="omit transform",
         )
     if transform != INVERSE:

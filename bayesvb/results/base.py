@@ -303,7 +303,7 @@ class AbstractFit(abc.ABC):
         ``given_draws``: exact draws if rows are few. Without it, ``given_draws``.
     held_out : ndarray, shape (rows,), or None
         Log predictive density of every row without its fold, standardised, of a restart that was
-        weighted by it; None if there was no cross-validation of all rows.
+        weighted by it; None without a cross-validation of all rows.
     sbc : SimulationCalibration or None
         Simulation-based calibration of the model, if it was made; see ``with_sbc``.
     tol : float or None
@@ -497,7 +497,7 @@ class AbstractFit(abc.ABC):
         other = (calibration.formula, calibration.description)
         if own != other:
             raise DataError(
-                f"calibration is of another model, {other[1]}: {other[0]}",
+                f"calibration belongs to another model, {other[1]}: {other[0]}",
                 hint="give this model or this fit to bayesvb.sbc",
             )
         return replace(self, sbc=calibration)

@@ -201,7 +201,7 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
             hint="kind='interval', or recalibrate=True",
         )
     for name in replace(options, prob=None, response=None, transformation=None).given():
-        raise DataError(f"kind='interval' does not read {name}", hint=f"leave {name} out")
+        raise DataError(f"kind='interval' does not use {name}", hint=f"omit {name}")
     if len(fit.parts) > 1 or not answers(fit) or not fit.core.posterior_by_row:
         raise DataError(
             f"recalibrate={JACKKNIFE!r} needs the posterior without each row, available for a "

@@ -174,7 +174,7 @@ def _compare_results(results: Mapping[str, object], *, jacobian: bool) -> pd.Dat
     for name, labels in others:
         if known is not None and labels is not None and not np.array_equal(known, labels):
             raise DataError(
-                f"{name!r} and {first!r} are of rows with other labels, or in another order",
+                f"{name!r} and {first!r} have rows with other labels, or in another order",
                 hint="give the fits themselves, whose rows are matched by their labels",
             )
     table.attrs["left out"] = "a fifth at a time" if any(folds.values()) else "one at a time"
@@ -268,7 +268,7 @@ def _check_same(
         alike = untransformed(mine.response_names) == untransformed(theirs.response_names)
         raise DataError(
             f"{name!r} explains {', '.join(theirs.response_names)}, {first!r} explains "
-            f"{', '.join(mine.response_names)}: their densities are of different things",
+            f"{', '.join(mine.response_names)}: their densities describe different responses",
             hint=SAME_SCALE if alike and not jacobian else None,
         )
     own, other = units_of(reference.model), units_of(fit.model)

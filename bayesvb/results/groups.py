@@ -202,7 +202,7 @@ def units_at(fit: AbstractFit, at: Int[np.ndarray, " units"]) -> Block:
 
 
 def predictive_of_any_group(fit: AbstractFit, rows: object, response: str | None = None) -> Any:
-    """Predictive distribution of rows, those of new groups integrated over all groups.
+    """Predictive distribution of rows; rows of new groups are integrated over all groups.
 
     Reference for rows of all groups: nine of ten lie within its central 90% interval, and fewer
     within the interval of the typical group alone.

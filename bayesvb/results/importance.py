@@ -52,9 +52,9 @@ def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray,
     complete, groups = with_complete_draws(fit), fit.model.design.groups
     if groups is not None and not complete.core.draws_complete:
         raise DataError(
-            f"draws do not hold the effects of {len(groups.groups.groups)} groups, so that their "
+            f"draws do not contain the effects of {len(groups.groups.groups)} groups, so their "
             "Pareto k is not available",
-            hint="group by something coarser: effects of few groups are columns, and are drawn",
+            hint="use a coarser grouping, whose effects are part of the draws",
         )
     return log_importance_ratio(complete, n_draws)
 
@@ -153,13 +153,13 @@ def check_weights(k: float, effective: float, enough: int) -> None:
     hint = "take the draws as they are, or use fewer components"
     if k > LIMITS.usable_khat:
         raise DataError(
-            f"covariance='importance' cannot be trusted: the Pareto k of the weights is "
+            f"covariance='importance' is unreliable: the Pareto k of the weights is "
             f"{k:.2f}, above {LIMITS.usable_khat}",
             hint=hint,
         )
     if effective < enough:
         raise DataError(
-            f"covariance='importance' cannot be trusted: the weights are worth {effective:.0f} "
-            f"draws, and {enough:.0f} are needed",
+            f"covariance='importance' is unreliable: the weights are equivalent to {effective:.0f} "
+            f"draws; at least {enough:.0f} are needed",
             hint=hint,
         )

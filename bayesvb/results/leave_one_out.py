@@ -356,7 +356,7 @@ def _first_order(
 ) -> Predicted:
     """Predictions of rows, a few at a time; where it is much work, side by side.
 
-    The first rows are predicted here: what all rows share is then available to every process.
+    The first rows are predicted here: every process then has the quantities that all rows share.
     """
     whole = None if groups is None else _by_group(deletion, groups)
     first, *rest = list(deletion.parts(at)) or [at]

@@ -80,7 +80,7 @@ def check_rows_alone(fit: AbstractFit, recalibrate: object) -> None:
     grouping = grouping_of(fit.model)
     if grouping is not None:
         raise DataError(
-            f"recalibrate={recalibrate!r} is of rows that are independent, and the model has "
+            f"recalibrate={recalibrate!r} needs independent rows, but the model has "
             f"group={grouping.name!r}",
             hint="recalibrate=True holds out whole groups",
         )

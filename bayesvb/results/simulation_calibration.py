@@ -40,7 +40,7 @@ class SimulationCalibration:
         quantity (kind, place).
     replications : pandas.DataFrame
         One row per completed replication: draws, converged, covariance (source of the
-        draws), seconds, and problem, which is empty unless there is no fit.
+        draws), seconds, and problem, which is empty if the fit succeeded.
     parameters_from : {"prior", "posterior"}
         Distribution of the true parameters.
     planned : int

@@ -95,7 +95,7 @@ def _log_likelihoods(
 ) -> list[Float[np.ndarray, "draws rows"]]:
     """Log likelihood of rows in each restart; of a choice of rows under as many draws in all.
 
-    If all rows are requested, every draw is used: the criteria equal those of the fit.
+    If all rows are requested, every draw is used: the criteria equal the fit's criteria.
     """
     n_draws, parts = None, [member.fit for member in fit.parts]
     if len(at) < len(units_of(fit.model).index):

@@ -63,7 +63,7 @@ def survival_curves(fit: AbstractFit) -> SurvivalCurves:
     """
     if not is_right_censored(fit):
         raise DataError(
-            "a Kaplan-Meier curve is of a right-censored response, and there is none",
+            "a Kaplan-Meier curve needs a right-censored response",
             hint="bvb.plots.calibration(fit) and bvb.plots.replicates(fit) are for others",
         )
     design, at = fit.model.design, sample(fit, LIMITS.quick_subsample).at

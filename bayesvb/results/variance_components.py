@@ -158,7 +158,7 @@ def has_variance_components(fit: AbstractFit) -> bool:
 
 
 def variance_lines(fit: AbstractFit) -> list[str]:
-    """Return sentences with the shares of the variance; empty if there are no components."""
+    """Return sentences with the shares of the variance; empty without components."""
     if not has_variance_components(fit):
         return []
     table = variance_components(fit, PROB)

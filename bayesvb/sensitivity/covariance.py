@@ -78,7 +78,7 @@ class LinearResponse:
     n_iter : int
         Passes over the rows.
     failure : str or None
-        Reason why there is no covariance; None if there is one.
+        Reason why the covariance is missing; None if it is available.
     """
 
     covariance: Float[np.ndarray, "coordinates coordinates"]

@@ -100,7 +100,7 @@ def expectations_along(
 def changes_along(
     model: AnyModel, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
 ) -> Float[np.ndarray, "directions entries"]:
-    """The same, by differences if there is no closed form; steps are small in each entry."""
+    """The same by differences, if no closed form is known; steps are small in each entry."""
     known = expectations_along(model, stats, model.update(stats), directions)
     if known is not None:
         return known

@@ -414,7 +414,7 @@ def choose_row_space(
 
 
 def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
-    """Number of scalars of all rows; None if there is no row space, or it takes longer."""
+    """Number of scalars of all rows; None without a row space, or if it takes longer."""
     n_entries = stats.to_vector().size
     if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.draws_complete):
         return None

@@ -111,7 +111,7 @@ class DenseSensitivity(AbstractSensitivity):
 def choose_solver(
     model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> AbstractSensitivity:
-    r"""``F'(s)`` of the map ``F`` from the statistics of one iteration to those of the next.
+    r"""``F'(s)`` of the map ``F`` from the statistics of one iteration to the next.
 
     If the rows' part of the ELBO is a function ``f`` of few scalars per row, linear in the
     expectations, ``F' = f'' V``: the second derivative of ``f`` in the expectations is a sum of
@@ -313,7 +313,7 @@ def expectation_changes(
     """Covariance of these sufficient statistics with all of them: how expectations change.
 
     The derivative of all expectations in these statistics, of all factors of a kind at once. No row
-    is used: differences, if there is no closed form, cost as many updates as a factor has
+    is used: differences, where no closed form is known, cost as many updates as a factor has
     statistics.
     """
     centre, posterior = stats.to_vector(), model.update(stats)

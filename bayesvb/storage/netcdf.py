@@ -89,7 +89,7 @@ def read_tree(path: str | os.PathLike[str]) -> xr.DataTree:
     Raises
     ------
     DataError
-        If there is no such file, it is damaged, not ours, or of a later format.
+        If the file does not exist, it is damaged, not ours, or of a later format.
     """
     content, _ = _read(path)
     with _as_damage(path), xr.open_datatree(io.BytesIO(content), engine=ENGINE) as tree:
@@ -102,7 +102,7 @@ def read_plain(path: str | os.PathLike[str]) -> PlainFile:
     Raises
     ------
     DataError
-        If there is no such file, it is damaged, not ours, or of a later format.
+        If the file does not exist, it is damaged, not ours, or of a later format.
 
     Warns
     -----

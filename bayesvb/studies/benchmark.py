@@ -73,7 +73,7 @@ def benchmark(
         One row per fit: model, method, data, seed, fold; ``n`` and ``n_test``, rows; ``lpd``, mean
         log predictive density of a held-out row; ``accuracy`` and ``ece`` (20 bins) for classes;
         the criteria, per training row; ``seconds`` and ``passes`` over the rows, of all restarts;
-        ``converged``; ``failure``, the reason if there are no scores, else empty.
+        ``converged``; ``failure``, the reason why scores are missing.
         ``plots.benchmark`` draws it.
 
     Raises
@@ -167,7 +167,7 @@ def _done(trials: Sequence[_Named], progress: TrialProgress | None) -> list[dict
         if not rows:
             raise
         warn(
-            f"the benchmark was interrupted; it is of {len(rows)} of {len(trials)} fits",
+            f"the benchmark was interrupted; it contains {len(rows)} of {len(trials)} fits",
             ConvergenceWarning,
         )
     return rows

@@ -163,7 +163,7 @@ def _check_same_response(made: Mapping[str, AbstractEstimator], *, jacobian: boo
         if not (alike if jacobian else own == reference):
             raise DataError(
                 f"models: {name!r} explains {', '.join(own[0])}, {first!r} explains "
-                f"{', '.join(reference[0])}: their scores are of different things",
+                f"{', '.join(reference[0])}: their scores describe different responses",
                 hint=SAME_SCALE if alike else None,
             )
 

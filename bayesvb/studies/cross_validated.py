@@ -46,7 +46,7 @@ class CrossValidation:
         the probabilities ``p[class]``.
     fits : pandas.DataFrame
         One row for each fit: model, repeat, fold, ``n`` and ``n_test``, seconds, converged,
-        ``failure``, the reason if there are no scores, else empty, and ``n_unknown``, held-out rows
+        ``failure``, the reason why scores are missing, and ``n_unknown``, held-out rows
         with levels of a factor that the training rows lack, which are not scored.
     dropped : int
         Rows that a model could not use, which were left to none.

@@ -80,7 +80,7 @@ def cross_validate(
         Quantiles whose pinball loss is measured.
     jacobian : bool
         Score predictions of the response in the units of the data, so that models of ``log(y)`` and
-        of ``y`` can be compared: ``p(log y) / y``, and quantiles of ``y``. There is no CRPS then.
+        of ``y`` can be compared: ``p(log y) / y``, and quantiles of ``y``. It has no CRPS.
     seed : int, optional
         Seed of folds and fits; by default a new one is drawn, and kept.
     n_jobs : int, optional
@@ -261,7 +261,7 @@ def _done(
         if not any(scored is not None for _, scored in made):
             raise
         warn(
-            f"the cross-validation was interrupted; it is of {len(made)} of {trials.n} fits",
+            f"the cross-validation was interrupted; it contains {len(made)} of {trials.n} fits",
             ConvergenceWarning,
         )
     return sorted(made, key=lambda one: int(one[0]["number"]))

@@ -29,13 +29,13 @@ class Replication:
         Counted from 0.
     seconds : float
     ranks : tuple of int or None
-        Number of draws that are smaller than the true value, by quantity; None if there is no fit.
+        Number of draws that are smaller than the true value, by quantity; None without a fit.
     n_draws : int
     converged : bool
     covariance : str
         Source of the draws.
     problem : str
-        Reason why there are no ranks; empty if there are.
+        Reason why ranks are missing; empty if they exist.
     """
 
     number: int

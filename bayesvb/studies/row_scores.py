@@ -70,7 +70,7 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     contain the response; with several responses each has its own, named after a colon. For classes:
     ``log_density``, ``accuracy`` (one or zero), ``brier``, ``class`` (the observed one) and the
     probability of every class, ``p[class]``. Without a response, and for groups: ``log_density``.
-    With ``asked.jacobian`` there is no ``crps``: for the exponential of a Student t it is infinite.
+    With ``asked.jacobian`` ``crps`` is missing: for the exponential of a Student t it is infinite.
 
     Parameters
     ----------

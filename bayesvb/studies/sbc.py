@@ -183,7 +183,7 @@ def _made(
         if not any(one.ranks for one in made):
             raise
         warn(
-            f"the calibration was interrupted; it is of {len(made)} of {n} replications",
+            f"the calibration was interrupted; it contains {len(made)} of {n} replications",
             ConvergenceWarning,
         )
     return sorted(made, key=lambda one: one.number)
@@ -201,7 +201,7 @@ def _collected(
     Raises
     ------
     DataError
-        If there is no fit at all.
+        If every fit failed.
     """
     fitted = [one for one in made if one.ranks is not None]
     if not fitted:

@@ -61,7 +61,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     predictions are: densities of numbers have a unit."""
 
     without_response: ClassVar[str] = "no correction of them is made for this model"
-    """Reason why intervals are the posterior's if there are no coordinates."""
+    """Reason why intervals are the posterior's where coordinates are missing."""
 
     @property
     @abc.abstractmethod
@@ -95,7 +95,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of the next posterior, from those of an iteration under this one.
+        """Statistics of the next posterior, from the statistics of an iteration under this one.
 
         Those themselves where every update is an exact coordinate maximisation; a part without
         closed form makes its step here.
@@ -144,7 +144,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def starting_models(self, n: int) -> Mapping[str, AbstractVariationalModel[PosteriorT, StatsT]]:
         """At most ``n`` copies that start from different points, by the name of the start.
 
-        None, unless there is no partition: runs then differ in the partition of the rows.
+        None where runs differ in the partition of the rows.
         """
         return {}
 
@@ -204,7 +204,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Parameters that the likelihood of these rows depends on, the others integrated out.
 
-        None if there is no closed form for them.
+        None if no closed form is known.
         """
         return None
 

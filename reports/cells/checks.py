@@ -57,8 +57,9 @@ def checks_table(found: Sequence[Check]) -> Summary:
         index=pd.Index([one.name for one in found], name="check"),
     )
     caption = (
-        "What fit.check() returns. The number is what the measure says; p is adjusted for how many "
-        "tests there are (Holm)."
+        "Result of fit.check(). The number is the value of the measure; p is adjusted for the "
+        "number "
+        "of tests (Holm)."
     )
     numbers = [_decimals(one.number) for one in found]
     each: ColumnDecimals = {"number": numbers, "p_value": PROBABILITY}

@@ -80,7 +80,7 @@ def _histogram(
         y="rows",
         alt=f"Histogram of {label} with its predictive density and {len(legend)} components.",
         caption="Bars: numbers of rows; thick line: predictive density on their scale; other "
-        f"lines: what each component adds to it.{_hidden(joint)}",
+        f"lines: contributions of the components.{_hidden(joint)}",
         legend=legend if len(legend) > 1 else [],
     )
 
@@ -98,4 +98,4 @@ def _part(joint: AbstractJointStudent, k: int, at: Points) -> Points:
 def _hidden(joint: AbstractJointStudent) -> str:
     """Sentence on components that are not drawn; empty if all are."""
     hidden = len(occupied(joint)) < len(joint.weights)
-    return f" Components below {percent(OCCUPIED)} are left out." if hidden else ""
+    return f" Components below {percent(OCCUPIED)} are omitted." if hidden else ""

@@ -32,7 +32,7 @@ UNITS = 1000.0
 """Width and height of a drawing."""
 
 TICKS, FEW_TICKS = 6, 4
-"""Most ticks of an axis, and of one of several drawings beside one another."""
+"""Most ticks of an axis, and of one of several drawings in a row."""
 
 INSIDE = 0.005
 """Share of the rows beyond each end of an axis of a covariate."""

@@ -32,7 +32,7 @@ class Dot:
     estimate : float
     interval : tuple of two float, optional
     sd : float, optional
-        Standard deviation, written after ± if there is no interval.
+        Standard deviation, written after ± if the interval is missing.
     decimals : int
     scale : tuple of two float
         Place of zero and length of a unit on the scale of the panel, in units of the quantity.

@@ -31,7 +31,7 @@ MOST_RESPONSES = 4
 """Responses whose effects are shown."""
 
 LINES, LINES_ABOVE_GROUPS = 17.0, 8.0
-"""Lines that fit beside the picture of a first screen, and above the panel of groups."""
+"""Lines that fit next to the picture of a first screen, and above the panel of groups."""
 
 
 def effects_panel(fit: AbstractFit) -> Summary | None:

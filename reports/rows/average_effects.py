@@ -300,8 +300,8 @@ def changes(
 def clear_signs(draws: Float[np.ndarray, "draws ..."], error: float) -> Int[np.ndarray, "..."]:
     """Signs of quantities whose interval of probability ``1 - error`` excludes 0; 0 of others.
 
-    The ends are those of the 89% interval, moved away from the median as for a normal distribution:
-    few draws lie beyond them, and with linear response these are unreliable.
+    The ends are the ends of the 89% interval, moved away from the median as for a normal
+    distribution: few draws lie beyond them, and with linear response these are unreliable.
 
     Examples
     --------

@@ -133,7 +133,7 @@ def main_covariate(fit: AbstractFit, measure: Measure, response: str | None = No
     The mean of single rows may move much farther than the average between the two values, in a
     curve that turns or if the effect depends on another covariate: then its range counts. If no
     change is clear, it is the covariate with the largest change of the measure. Covariates whose
-    contrast is an extrapolation are chosen only if there is no other, except for classes, for which
+    contrast is an extrapolation are chosen last, except for classes, for which
     the observed proportions are stated.
     """
     names = fit.model.design.response_names

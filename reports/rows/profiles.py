@@ -197,7 +197,7 @@ def most_moving(
     """The covariate along which a measure of the predictive distributions changes most.
 
     The others stay as observed: if the effects of two covariates depend on one another, neither is
-    judged at a typical row. None if there is no covariate, or no change.
+    judged at a typical row. None without a covariate, or no change.
 
     Parameters
     ----------
@@ -206,7 +206,7 @@ def most_moving(
     response : str, optional
         By default the first.
     without : collection of str
-        Covariates that are chosen only if there is no other.
+        Covariates that are chosen last.
     """
     design = fit.model.design
     response = response or design.response_names[0]

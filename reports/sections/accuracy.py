@@ -89,7 +89,7 @@ def _table(
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("model")
     caption = (
         "Expected log predictive density (elpd, in nats; larger is better) of "
-        f"{chosen.plural} that were left out, with standard errors over {chosen.plural}; p: "
+        f"held-out {chosen.plural}, with standard errors over {chosen.plural}; p: "
         "effective number of parameters."
     )
     if straight is not None:
@@ -120,7 +120,7 @@ def _figure(k: Float[np.ndarray, " rows"], good: float, chosen: RowSample) -> Su
     canvas.dots("pts", chosen.at[~high], shown[~high])
     canvas.dots("dot bad", chosen.at[high], shown[high])
     caption = (
-        f"Pareto k of each {one}: how far leaving it out moves the posterior. Points above the "
+        f"Pareto k of each {one}: how far its deletion moves the posterior. Points above the "
         f"dashed line ({good:.2f}) are {chosen.plural} whose leave-one-out density is unreliable."
     )
     alt = (

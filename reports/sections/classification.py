@@ -55,9 +55,9 @@ def summary(fit: AbstractFit) -> Summary | None:
 def _scores(found: HeldOutClasses, linear: Probabilities | None, n_classes: int) -> Summary:
     shares = np.bincount(found.codes, minlength=n_classes) / len(found.codes)
     left_out = found.folds is not None
-    given = {"this fit, left out": found.probabilities} if left_out else {}
+    given = {"this fit, held out": found.probabilities} if left_out else {}
     if linear is not None:
-        given["multinomial, left out"] = linear
+        given["multinomial, held out"] = linear
     given |= {
         "this fit, own rows": found.fitted,
         "class shares": np.tile(shares, (len(found.codes), 1)),
@@ -98,9 +98,10 @@ def _parts(
     }
     frame = pd.DataFrame.from_dict(rows, orient="index").rename_axis("class").astype({"rows": int})
     caption = (
-        "Squared error of the probability of each class, in parts: miscalibration (what the curve "
-        "would mend; 0 is best) less discrimination (what the probabilities explain; more is "
-        "better) plus uncertainty (the error of the class's share, whoever predicts)."
+        "Squared error of the probability of each class, in parts: miscalibration (the part "
+        "that recalibration would remove; 0 is best) minus discrimination (the part that the "
+        "probabilities explain; larger is better) plus uncertainty (the error of predicting the "
+        "class's share)."
     )
     return table(frame, caption, titles={"brier": "squared error"},
                  decimals=dict.fromkeys(list(frame.columns)[1:], 4))  # fmt: skip
@@ -111,7 +112,7 @@ def _confusion(levels: tuple[str, ...], found: HeldOutClasses) -> Summary:
     names = [str(level) for level in levels]
     often = np.sort(np.argsort(-counts.sum(axis=1), kind="stable")[:MOST_CLASSES])
     frame = pd.DataFrame(counts, names, names).iloc[often, often]
-    whose = "left out" if found.folds is not None else "to which the model was fitted"
+    whose = "held out" if found.folds is not None else "to which the model was fitted"
     more = (
         f" The {MOST_CLASSES} most frequent of {len(names)} classes."
         if len(often) < len(names)

@@ -84,8 +84,8 @@ def _scales(fits: Mapping[str, AbstractFit], jacobian: bool) -> str:
         return ""
     names = untransformed(next(iter(fits.values())).model.design.response_names)
     return (
-        f"Formulas take the response on different scales: log densities are those of "
-        f"{', '.join(names)} as in the data, by the slope of the function of each formula."
+        f"Formulas transform the response differently: log densities refer to "
+        f"{', '.join(names)} in the units of the data (Jacobian of each formula included)."
     )
 
 

@@ -103,8 +103,8 @@ def _served(fit: AbstractFit) -> Summary:
     counts.columns = pd.Index(levels)
     caption = (
         "Rows of each class by the component that is their most likely one given covariates and "
-        "class: counts, and percent of the rows of the component. One that serves several classes "
-        "tells them apart by its latent vector."
+        "class: counts, and percent of the rows of the component. A component with several classes "
+        "separates them by its latent vector."
     )
     return shaded(counts, caption, corner="component", across="class")
 

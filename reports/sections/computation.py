@@ -155,21 +155,23 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
         )
     if number_before(fit.restarts):
         caption += (
-            f" The last row is what is left after components were pruned: its bound is that of "
+            f" The last row is the fit after components were pruned, with "
             f"{fit.core.n_components} components."
         )
     if combines(fit):
         caption = (
             f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: log "
-            "density per row of rows left out, by the restart alone; the weights make that of the "
-            f"mixture largest. The {named.removeprefix('lower ')} does not decide."
+            "density per held-out row of the restart alone; the weights maximise that density "
+            "of the "
+            f"mixture. The {named.removeprefix('lower ')} does not decide."
         )
         first = [name for name in LEADING if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]
     if "prediction_distance" in frame:
         caption += (
-            " Prediction distance: mean distance of its log predictive densities from those of the "
-            "kept one, in nats per row, where its bound is nearly as good."
+            " Prediction distance: mean absolute difference of log predictive densities from "
+            "the kept "
+            "run, in nats per row, for runs with nearly the same ELBO."
         )
     titles = {**TITLES, "elbo": short}
     if combines(fit):

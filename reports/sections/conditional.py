@@ -57,7 +57,7 @@ MARGIN = 0.08
 
 
 def short(fit: AbstractFit, along: str | None = None) -> Summary | None:
-    """Picture of each response; None if there is no numeric response.
+    """Picture of each response; None without a numeric response.
 
     Parameters
     ----------
@@ -288,7 +288,7 @@ def _table(
     if np.isinf(frame["sd"]).any():
         frame = frame.drop(columns="sd")
         caption = caption.replace(", standard deviation and", " and") + (
-            " There is no standard deviation: a component with almost no rows has tails too heavy "
-            "for one, however small its weight."
+            " The standard deviation is infinite: the tails of a component with almost no rows are "
+            "too heavy, however small its weight."
         )
     return table(frame, caption, decimals=dict.fromkeys(frame.columns, significant([width], 3)))

@@ -100,7 +100,7 @@ def _table(shown: pd.DataFrame) -> Summary:
         )
     caption = (
         f"The most influential {unit}s, by Cook's distance: the squared change of all coefficients "
-        f"together when the {unit} is left out, by their covariance and per coefficient. {leverage}"
+        f"together when the {unit} is deleted, by their covariance and per coefficient. {leverage}"
         "Changes are in posterior standard deviations of what changes."
     )
     decimals: dict[str, int] = {"cooks_distance": 3, "leverage": 3, "prediction": 2, "change": 2}
@@ -124,7 +124,7 @@ def _figure(found: pd.DataFrame, unit: str) -> Summary:
             f"Cook's distance of every row against its leverage; the {len(words)} largest are "
             "named. A row far to the right could move the fit, one far up does."
         )
-    alt = f"Cook's distance against {label}; the largest are those of {unit}s " + ", ".join(
+    alt = f"Cook's distance against {label}; the largest belong to {unit}s " + ", ".join(
         words.values()
     )
     return plotted(canvas, x=label, y="Cook's distance", alt=alt, caption=caption)

@@ -116,7 +116,8 @@ def _figure(pairs: list[Pair], n_all: int) -> Summary:
         "Density of the posterior (solid) and of the prior (dashed) of single parameters, in the "
         "units of the data; [k]: of component k. Percent: interquartile range of the posterior, "
         "relative to the prior's, the largest first; above 100% the prior is peaked at zero with "
-        "heavy tails, as that of a learned scale, and the data ask for more. A flat dashed line: "
+        "heavy tails, as for a learned scale, and the data favour larger values. A flat dashed "
+        "line: "
         f"the prior hardly matters.{more}"
     )
     alt = f"Prior and posterior density of {len(pairs)} parameters: " + "; ".join(

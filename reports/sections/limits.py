@@ -21,12 +21,13 @@ COMPONENTS = {
 
 PRIORS = {
     "what": "Sensitivity to the priors",
-    "how": "Fit again with other Priors(...) and report both fits side by side.",
+    "how": "Fit again with other Priors(...) and report both fits.",
 }
 
 INFLUENCE = {
     "what": "Influence of single rows",
-    "how": "With so many columns or groups the indirect effects of rows do not fit into memory; "
+    "how": "The indirect effects of rows do not fit into memory with this number of columns or "
+    "groups; "
     "fit again without rows that seem odd.",
 }
 
@@ -46,8 +47,8 @@ NOT_DONE = (
 
 NEW_DATA = {
     "what": "New data",
-    "how": "CRPS is of the rows to which the model was fitted, which flatters it a little; PIT "
-    "values, coverage and elpd are of rows left out.",
+    "how": "CRPS is in-sample and therefore slightly optimistic; PIT values, coverage and elpd are "
+    "leave-one-out.",
 }
 
 NEW_EVENTS = {

@@ -118,10 +118,11 @@ def _pairs_caption(n_drawn: int, n_all: int, chosen: RowSample) -> str:
     more = f" The first {n_drawn} of {n_all} variables." if n_drawn < n_all else ""
     note = choice_note("Points:", chosen)
     return (
-        "Histogram of each variable, with its predictive density (thick) and what each component "
-        "adds to it. Pairs: rows as points, and each component as ellipses at one and two standard "
+        "Histogram of each variable, with its predictive density (thick) and the contribution "
+        "of each "
+        "component. Pairs: rows as points, and each component as ellipses at one and two standard "
         "deviations (posterior means), which hold 39 and 86% of its rows. Components below "
-        f"{percent(OCCUPIED)} are left out.{more}{note}"
+        f"{percent(OCCUPIED)} are omitted.{more}{note}"
     )
 
 

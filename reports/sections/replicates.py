@@ -218,8 +218,9 @@ def _densities(name: str, sets: Values, values: Float[np.ndarray, " rows"]) -> S
         f"is inside their range over {100 * inside:.0f}% of the axis."
     )
     caption = (
-        "Smoothed density of the observed response over those of replicated data sets. The thick "
-        "line should look like one of the thin ones."
+        "Smoothed densities of the observed response (thick) and of replicated data sets "
+        "(thin). The "
+        "thick line should look like one of the thin lines."
     )
     legend = [("observed", ""), (f"{len(sets)} replicated data sets", "grey")]
     return plotted(canvas, x=name, y="density", alt=alt, caption=caption, legend=legend)

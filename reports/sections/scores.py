@@ -58,7 +58,7 @@ NEAR_TIP = (0.25, 0.07)
 """Distance of two arrows, in parts of width and height, below which their names would overlap."""
 
 LONGEST_NAME, MOST_NAMES = 24, 2
-"""Characters of a name beside its arrow."""
+"""Characters of a name next to its arrow."""
 
 Matrix = Float[np.ndarray, "rows dims"]
 

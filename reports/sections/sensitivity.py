@@ -68,8 +68,9 @@ def _largest(part: pd.DataFrame) -> dict[str, object]:
 def _table(shown: pd.DataFrame) -> Summary:
     caption = (
         "Numbers of the prior, and the largest change of a parameter where one is halved or "
-        "doubled, in posterior standard deviations of the parameter: to first order in what the "
-        "rows answer, without a new fit."
+        "doubled, in posterior standard deviations of the parameter: by a first-order "
+        "approximation, "
+        "without a new fit."
     )
     titles = {"halved": "halved: change (sd)", "halved_of": "of", "doubled": "doubled: change (sd)",
               "doubled_of": "of"}  # fmt: skip

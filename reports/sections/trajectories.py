@@ -81,8 +81,8 @@ def _table(modal: pd.DataFrame) -> Summary:
     frame = modal.rename(columns={k: f"component {k}" for k in modal.index})
     caption = (
         "Groups by their most likely component: how many, and the mean probability of each "
-        "component among them. Near 1 on the diagonal: the groups of this component are told apart "
-        "from those of the others."
+        "component among them. Near 1 on the diagonal: the component is clearly separated from the "
+        "others."
     )
     decimals = {"percent": 1, **{f"component {k}": 3 for k in modal.index}}
     return table(frame, caption, decimals=decimals)

@@ -30,7 +30,7 @@ NOT_RESAMPLED = "Importance-weighted draws are not available: k-hat is above 0.7
 SAYS = {
     "ok": "All checks passed.",
     "note": "Usable; read the notes.",
-    "problem": "Read what is marked as a problem before using the numbers.",
+    "problem": "Read the checks that are marked as problems before using the numbers.",
 }
 
 COUNTING_PASSED = "All checks that count towards the verdict passed."

@@ -260,7 +260,7 @@ def test_new_groups_and_levels_are_what_one_says(run):
     model = bvb.DensityRegression("y ~ h + (1 | g) | 1", data, n_components=1)
     model.fit(seed=1, restarts=1, draws=50).save("a.nc")
     pd.DataFrame({"h": ["a", "c"], "g": [1, 99]}).to_csv("new.csv", index=False)
-    refused(run("predict", "a.nc", "new.csv"), "never saw: 'c'")
+    refused(run("predict", "a.nc", "new.csv"), "in the data of the fit: 'c'")
     missing = succeeded(run("predict", "a.nc", "new.csv", "--new-levels", "missing"))
     assert "1 of 2 rows have levels or numbers that the fit cannot use" in missing.stderr
     asked = ("predict", "a.nc", "new.csv", "--kind", "sd", "--new-levels", "population")

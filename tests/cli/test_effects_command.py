@@ -62,9 +62,9 @@ def test_effects_are_printed_and_wrong_words_answered(saved, command):
     done = command("effects", saved, "times")
     assert done.exit_code == 0 and done.stdout.startswith("Predictions: mean of accel")
     alone = command("effects", saved, "times", "--ratio")
-    assert "--ratio is of a contrast" in alone.stderr
+    assert "--ratio needs --contrast" in alone.stderr
     both = command("effects", saved, "--contrast", "times", "--slope", "times")
-    assert both.exit_code == 2 and "two questions" in both.stderr
+    assert both.exit_code == 2 and "exclude each other" in both.stderr
     unknown = command("effects", saved, "tines")
     assert unknown.exit_code == 2 and "times" in unknown.stderr
 

@@ -355,7 +355,7 @@ def test_an_engine_of_three_lines_goes_from_the_fit_to_the_report(tmp_path):
     page = fit.report(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "The variational posterior (one sweep)" in page and "Coordinate-ascent" not in page
     assert "method=&#39;one-sweep&#39;" in page
-    with pytest.raises(DataError, match="the bound cannot judge components: one sweep"):
+    with pytest.raises(DataError, match="the ELBO cannot compare components: one sweep"):
         bvb.prune(fit)
 
 

@@ -315,7 +315,7 @@ def test_the_result_says_what_it_is(fit):
         (lambda f: effects.predictions(f, "x", data={"x": [1]}), "both given"),
         (lambda f: effects.predictions(f, target="median"), "target='median'"),
         (lambda f: effects.predictions(f, target="quantile"), "needs q="),
-        (lambda f: effects.predictions(f, q=0.5), "does not read q"),
+        (lambda f: effects.predictions(f, q=0.5), "does not use q"),
         (lambda f: effects.predictions(f, target="quantile", q=[0.5, 1.0]), "between 0 and 1"),
         (lambda f: effects.predictions(f, target="probability", above=1.0, below=2.0), "one of"),
         (lambda f: effects.predictions(f, target="density", at=np.nan), "finite"),

@@ -118,8 +118,8 @@ def test_levels_are_curves_of_the_picture(classes):
         ({"target": "mean"}, "target='mean' is of numbers"),
         ({"target": "quantile", "q": 0.5}, "target='quantile' is of numbers"),
         ({"target": "median"}, "target='median'"),
-        ({"above": 1.0}, "does not read above"),
-        ({"target": "weights", "q": 0.5}, "does not read q"),
+        ({"above": 1.0}, "does not use above"),
+        ({"target": "weights", "q": 0.5}, "does not use q"),
     ],
 )
 def test_what_classes_do_not_have_is_refused(classes, ask, message):

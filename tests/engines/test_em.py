@@ -356,7 +356,7 @@ def test_a_component_on_a_few_rows_loses_against_runs_that_have_a_maximum():
 
 
 @pytest.mark.heavy
-@pytest.mark.filterwarnings("ignore:linear response found no maximum")  # there is none
+@pytest.mark.filterwarnings("ignore:linear response is not available")  # there is none
 def test_if_all_runs_shrink_the_fit_says_so_and_the_prior_is_a_remedy(tmp_path):
     model = constant_weights(40, 3)
     with pytest.warns(ConvergenceWarning, match=r"component 3 shrank to a few rows.*prior=True"):
@@ -397,7 +397,7 @@ def test_weights_that_covariates_tell_for_certain_are_warned_of():
             lambda d: bvb.DensityRegression(
                 "y ~ x", d, priors=bvb.Priors(coefficient_units="response")
             ),
-            "there are with 'noise'",
+            "'noise' without a prior",
         ),
     ],
 )
@@ -436,7 +436,7 @@ def test_estimates_without_prior_say_so_where_the_prior_is_asked_for(data):
         DataError, match=r"maximum likelihood estimates.*do not depend on the prior"
     ):
         fit.prior_sensitivity()
-    with pytest.raises(DataError, match="cannot judge components"):
+    with pytest.raises(DataError, match="cannot compare components"):
         bvb.prune(fit)
 
 

@@ -339,12 +339,12 @@ def test_the_warning_tells_what_the_bound_gained_last(steps, told):
     ended = EngineResult(None, np.zeros(1), 1, True)
     slow = replace(ended, trace=np.arange(300.0), converged=False)
     cut = replace(slow, trace=2.0 * np.arange(steps + 1.0) - 900.0)
-    with pytest.warns(ConvergenceWarning, match=rf"increasing {told} after max_iter=9 passes"):
+    with pytest.warns(ConvergenceWarning, match=rf"increasing {told} after max_iter=9 iterations"):
         engine.warn_if_unfinished([ended, slow, cut], 9, interrupted=False)
 
 
 def test_of_a_single_bound_no_gain_is_told(regimes):
-    with pytest.warns(ConvergenceWarning, match="still increasing after max_iter=1 passes"):
+    with pytest.warns(ConvergenceWarning, match="still increasing after max_iter=1 iterations"):
         model(regimes).fit(seed=1, restarts=1, max_iter=1, draws=25)
 
 

@@ -303,5 +303,5 @@ def test_options_are_kept_with_the_fit(tmp_path):
     loaded = bvb.load(fit.save(tmp_path / "fit.nc"))
     assert loaded.engine == Svi(batch=50, passes=3) == fit.engine
     pd.testing.assert_frame_equal(loaded.summary(), fit.summary())
-    with pytest.raises(DataError, match="cannot judge components: SVI"):
+    with pytest.raises(DataError, match="cannot compare components: SVI"):
         bvb.prune(fit)

@@ -209,12 +209,12 @@ def test_arguments_of_the_wrong_type(regimes, options, words, unchecked):
 
 
 def test_a_fit_that_is_not_done_says_what_to_do(regimes):
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 passes; raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=3 iterations; raise max_iter"):
         fit = model(regimes).fit(seed=1, restarts=2, draws=30, max_iter=3)
     assert not fit.converged
     assert fit.n_iter == 3
     assert not fit.restarts["converged"].any()
-    with pytest.warns(ConvergenceWarning, match="max_iter=1 passes"):
+    with pytest.warns(ConvergenceWarning, match="max_iter=1 iterations"):
         model(regimes).fit(seed=1, restarts=1, draws=30, max_iter=1)
 
 

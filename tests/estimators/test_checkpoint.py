@@ -312,7 +312,7 @@ def test_a_file_that_is_no_checkpoint_is_refused(damage, written, tmp_path):
     ("options", "message"),
     [
         ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0 must be a number of seconds"),
-        ({"method": "nuts"}, "with method='nuts': its runs are not written down"),
+        ({"method": "nuts"}, "with method='nuts': this engine has no checkpoints"),
         ({"method": "bbvi"}, "fit with one whose runs are: 'cavi', 'em', 'svi'"),
         ({"checkpoint": "no/such/folder/state"}, "does not exist"),
     ],

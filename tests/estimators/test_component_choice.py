@@ -79,5 +79,5 @@ def test_an_interrupted_choice_warns_and_is_of_the_finished_fits(model, monkeypa
         return fit_one(model, *args)
 
     monkeypatch.setattr(bvb.DensityRegression, "_fitted", interrupt)
-    with pytest.warns(ConvergenceWarning, match="interrupted; it is of n_components = 1"):
+    with pytest.warns(ConvergenceWarning, match="interrupted; it contains n_components = 1"):
         assert model.fit(seed=1, restarts=2).model.n_components == 1

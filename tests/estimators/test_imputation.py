@@ -171,7 +171,7 @@ def test_verbs_of_a_fit_work():
 @pytest.mark.parametrize(
     ("options", "fit_options", "message"),
     [
-        ({"group": "z"}, {}, "components of their own"),
+        ({"group": "z"}, {}, "separate components"),
         ({}, {"method": "em"}, "method='em'"),
         ({"n_components": 2}, {"combine": "stack"}, "combine='stack'"),
         ({"missing": "guess"}, {}, "missing"),

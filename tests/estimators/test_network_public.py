@@ -222,7 +222,7 @@ def test_responses_that_make_no_sense(flowers, numbers):
     [
         ("mean", {}, "kind='probability' or kind='class'"),
         ("probabilty", {}, "did you mean 'probability'"),
-        ("class", {"prob": 0.5}, "does not read prob"),
+        ("class", {"prob": 0.5}, "does not use prob"),
     ],
 )
 def test_predictions_of_classes_that_cannot_be_made(fit, kind, options, message):

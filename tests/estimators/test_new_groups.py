@@ -70,7 +70,7 @@ def test_effects_are_of_the_typical_group_and_say_so(fit):
 
 def test_a_new_level_is_refused_missing_or_average(fit):
     new = pd.DataFrame({"x": [0.0, 0.0], "h": ["w", "v"], "g": ["g3", "g3"]}, index=["a", "b"])
-    with pytest.raises(DataError, match="never saw: 'w'"):
+    with pytest.raises(DataError, match="in the data of the fit: 'w'"):
         fit.predict(new)
     missing = fit.predict(new, new_levels="missing")
     assert np.isnan(missing["a"]) and missing["b"] == fit.predict(new.iloc[1:])["b"]
@@ -86,7 +86,7 @@ def test_densities_and_memberships_heed_what_is_new(fit):
     density = fit.predict(new, kind="density", at=4.0, new_groups="marginal")
     assert_allclose(drawn, np.log(density.to_numpy().ravel()[0]), rtol=1e-9)
     strange = new.assign(h="w", g="g3")
-    with pytest.raises(DataError, match="never saw: 'w'"):
+    with pytest.raises(DataError, match="in the data of the fit: 'w'"):
         fit.log_density(strange)
     assert np.isnan(fit.log_density(strange, new_levels="missing")[0])
     assert np.isfinite(fit.log_density(strange, new_levels="population")[0])
@@ -127,7 +127,7 @@ def test_predictive_distributions_heed_what_is_new(fit):
     assert_allclose(
         drawn.sd(), fit.predict(new, "sd", new_groups="marginal", new_levels="missing")[:1]
     )
-    with pytest.raises(DataError, match="never saw: 'w'"):
+    with pytest.raises(DataError, match="in the data of the fit: 'w'"):
         fit.predictive(new)
 
 

@@ -346,7 +346,7 @@ def test_priors_of_another_model_are_refused(iris, unchecked):
     [
         ("mean", {}, "of one variable given the others"),
         ("score", {}, "did you mean 'scores'"),
-        ("scores", {"prob": 0.9}, "does not read prob"),
+        ("scores", {"prob": 0.9}, "does not use prob"),
         ("mean", {"response": "sepal"}, "response='sepal'"),
     ],
 )

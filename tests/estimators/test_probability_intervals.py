@@ -83,7 +83,7 @@ def test_a_row_that_lacks_a_value_has_no_interval(class_fit, flowers):
         ({"prob": 90.0}, "prob=90.0 must lie between 0 and 1"),
         ({"n": 20}, "reads n=20 only with prob"),
         ({"prob": 0.9, "n": 61}, "n=61 is more than the 60 draws of the fit"),
-        ({"prob": 0.9, "q": 0.5}, "does not read q=0.5"),
+        ({"prob": 0.9, "q": 0.5}, "does not use q=0.5"),
     ],
 )
 def test_what_is_no_interval_is_refused(class_fit, options, message):

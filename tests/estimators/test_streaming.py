@@ -295,7 +295,10 @@ HOSTILE = {
     "one table": (lambda path: lambda: read(path), "a function that returns DataFrame"),
     "no table at all": (lambda path: list, "cannot read data of type type"),
     "rows that change": (new_rows_each_time, "rows that can be used, and now have"),
-    "levels that change": (new_level_later, "`g` has levels the fit never saw: 'z'"),
+    "levels that change": (
+        new_level_later,
+        "`g` has levels that are not in the data of the fit: 'z'",
+    ),
 }
 
 

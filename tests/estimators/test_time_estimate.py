@@ -33,14 +33,14 @@ def test_all_rows_count_where_restarts_see_a_sample():
 
 def test_restarts_that_are_done_tell_how_many_passes_there_are():
     reports = [*((0, 1 + k) for k in range(50)), *((1, 1 + k) for k in range(60))]
-    with pytest.warns(LongFitWarning, match="8 restarts of some 50 passes"):
+    with pytest.warns(LongFitWarning, match="8 restarts of about 50 iterations"):
         watched(1.0 / 99.5, share=200.0, reports=reports)
 
 
 def test_restarts_side_by_side_tell_nothing_of_their_number_of_passes():
     """Of each a few passes are made when the first is looked at."""
     reports = [(run, 1 + k) for k in range(6) for run in (0, 1)]
-    with pytest.warns(LongFitWarning, match="about 2 minutes .8 restarts of some 100 passes"):
+    with pytest.warns(LongFitWarning, match="about 2 minutes .8 restarts of about 100 iterations"):
         watched(0.15, reports=reports)
 
 
@@ -50,7 +50,9 @@ def test_passes_that_weigh_restarts_count(monkeypatch):
     x = np.linspace(-1, 1, 60)
     data = {"x": x, "label": np.where(np.sin(5 * x) > 0, "a", "b")}
     model = bvb.ConditionalMixtureNetwork("label ~ x", data, n_experts=2)
-    with pytest.warns(LongFitWarning, match="2 restarts of some .* passes, 600 to weigh them"):
+    with pytest.warns(
+        LongFitWarning, match="2 restarts of about .* iterations, 600 for their weights"
+    ):
         model.fit(seed=1, restarts=2, draws=50)
 
 

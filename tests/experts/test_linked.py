@@ -87,5 +87,5 @@ def test_the_mode_has_gradient_zero_with_the_prior(name):
 
 
 def test_a_fixed_dispersion_has_no_point_estimate():
-    with pytest.raises(DataError, match="the dispersion is fixed; leave Priors"):
+    with pytest.raises(DataError, match="the dispersion is fixed; omit Priors"):
         fitted("negbinomial", priors=bvb.Priors(dispersion=2.0))

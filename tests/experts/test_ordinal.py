@@ -247,7 +247,7 @@ def test_labels_are_shown_and_understood(tmp_path):
     again = bvb.load(tmp_path / "fit.nc")
     text = data[:5].astype({"y": object})
     assert_allclose(again.log_density(text), fit.log_density(text))
-    with pytest.raises(DataError, match="has levels the fit never saw: 'seldom'"):
+    with pytest.raises(DataError, match="has levels that are not in the data of the fit: 'seldom'"):
         fit.log_density(text.assign(y="seldom"))
 
 

@@ -317,7 +317,7 @@ def test_numbers_stay_numbers_where_either_is_welcome():
 
 def test_a_class_that_the_fit_never_saw():
     design = design_of("g ~ x1", response="categorical")
-    with pytest.raises(DataError, match="`g` has classes the fit never saw: 'q'"):
+    with pytest.raises(DataError, match="`g` has classes that are not in the data of the fit: 'q'"):
         design.new(DATA.assign(g="q"), response=True)
     assert design.new(DATA.assign(g="q")).complete.all()
 
@@ -390,9 +390,17 @@ def test_no_new_rows_and_no_complete_ones(text):
 
 def test_levels_that_the_fit_never_saw_are_named():
     design = design_of("y ~ x1 + g | C(k)")
-    with pytest.raises(DataError, match=r"`g` has levels the fit never saw: 'q' \(2 rows\)"):
+    with pytest.raises(
+        DataError,
+        match=r"`g` has levels that are not in the data of the "
+        r"fit: 'q' \(2 rows\)",
+    ):
         design.new(DATA.head(5).assign(g=["a", "q", "b", "q", "c"]))
-    with pytest.raises(DataError, match=r"`k` has levels the fit never saw: 7 \(5 rows\)"):
+    with pytest.raises(
+        DataError,
+        match=r"`k` has levels that are not in the data of the "
+        r"fit: 7 \(5 rows\)",
+    ):
         design.new(DATA.head(5).assign(k=7))
 
 
@@ -400,7 +408,7 @@ def test_levels_that_only_rows_left_out_had_are_not_seen():
     data = DATA.assign(g=["rare", *DATA["g"][1:]], y=[np.nan, *DATA["y"][1:]])
     design = design_of("y ~ g", data)
     assert design.terms["mean"] == ("Intercept", "g[T.b]", "g[T.c]")
-    with pytest.raises(DataError, match="never saw: 'rare'"):
+    with pytest.raises(DataError, match="in the data of the fit: 'rare'"):
         design.new(data)
 
 
@@ -419,7 +427,7 @@ def test_new_data_of_another_kind_are_refused():
     design = design_of("y ~ x1 + g")
     with pytest.raises(DataError, match="`x1` holds text where numbers are needed"):
         design.new(DATA.assign(x1="n/a"))
-    with pytest.raises(DataError, match="`g` has levels the fit never saw"):
+    with pytest.raises(DataError, match="`g` has levels that are not in the data of the fit"):
         design.new(DATA.assign(g=1.0))
 
 

@@ -92,7 +92,7 @@ def test_groups_none_of_which_was_there_are_told(data):
 
 def test_a_new_level_is_refused_or_missing(data):
     new = data.iloc[:4].assign(g=["a", "zz", "b", "yy"])
-    with pytest.raises(DataError, match="never saw: 'zz', 'yy'"):
+    with pytest.raises(DataError, match="in the data of the fit: 'zz', 'yy'"):
         design_of("y ~ x*g", data).new(new)
     found = design_of("y ~ x*g", data, levels="missing").new(new)
     assert found.complete.tolist() == [True, False, True, False]

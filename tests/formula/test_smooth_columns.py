@@ -213,7 +213,7 @@ def test_the_remedy_is_named(data):
 
 def test_a_level_of_by_that_was_not_there_is_refused(data):
     design = design_of("y ~ s(x, by=g)", data)
-    with pytest.raises(DataError, match="never saw: 'd'"):
+    with pytest.raises(DataError, match="in the data of the fit: 'd'"):
         design.new(data.iloc[:2].assign(g="d"))
 
 

@@ -167,7 +167,7 @@ def test_a_number_in_doubt_is_named_with_how_much(humps, monkeypatch, n_doubtful
     if nats > LIMITS.equal_elpd:
         (one,) = said
         assert str(one.message).startswith(
-            f"n_components = 2 is in doubt: {n_doubtful} rows change"
+            f"n_components = 2 is unreliable: {n_doubtful} rows change"
         )
         assert f"{nats:.1f} nats" in found.doubts[2]
         assert str(found).endswith(f"In doubt, n_components = 2: {found.doubts[2]}.")
@@ -214,7 +214,7 @@ def test_what_is_finished_before_an_interrupt_is_kept():
         if len(runs) > 2 * QUICK["restarts"]:  # the third fit
             raise KeyboardInterrupt
 
-    with pytest.warns(ConvergenceWarning, match="interrupted; it is of n_components = 1, 2$"):
+    with pytest.warns(ConvergenceWarning, match="interrupted; it contains n_components = 1, 2$"):
         found = bvb.select(model, range(1, 6), seed=1, n_jobs=1, progress=progress, **QUICK)
     assert list(found.fits) == found.table.index.tolist() == [1, 2]
 

@@ -54,7 +54,7 @@ def test_a_calibration_does_not_say_of_which_fit_it_is(fit, calibration, tmp_pat
 def test_a_calibration_of_another_model_is_refused(calibration):
     data = bvb.datasets.load("faithful").iloc[:30]
     other = bvb.DensityRegression("waiting ~ 1", data, n_components=1).fit(seed=1, restarts=1)
-    with pytest.raises(DataError, match="calibration is of another model"):
+    with pytest.raises(DataError, match="calibration belongs to another model"):
         other.with_sbc(calibration)
 
 

@@ -29,7 +29,7 @@ def test_fits_of_one_response_on_two_scales_are_compared_as_it_is_in_the_data(fi
     found, expected = comparison(two), bvb.compare(two, jacobian=True)
     assert found["why_not"] is None
     assert found["best"] == expected.index[0] == "log(y)"
-    assert "log densities are those of y as in the data" in found["left_out"]
+    assert "log densities refer to y in the units of the data" in found["left_out"]
     at = [found["table"]["titles"].index(name) for name in ("elpd", "difference")]
     for row in found["table"]["rows"]:
         given = expected.loc[row["heads"][0], ["elpd", "elpd_diff"]]
@@ -38,7 +38,7 @@ def test_fits_of_one_response_on_two_scales_are_compared_as_it_is_in_the_data(fi
 
 def test_other_responses_are_still_refused_and_said_to_be(fits):
     found = comparison({"y": fits["log(y)"], "z": fits["z"]})
-    assert "densities are of different things" in found["why_not"]
+    assert "densities describe different responses" in found["why_not"]
 
 
 def test_one_scale_is_not_spoken_of(fits):

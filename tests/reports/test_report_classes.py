@@ -137,7 +137,7 @@ def test_coefficients_that_are_not_identified_are_folded_away(fit):
 @pytest.mark.heavy
 def test_scores_are_those_of_the_rows_left_out(fit, sections, left_out):
     accuracy, log_density, brier = cells(sections["classification"]["scores"])[
-        "this fit, left out"
+        "this fit, held out"
     ][:3]
     p, happened = left_out.probabilities, np.eye(3)[left_out.codes]
     assert accuracy == pytest.approx(100.0 * (p.argmax(axis=1) == left_out.codes).mean())
@@ -180,7 +180,7 @@ def test_rows_of_large_data_are_not_left_out_and_the_page_says_so(fit, monkeypat
     fresh = replace(fit, members=members)  # without what was judged before
     found = SECTIONS["classification"].summary(fresh)
     assert found["folds"] is None and found["baseline_prior"] is None
-    assert "this fit, left out" not in cells(found["scores"])
+    assert "this fit, held out" not in cells(found["scores"])
 
 
 @pytest.mark.heavy
@@ -211,7 +211,7 @@ def test_classes_that_terms_separate_have_a_penalised_regression_beside_them():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         found = SECTIONS["classification"].summary(fit)
-    assert "multinomial, left out" in cells(found["scores"])
+    assert "multinomial, held out" in cells(found["scores"])
     assert "chosen by cross-validation" in found["baseline_prior"]
     (test,) = against_multinomial(judged_classes(fit))
     assert np.isfinite(test.number) and "ridge-penalised" in test.name

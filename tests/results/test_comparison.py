@@ -109,7 +109,7 @@ def test_stored_results_are_compared_as_their_fits_are(regimes, regimes_fit, one
         pd.testing.assert_frame_equal(bvb.compare(given), expected)
         assert bvb.compare(given).attrs == expected.attrs
     turned = fit_of(regimes[::-1])
-    with pytest.raises(DataError, match="'other' and 'one' are of rows with other labels"):
+    with pytest.raises(DataError, match="'other' and 'one' have rows with other labels"):
         bvb.compare({**stored, "other": turned.loo()})
     with pytest.raises(DataError, match="jacobian=True needs the responses"):
         bvb.compare(stored, jacobian=True)

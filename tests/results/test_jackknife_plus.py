@@ -99,7 +99,7 @@ def test_a_missing_value_stays_missing_and_no_rows_are_none(fit):
 def test_what_is_not_to_be_had_is_said(fit, class_fit):
     with pytest.raises(DataError, match=r"is of intervals, not of kind='quantile'"):
         fit.predict(kind="quantile", recalibrate="jackknife+")
-    with pytest.raises(DataError, match="does not read q"):
+    with pytest.raises(DataError, match="does not use q"):
         fit.predict(kind="interval", q=0.5, recalibrate="jackknife+")
     with pytest.raises(DataError, match="has classes"):
         class_fit.predict(kind="interval", recalibrate="jackknife+")

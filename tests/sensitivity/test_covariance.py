@@ -165,9 +165,9 @@ def test_importance_draws_are_refused_when_weights_are_bad(data):
     assert {tuple(row) for row in resampled} < plain
     values = {**fit.draws, "coefficients": 8.0 * fit.draws["coefficients"]}
     bad = replace_draws(fit, replace(fit.given_draws, values=values))
-    with pytest.raises(DataError, match="cannot be trusted: the Pareto k"):
+    with pytest.raises(DataError, match="is unreliable: the Pareto k"):
         bad.with_covariance("importance")
-    with pytest.raises(DataError, match="worth 43 draws, and 100 are needed"):
+    with pytest.raises(DataError, match="equivalent to 43 draws; at least 100 are needed"):
         check_weights(0.3, 43.0, 100)
 
 

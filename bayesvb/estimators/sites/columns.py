@@ -45,7 +45,7 @@ def pooled_levels(parts: Sequence[Mapping[str, list[object]]]) -> dict[str, list
     Raises
     ------
     DataError
-        If there is no such order.
+        If such an order does not exist.
     """
     different = [name for part in parts for name in part.keys() ^ parts[0].keys()]
     different += [
@@ -92,7 +92,7 @@ def pooled_quantiles(
 
     Parameters
     ----------
-    every : sequence of ndarray, shape (columns, told)
+    every : sequence of ndarray, shape (columns, values)
         Values at evenly spaced shares, the ends among them, by site.
     sizes : sequence of int
         Rows of each site.

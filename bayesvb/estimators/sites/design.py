@@ -207,7 +207,7 @@ class RowsOfSite(AbstractSampledRows):
         return np.stack([own.lowest, own.highest])
 
     def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
-        """Blocks of the rows of this site; None if there are no others."""
+        """Blocks of the rows of this site; None without others."""
         if not self.design.is_sample:
             return None
         return in_memory_source(standardise, encoded_design(self.design, self.design.weights))

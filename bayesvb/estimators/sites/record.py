@@ -199,7 +199,7 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
     where = f"parts[{number}]"
     if part.round != first.round:
         raise DataError(
-            f"{where} is of the round {part.round!r}, the first part of {first.round!r}",
+            f"{where} belongs to round {part.round!r}, the first part of {first.round!r}",
             hint="all sites answer to the same merged statistics",
         )
     for name, mine in first.model.items():

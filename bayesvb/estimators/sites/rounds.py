@@ -215,7 +215,7 @@ def fit_from_sites(
     told = read(agreed, "agreed")
     if not told.finished:
         raise DataError(
-            f"agreed is of the round {told.round!r}, and not finished",
+            f"agreed belongs to round {told.round!r}, and not finished",
             hint="agreed = merge_site_statistics([site_statistics(model, rows, agreed) "
             "for rows of every site])",
         )

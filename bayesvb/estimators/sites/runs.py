@@ -173,6 +173,6 @@ def check_starts(
             check_run(run.known, blank)
         except DataError as error:
             raise DataError(
-                f"agreed is of another model, or was changed: run {number}, {error.why}",
+                f"agreed belongs to another model, or was changed: run {number}, {error.why}",
                 hint="begin the rounds again",
             ) from error
