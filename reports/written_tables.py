@@ -1,14 +1,15 @@
-"""Parameters of a fit as a table for a paper: Markdown, LaTeX or HTML."""
+"""Parameters of a fit as a table for a paper: Markdown, LaTeX, HTML, or great_tables."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from bayesvb.argument_checks import check_choice
+from bayesvb.errors import DataError
 from bayesvb.results.summary import coefficient_table
 
 from .cells.numerals import numeral, percent
@@ -22,32 +23,51 @@ NAMES = ("part", "component", "term")
 """Columns that say which parameter it is, on the left; numbers stand on the right."""
 
 
-def written_table(fit: AbstractFit, form: str, prob: float) -> str:
-    """Every parameter with its standard deviation and interval, rounded by its uncertainty.
+def written_table(fit: AbstractFit, form: str, prob: float) -> Any:
+    """Parameters with standard deviation and interval, rounded by their uncertainty.
+
+    Without rows that a reader does not need: the share of the only component, and scales of priors
+    that the table has as standard deviations of groups too.
 
     Parameters
     ----------
     fit : Fit
-    form : {"markdown", "latex", "html"}
+    form : {"markdown", "latex", "html", "gt"}
     prob : float
         Probability of the intervals.
 
     Raises
     ------
     DataError
-        If the form does not exist.
+        If the form does not exist, or great_tables is not installed for "gt".
     """
     check_choice("format", form, tuple(FORMS))
     frame = coefficient_table(fit, prob)
+    frame = frame[[_is_wanted(label, frame.index) for label in frame.index]]
     each = after_uncertainty(frame["sd"].fillna(0.0).to_numpy(), frame["mean"].to_numpy())
     rows = frame.reset_index()[list(NAMES)].astype(str)
-    rows = rows.loc[:, (rows != "").any()]
+    kept = [name for name in NAMES if set(rows[name]) - {""}]
+    if set(rows["component"]) <= {"", "1"}:
+        kept.remove("component")
+    rows = rows[kept]
     rows["estimate"] = [numeral(float(one), d) for one, d in zip(frame["mean"], each, strict=True)]
     rows["sd"] = _known(frame["sd"].to_numpy(), each)
     ends = (_known(frame[name].to_numpy(), each) for name in ("lower", "upper"))
     joined = [f"{low} to {high}" if low else "" for low, high in zip(*ends, strict=True)]
     rows[f"{percent(prob)} interval"] = joined
+    for name in (name for name in frame if str(name).endswith("_ratio")):
+        ratio = frame[name].to_numpy()
+        places = after_uncertainty(np.nan_to_num(ratio * frame["sd"].to_numpy()), ratio)
+        rows[str(name).replace("_", " ")] = _known(ratio, places)
     return FORMS[form](rows)
+
+
+def _is_wanted(label: tuple[Any, ...], index: pd.Index) -> bool:
+    """Whether a parameter says something that the other rows do not."""
+    part, _, term = label
+    if part == "share":
+        return [other[0] for other in index].count("share") > 1
+    return part != "scale" or ("sd of groups", term) not in {(one[0], one[2]) for one in index}
 
 
 def _known(values: np.ndarray, decimals: list[int]) -> list[str]:
@@ -97,9 +117,21 @@ def _html(rows: pd.DataFrame) -> str:
     return rows.to_html(index=False, border=0)
 
 
-FORMS: dict[str, Callable[[pd.DataFrame], str]] = {
+def _gt(rows: pd.DataFrame) -> Any:
+    try:
+        from great_tables import GT
+    except ModuleNotFoundError:
+        raise DataError(
+            'format="gt" needs the package great_tables', hint="pip install great_tables"
+        ) from None
+    numbers = [str(name) for name in rows if name not in NAMES]
+    return GT(rows, rowname_col="term", groupname_col="part").cols_align("right", numbers)
+
+
+FORMS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "markdown": _markdown,
     "latex": _latex,
     "html": _html,
+    "gt": _gt,
 }
 """Name of a form -> what writes the rows in it."""

@@ -10,6 +10,7 @@ import pandas as pd
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.column_kinds import column_kinds
 from bayesvb.data.frames import as_frame, numbers
+from bayesvb.data.line_width import PrintedTable
 
 ALL, MISSING, DIFFERENCE = "all", "missing", "difference"
 """Columns of the overview: all rows, missing values, standardised difference of two groups."""
@@ -60,7 +61,8 @@ def describe(data: object, *, by: str | None = None) -> pd.DataFrame:
         if name != by:
             for statistic, cells in _lines(groups, name, str(kinds[name])).items():
                 rows[name, statistic] = cells
-    table = pd.DataFrame.from_dict(rows, orient="index", columns=_columns(groups)).fillna("")
+    filled = pd.DataFrame.from_dict(rows, orient="index", columns=_columns(groups)).fillna("")
+    table = PrintedTable(filled)
     table.index = pd.MultiIndex.from_tuples(list(rows), names=["variable", "statistic"])
     rows_of = [f"{len(own):,}" for own in groups.values()]
     table.attrs["rows"] = dict(zip(groups, rows_of, strict=True))

@@ -183,7 +183,8 @@ def estimand(
             reader = next(key for key, one in TARGETS.items() if name in one.options)
             raise DataError(
                 f"target={target!r} does not use {name}",
-                hint=f"omit {name}, or choose target={reader!r}",
+                hint="values of covariates are given as conditional={'x': [0, 1]}; "
+                f"{name} is for target={reader!r}",
             )
     if not reads:
         return Estimand(target, described=response)

@@ -53,7 +53,8 @@ class Effects(EffectsTable):
         Raises
         ------
         DataError
-            If no covariate distinguishes the rows, or there are too many pairs.
+            If no covariate distinguishes the rows, there are too many pairs, or the effects are of
+            many single rows of the data.
 
         Examples
         --------
@@ -162,6 +163,7 @@ def effects_of(
         target=request.estimand.target,
         covariance=fit.covariance,
         robust=int(found.robust.sum()) if request.estimand.has_mean else 0,
+        of_rows=not request.rows.gridded and request.groups is None,
     )
 
 

@@ -80,7 +80,8 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
     Raises
     ------
     DataError
-        If no covariate distinguishes the rows, or the draws of all pairs take too much memory.
+        If no covariate distinguishes the rows, they are many single rows of the data, or the draws
+        of all pairs take too much memory.
     """
     import xarray as xr
 
@@ -90,7 +91,13 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
     if not names or len(table) < 2:
         raise DataError(
             "the rows of these effects have no covariate by which they could be compared",
-            hint='name one: predictions(fit, "x").pairs() or average_by="x"',
+            hint='name one: predictions(fit, "x").pairs() or average_by="x"; comparisons are pairs '
+            "already, and .adjusted() adjusts their intervals",
+        )
+    if effects.of_rows and len(table) > LIMITS.printed_rows:
+        raise DataError(
+            f"the effects are of {len(table):,} single rows of the data, whose pairs have no use",
+            hint="average the rows first: average_by=True, or by a covariate",
         )
     within = [str(name) for name in table if name not in (*names, *NUMBERS)]
     pairs = _pairs_within(table, within)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
+from bayesvb.data.line_width import table_text, wrapped_text
 from bayesvb.effects.covariates import value_text
 from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.line_width import table_text, wrapped_text
 from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:
@@ -60,6 +60,8 @@ class EffectsTable:
         than it: a few of them decide both, as where a component has hardly a row.
     simultaneous : bool
         Whether the intervals contain all effects together with the probability ``prob``.
+    of_rows : bool
+        Whether the effects are of single rows of data, not of a grid or of averages.
     """
 
     kind: str
@@ -74,6 +76,7 @@ class EffectsTable:
     covariance: str
     robust: int = 0
     simultaneous: bool = False
+    of_rows: bool = False
 
     def __str__(self) -> str:
         keys = sum(name not in NUMBERS for name in self._shown)
@@ -105,7 +108,8 @@ class EffectsTable:
     def _notes(self) -> list[str]:
         """Notes below the table."""
         more = len(self.summary) - len(self._shown)
-        lines = [f"  ... {more} more: .summary"] if more else []
+        average = "; average_by=True averages over the rows" if self.of_rows else ""
+        lines = [f"  ... {more} more: .summary{average}"] if more else []
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
         exact = self.covariance == "exact"
         made = "exact posterior" if exact else f"{self.covariance} covariance{narrow}"

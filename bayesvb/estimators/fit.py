@@ -690,13 +690,15 @@ class Fit(PicturedFit, TabulatedFit):
             draws in several chains ``r_hat`` and ``ess_bulk`` as well. Coefficients on a
             logarithmic scale have their exponential: ``odds_ratio`` of ``family="bernoulli"``.
         """
+        from bayesvb.data.line_width import PrintedTable
         from bayesvb.results.summary import coefficient_table
 
         own = covariance is None and cluster is None
         fit = self if own else self.with_covariance(covariance or self.covariance, cluster=cluster)
         table = coefficient_table(fit, prob, robust=robust)
         del table.attrs["robust"]  # of what is printed
-        return table.rename(columns={"mean": "median", "sd": "mad"}) if robust else table
+        named = table.rename(columns={"mean": "median", "sd": "mad"}) if robust else table
+        return PrintedTable(named)
 
     def influence(self) -> pd.DataFrame:
         """How the fit would change without each row, the others answering to first order.

@@ -50,22 +50,28 @@ class TabulatedFit(AbstractFit):
         return [name for name in super().__dir__() if name not in INTERNAL]
 
     @checked
-    def table(self, format: str = "markdown", *, prob: float = PROB) -> str:
-        """All parameters with standard deviation and interval, as a table for a paper.
+    def table(self, format: str = "markdown", *, prob: float = PROB) -> Any:
+        """Parameters with standard deviation and interval, as a table for a paper.
 
         Numbers have two significant digits of their standard deviation.
 
         Parameters
         ----------
-        format : {"markdown", "latex", "html"}
-            LaTeX needs the package booktabs.
+        format : {"markdown", "latex", "html", "gt"}
+            LaTeX needs the package booktabs. ``"gt"`` returns a ``great_tables.GT`` with a group of
+            rows for each part, if that package is installed.
         prob : float
             Probability of the intervals.
+
+        Returns
+        -------
+        str or great_tables.GT
 
         Raises
         ------
         DataError
-            If the format does not exist, or the value is not a probability.
+            If the format does not exist or its package is not installed, or the value is not a
+            probability.
 
         Examples
         --------
@@ -76,7 +82,7 @@ class TabulatedFit(AbstractFit):
         """
         from bayesvb.reports.written_tables import written_table
 
-        return str(written_table(self, format, prob))
+        return written_table(self, format, prob)
 
     @property
     def __maketables_coef_table__(self) -> pd.DataFrame:

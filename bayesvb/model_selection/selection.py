@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bayesvb.argument_checks import check_choice, check_count, checked, fresh_seed
+from bayesvb.data.line_width import table_text, wrapped_text
 from bayesvb.drawing.marks import new_axes
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
@@ -27,7 +28,6 @@ from bayesvb.model_selection.alternatives import student_alternative, unimodal_n
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.comparison import ranked
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.line_width import table_text, wrapped_text
 from bayesvb.results.printing import text_html
 
 if TYPE_CHECKING:

@@ -14,13 +14,13 @@ from jaxtyping import Float, Int
 
 from bayesvb.argument_checks import check_compared, checked
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.line_width import limited
 from bayesvb.errors import DataError, without_controls
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.fit_call import FitCall, argument
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.line_width import limited
 from bayesvb.results.printing import preformatted
 
 if TYPE_CHECKING:

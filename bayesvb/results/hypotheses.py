@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import shown
+from bayesvb.data.line_width import PrintedTable
 from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import tails
 from bayesvb.errors import DataError
@@ -92,7 +93,7 @@ def hypothesis_table(
         estimate, sd = statement.difference.mean(), statement.difference.std(ddof=1)
         rows.append((estimate, sd, lower, upper, statement.probability))
     columns = ["estimate", "sd", "lower", "upper", "probability"]
-    return pd.DataFrame(rows, columns=columns, index=pd.Index(texts, name="hypothesis"))
+    return PrintedTable(rows, columns=columns, index=pd.Index(texts, name="hypothesis"))
 
 
 def read_statement(text: str, draws: pd.DataFrame) -> Hypothesis:

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
+from bayesvb.data.line_width import table_text, wrapped_text
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, PARTS
 from bayesvb.data.scaling import INTERCEPT
@@ -25,7 +26,6 @@ from bayesvb.results.exact_draws import log_evidence
 from bayesvb.results.group_covariance import GROUP_SD
 from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.line_width import table_text, wrapped_text
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import interval_note, response_notes
 from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample

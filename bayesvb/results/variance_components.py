@@ -87,14 +87,17 @@ class VarianceParts:
     def places(self) -> list[list[Float[np.ndarray, " covariates"]]]:
         """Values of the covariates of each term at which it is described: zero, then the means.
 
-        One place of no values where no term has slopes.
+        Only zero where no term has slopes, or all means are within 1% of a standard deviation of
+        it: covariates that were centred.
         """
-        zero, mean = [], []
+        zero, mean, apart = [], [], []
         for one, multipliers in self.groups:
             own = np.average(multipliers, axis=0, weights=self.weights)
+            first = int(one.term.intercept)
             zero.append(np.zeros(one.n_covariates))
-            mean.append(one.term.centres + own[int(one.term.intercept) :])
-        return [zero, mean] if any(len(values) for values in zero) else [zero]
+            mean.append(one.term.centres + own[first:])
+            apart += list(np.abs(mean[-1]) > 0.01 * multipliers.std(axis=0)[first:])
+        return [zero, mean] if any(apart) else [zero]
 
     def at(self, place: list[Float[np.ndarray, " covariates"]]) -> str:
         """Return words for a place, each covariate once."""

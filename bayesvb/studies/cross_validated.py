@@ -12,12 +12,12 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesvb.argument_checks import check_choice, checked
+from bayesvb.data.line_width import line_width, wrapped_text
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.errors import DataError
 from bayesvb.evaluation.classification import calibration_error
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.line_width import line_width, wrapped_text
 from bayesvb.studies.compared_rows import ComparedRows
 from bayesvb.studies.score_means import Scored, mean_and_error, resampled_error
 

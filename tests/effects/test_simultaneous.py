@@ -45,6 +45,19 @@ def test_pairs_are_comparisons_draw_by_draw(fit):
     np.testing.assert_allclose(pairs.summary["lower"], same.summary["lower"], rtol=1e-12)
 
 
+def test_pairs_of_single_rows_of_the_data_are_refused(fit):
+    rows = bvb.effects.predictions(fit)
+    assert "more: .summary; average_by=True averages over the rows" in str(rows)
+    with pytest.raises(DataError, match=r"150 single rows of the data(?s:.*)average_by=True"):
+        rows.pairs()
+    few = bvb.effects.predictions(fit, data=fit.model.design.given.iloc[::50])
+    assert len(few.pairs().summary) == 3
+    averaged = bvb.effects.comparisons(fit, "label", average_by=True)
+    assert not averaged.of_rows
+    with pytest.raises(DataError, match=r"\.adjusted\(\) adjusts their intervals"):
+        averaged.pairs()
+
+
 def test_simultaneous_intervals_contain_the_draws_of_all_rows_together(fit):
     pairs = bvb.effects.predictions(fit, "label").pairs()
     table, draws = pairs.summary, pairs.draws.to_numpy()

@@ -62,7 +62,7 @@ def test_levels_are_at_zero_and_at_the_mean_of_the_covariate():
     """The model is the same one wherever the covariate has its zero, and so is its table."""
     moved = FEW.assign(x=FEW["x"] - FEW["x"].mean())
     one, other = (components("y ~ x + (x | g)", data)["estimate"] for data in (FEW, moved))
-    (zero, mean), (at_zero, _) = one["icc"].index.unique("at"), other["icc"].index.unique("at")
+    (zero, mean), (at_zero,) = one["icc"].index.unique("at"), other["icc"].index.unique("at")
     assert (zero, mean, at_zero) == ("x = 0", f"x = {FEW['x'].mean():.4g}", "x = 0")
     for quantity, term in (("sd", "(1 | g)"), ("correlation", "(1, x | g)")):
         assert_allclose(one[quantity, term, mean], other[quantity, term, at_zero], rtol=1e-6)

@@ -13,6 +13,7 @@ from jaxtyping import Int
 from scipy.special import ndtr
 
 from bayesvb.argument_checks import shown
+from bayesvb.data.line_width import limited, wrapped_text
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import DataError, ignoring_user_warnings, without_controls
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
@@ -37,7 +38,6 @@ from bayesvb.results.checks.responses import ZEROS, response_checks, tied_checks
 from bayesvb.results.class_evaluation import judged_classes
 from bayesvb.results.groups import group_numbers, grouping_of, row_order
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.line_width import limited, wrapped_text
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.results.line_width import line_width, table_text, wrapped_text
+from bayesvb.data.line_width import line_width, table_text, wrapped_text
 
 TABLE = pd.DataFrame({
     "name": ["first", "second"], **{f"number_{i}": [i + 0.5, -i] for i in range(12)}

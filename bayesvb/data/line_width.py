@@ -9,8 +9,37 @@ from typing import Any
 
 import pandas as pd
 
+WIDTH = 100
+"""Columns of tables where there is no terminal."""
+
 LEAST = 40
 """Columns below which text is not made narrower."""
+
+
+class PrintedTable(pd.DataFrame):
+    """Table that prints all columns within the width of the terminal; parts of it are plain.
+
+    Examples
+    --------
+    >>> PrintedTable({"mean": [1.23456], "sd": [0.1]}, index=pd.Index(["x"], name="term"))
+          mean  sd
+    term
+    x    1.235 0.1
+    """
+
+    @property
+    def _constructor(self) -> type[pd.DataFrame]:
+        return pd.DataFrame
+
+    def __str__(self) -> str:
+        text = self.to_string(
+            float_format=lambda x: f"{x:.4g}",
+            line_width=line_width() or WIDTH,
+            max_rows=pd.get_option("display.max_rows"),
+        )
+        return "\n".join(line.rstrip() for line in text.splitlines())
+
+    __repr__ = __str__
 
 
 def line_width() -> int | None:
