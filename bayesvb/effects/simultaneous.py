@@ -88,17 +88,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
     check_choice("comparison", comparison, PAIRED)
     table = effects.summary
     names = [name for name in effects.by if name in table]
-    if not names or len(table) < 2:
-        raise DataError(
-            "the rows of these effects have no covariate by which they could be compared",
-            hint='name one: predictions(fit, "x").pairs() or average_by="x"; comparisons are pairs '
-            "already, and .adjusted() adjusts their intervals",
-        )
-    if effects.of_rows and len(table) > LIMITS.printed_rows:
-        raise DataError(
-            f"the effects are of {len(table):,} single rows of the data, whose pairs have no use",
-            hint="average the rows first: average_by=True, or by a covariate",
-        )
+    _check_rows(effects, names)
     within = [str(name) for name in table if name not in (*names, *NUMBERS)]
     pairs = _pairs_within(table, within)
     needed = 8 * effects.draws.sizes["draw"] * len(pairs)
@@ -127,6 +117,22 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
         by=(),
         robust=int(found.robust.sum()),
     )
+
+
+def _check_rows(effects: EffectsTable, names: Sequence[str]) -> None:
+    """Raise an error where pairs of rows have no meaning, or no use."""
+    n = len(effects.summary)
+    if not names or n < 2:
+        raise DataError(
+            "the rows of these effects have no covariate by which they could be compared",
+            hint='name one: predictions(fit, "x").pairs() or average_by="x"; comparisons are pairs '
+            "already, and .adjusted() adjusts their intervals",
+        )
+    if effects.of_rows and n > LIMITS.printed_rows:
+        raise DataError(
+            f"the effects are of {n:,} single rows of the data, whose pairs have no use",
+            hint="average the rows first: average_by=True, or by a covariate",
+        )
 
 
 def _as_summarised(effects: EffectsTable) -> bool | None:

@@ -205,6 +205,7 @@ class DensityRegression(AbstractGatedMixture):
     source: AbstractSource
     grouping: Grouping | None
     levels: tuple[object, ...] | None
+    chooses_size: bool
 
     @partial(checked, levels=check_listed)
     def __init__(
@@ -240,10 +241,9 @@ class DensityRegression(AbstractGatedMixture):
         check_identified(response, found.design, n_components, gate, found.grouping)
         self._keep(
             parsed, found.design, int(n_components), gate, family, priors, *found.weights,
-            found.scales, found.source, found.grouping, levels and tuple(levels),
+            found.scales, found.source, found.grouping, levels and tuple(levels), chooses,
         )  # fmt: skip
         self._keep_rows(found.all_rows)
-        object.__setattr__(self, "chooses_size", chooses)
         if n_components == 1 and joint_terms(found.design):
             _ = self.core  # refuses more variances and correlations than can be integrated over
 
