@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 WIDTH = 100
-"""Columns of tables where there is no terminal."""
+"""Columns of tables without a terminal."""
 
 LEAST = 40
 """Columns below which text is not made narrower."""

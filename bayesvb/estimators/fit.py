@@ -698,7 +698,9 @@ class Fit(PicturedFit, TabulatedFit):
         table = coefficient_table(fit, prob, robust=robust)
         del table.attrs["robust"]  # of what is printed
         named = table.rename(columns={"mean": "median", "sd": "mad"}) if robust else table
-        return PrintedTable(named)
+        printed = PrintedTable(named)
+        printed.attrs = table.attrs
+        return printed
 
     def influence(self) -> pd.DataFrame:
         """How the fit would change without each row, the others answering to first order.

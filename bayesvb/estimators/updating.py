@@ -25,8 +25,8 @@ from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
 from bayesvb.errors import ConvergenceWarning, DataError, warn
+from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.formula.design import Rows
-from bayesvb.models.mixture import Mixture
 from bayesvb.models.network.model import Network
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
@@ -180,7 +180,7 @@ def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
 def _default_starts(fit: AbstractFit, new: _More) -> int:
     """New starts of mixtures and networks whose rows are few and all in memory."""
     few = isinstance(new.every, InMemorySource) and new.n_rows <= FEW_ROWS
-    several = isinstance(fit.core, (Mixture, Network)) and fit.core.n_components > 1
+    several = isinstance(fit.model, AbstractMixture) and fit.core.n_components > 1
     return NEW_STARTS if few and several and isinstance(new.source, InMemorySource) else 0
 
 
