@@ -25,13 +25,12 @@ from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows, KnownInformation, response_beside
 from bayesvb.errors import ConvergenceWarning, DataError, warn
-from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.formula.design import Rows
 from bayesvb.models.network.model import Network
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import AbstractFit
-from bayesvb.results.capabilities import SummarisesRows
+from bayesvb.results.capabilities import HasComponents, SummarisesRows
 from bayesvb.results.exact_draws import is_integrated, with_integrated_scales
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.importance import of_one_restart
@@ -180,7 +179,7 @@ def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
 def _default_starts(fit: AbstractFit, new: _More) -> int:
     """New starts of mixtures and networks whose rows are few and all in memory."""
     few = isinstance(new.every, InMemorySource) and new.n_rows <= FEW_ROWS
-    several = isinstance(fit.model, AbstractMixture) and fit.core.n_components > 1
+    several = isinstance(fit.model, HasComponents) and fit.core.n_components > 1
     return NEW_STARTS if few and several and isinstance(new.source, InMemorySource) else 0
 
 
