@@ -14,9 +14,12 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.compiled import Sweep, compiled_sweep
 
-MOST_ROWS, MOST_COLUMNS, MOST_COMPONENTS = 20_000, 24, 64
-"""Rows, columns of a design, and components up to which the core runs: where these are many,
-products of matrices are most of a sweep, and NumPy's are as fast (``bench_compiled``)."""
+MOST_COLUMNS, MOST_COMPONENTS = 24, 64
+"""Columns of a design, and components, up to which the core runs: where these are many, products of
+matrices are most of a sweep, and NumPy's are as fast (``bench_compiled``)."""
+
+MOST_ROWS, MOST_NUMBERS = 1 << 20, 20_000_000
+"""Rows, and numbers in their columns, up to which the core runs: its copy of them takes 160 MB."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +69,8 @@ def compiled_block(source: AbstractSource) -> Block | None:
     """All rows of a source; None if the core is absent, or they are too many or not in memory."""
     if compiled_sweep() is None or not source.in_memory or source.n_rows > MOST_ROWS:
         return None
-    return source.whole()
+    columns = sum(map(len, source.empty().designs.values()))
+    return source.whole() if source.n_rows * columns <= MOST_NUMBERS else None
 
 
 def is_plain(operator: AbstractPrecision, n_terms: int) -> bool:

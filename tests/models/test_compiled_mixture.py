@@ -9,6 +9,7 @@ import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import cavi as engine
 from bayesvb.engines.base import one_pass
+from bayesvb.models import compiled_pass
 from bayesvb.numerics.compiled import SWITCH, describe_core
 
 pytestmark = [
@@ -100,10 +101,10 @@ def test_rows_whose_logits_vary_much_are_among_them(monkeypatch):
     assert 0.0 < hard.mean() < 1.0
 
 
-@pytest.mark.parametrize("n", [1, 63, 64, 65, 130])
+@pytest.mark.parametrize("n", [1, 63, 64, 65, 130, 30_000])
 def test_any_number_of_rows_fills_pieces(n, monkeypatch):
     model, source, here = passes("case weights", monkeypatch)[-1]
-    some = InMemorySource.of(source.take(np.arange(n)))
+    some = InMemorySource.of(source.take(np.sort(np.arange(n) % source.n_rows)))
     expected = one_pass(model, some, here.stats)
     bound, following = model.compiled(some)(here.stats.to_vector())
     assert_allclose(bound, expected.bound, rtol=1e-12)
@@ -138,11 +139,13 @@ def test_other_models_are_left_to_numpy(arguments):
     assert fit.core.compiled(fit.model.source) is None
 
 
-def test_many_rows_and_many_columns_are_left_to_numpy(monkeypatch):
+@pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_NUMBERS"])
+def test_very_many_rows_are_left_to_numpy(limit, monkeypatch):
     model, source, _ = passes("two components", monkeypatch)[0]
     assert model.compiled(source) is not None
-    many = source.take(np.arange(150).repeat(134))
-    assert model.compiled(InMemorySource.of(many)) is None
+    monkeypatch.setattr(compiled_pass, limit, 149)
+    assert model.compiled(source) is None
+    monkeypatch.undo()
     monkeypatch.setenv(SWITCH, "0")
     assert model.compiled(source) is None
 
