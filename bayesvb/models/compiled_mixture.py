@@ -1,25 +1,25 @@
-"""Mixtures of Gaussian regressions as the compiled core reads them.
+"""Mixtures of regressions as the compiled core reads them.
 
-It covers the most frequent models with few rows: dense designs, one response, normal-gamma priors
-or common coefficients, softmax weights with the tilted bound, learned scales. All other models, and
-all that is not a sweep, are left to NumPy.
+It covers the most frequent models with few rows: dense designs and one response; Gaussian and
+Student noise, with normal-gamma priors or common coefficients, and counts; softmax weights with the
+tilted bound, stick-breaking and constant weights; scales that are learned or fixed. All other
+models, and all that is not a sweep, are left to NumPy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
-from bayesvb.experts.linear import LinearExperts
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.gamma import Gamma
-from bayesvb.gates.softmax import SoftmaxGate
 from bayesvb.models.compiled_pass import (
     MOST_COMPONENTS,
     CompiledPass,
@@ -27,11 +27,30 @@ from bayesvb.models.compiled_pass import (
     is_plain,
 )
 from bayesvb.models.term_scales import TermScales
+from bayesvb.numerics.special import LARGEST_EXPONENT
+
+GAUSSIAN, STUDENT, POISSON = (
+    f"bayesvb.experts.{name}"
+    for name in ("linear.LinearExperts", "linear_student.StudentExperts", "poisson.PoissonExperts")
+)
+SOFTMAX, STICKS, CONSTANT = (
+    f"bayesvb.gates.{name}"
+    for name in (
+        "softmax.SoftmaxGate",
+        "stick_breaking.StickBreakingGate",
+        "dirichlet.DirichletGate",
+    )
+)
+EXPERTS, GATES = (GAUSSIAN, STUDENT, POISSON), (SOFTMAX, STICKS, CONSTANT)
+"""Kinds that the core knows, by their numbers there: modules that no fit uses are not imported."""
+
+NO_TERMS = TermScales.of((), np.empty(0), 1)
+NO_PRECISIONS = Gamma(np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
 class LearnedScales:
-    """Prior precisions of a mixture and their priors, experts first; see ``ScaledMixture``.
+    """Prior precisions of a mixture and their priors; see ``ScaledMixture``.
 
     Attributes
     ----------
@@ -42,32 +61,34 @@ class LearnedScales:
         Priors that are not gamma, by position.
     places : list of int
         Columns with common coefficients.
+    divergence : float
+        Part of the divergence that no statistic changes.
     """
 
-    of_experts: TermScales
-    of_gate: TermScales
-    prior: Gamma
-    grids: Mapping[int, BoundedScale]
-    places: list[int]
+    of_experts: TermScales = NO_TERMS
+    of_gate: TermScales = NO_TERMS
+    prior: Gamma = NO_PRECISIONS
+    grids: Mapping[int, BoundedScale] = field(default_factory=dict)
+    places: list[int] = field(default_factory=list)
+    divergence: float = 0.0
 
     @classmethod
-    def of(cls, mixture: Any, grids: Mapping[int, BoundedScale]) -> LearnedScales:
-        """Scales of a mixture, with the precisions of its priors where none is learned."""
-        of_experts, of_gate, n = mixture.of_experts, mixture.of_gate, mixture.n_components
-        common = mixture.common if len(of_experts.start) else None
-        if not len(of_experts.start):
-            of_experts = TermScales.of((), mixture.experts.prior.operator.entries, n)
-        if not len(of_gate.start):
-            of_gate = TermScales.of((), mixture.gate.prior.precisions, n)
-        places = [] if common is None else common.places.tolist()
-        return cls(of_experts, of_gate, mixture.prior, grids, places)
+    def of(cls, mixture: Any) -> LearnedScales:
+        """Scales of a mixture, which has none unless it is a ``ScaledMixture``."""
+        if not hasattr(mixture, "of_experts"):
+            return cls()
+        places = [] if mixture.common is None else mixture.common.places.tolist()
+        parts, grids = (mixture.of_experts, mixture.of_gate), dict(mixture._grids)
+        return cls(*parts, mixture.prior, grids, places, mixture._known_divergence)
 
     def sizes(self) -> list[int]:
-        """Numbers of common columns and of blocks, common columns, grid points of each block."""
-        blocks = [len(self.of_experts.start), len(self.of_gate.start)]
-        on_grid = (self.grids.get(number) for number in range(sum(blocks)))
-        points = [0 if grid is None else len(grid.precision) for grid in on_grid]
-        return [len(self.places), *blocks, *self.places, *points]
+        """Numbers of common columns and of blocks."""
+        return [len(self.places), len(self.of_experts.start), len(self.of_gate.start)]
+
+    def points(self) -> list[int]:
+        """Grid points of each block."""
+        on_grid = (self.grids.get(number) for number in range(sum(self.sizes()[1:])))
+        return [0 if grid is None else len(grid.precision) for grid in on_grid]
 
     def numbers(self) -> list[Any]:
         """Shape and rate of each prior, shape and coefficients of each posterior, then grids."""
@@ -79,51 +100,90 @@ class LearnedScales:
 
 
 def compile_mixture(
-    mixture: Any,
-    grids: Sequence[tuple[int, BoundedScale]],
-    divergence: float,
-    source: AbstractSource,
+    experts: Any, gate: Any, scales: LearnedScales, source: AbstractSource
 ) -> CompiledPass | None:
-    """The sweep of a ``ScaledMixture``; None if the core is absent, or does not cover it.
-
-    Parameters
-    ----------
-    mixture : ScaledMixture
-    grids : sequence of (int, BoundedScale)
-        Priors of learned precisions that are not gamma, by position.
-    divergence : float
-        Part of the divergence that no statistic changes.
-    source : AbstractSource
-    """
-    experts, gate, block = mixture.experts, mixture.gate, compiled_block(source)
-    if block is None or mixture.n_spread or not _covers(experts, gate, block):
+    """The sweep of a mixture; None if the core is absent, or does not cover it."""
+    block = compiled_block(source)
+    if block is None or not _covers(experts, gate, block):
         return None
-    scales = LearnedScales.of(mixture, dict(grids))
-    own, of_experts, of_gate = experts.prior, scales.of_experts, scales.of_gate
-    prior = [own.shape, own.rate, divergence, of_experts.fixed, of_experts.membership]
-    prior += [of_gate.fixed, of_gate.membership, gate.prior.mean, *scales.numbers()]
-    weight = [] if block.weight is None else [block.weight]
-    designs = [block.designs[MEAN], block.designs[GATING]]
-    first = [block.n_rows, gate.n_components, *map(len, designs), len(weight)]
-    rows = [block.response, *weight, *designs]
-    return CompiledPass.of("sweep", [*first, *scales.sizes()], prior, rows)
-
-
-class CompiledScales:
-    """The part of a ``ScaledMixture`` that hands it to the compiled core."""
-
-    def compiled(self: Any, source: AbstractSource) -> CompiledPass | None:
-        """The compiled sweep over these rows, where the core covers experts and gate."""
-        return compile_mixture(self, self._grids, self._known_divergence, source)
+    noise, divergence = _likelihood(experts, block)
+    prior: list[Any] = [*noise[:2], scales.divergence + divergence, *noise[2:]]
+    for part, own in ((experts, scales.of_experts), (gate, scales.of_gate)):
+        known = own if len(own.start) else TermScales.of((), _precisions(part), 1)
+        prior += [known.fixed, known.membership]
+    prior.append(gate.prior.concentration if _is_constant(gate) else gate.prior.mean)
+    rows = [one for one in (block.weight, _offset(experts, block)) if one is not None]
+    columns = [block.designs[MEAN], *([] if _is_constant(gate) else [block.designs[GATING]])]
+    sizes = [block.n_rows, gate.n_components, len(columns[0]), len(_precisions(gate))]
+    sizes += [int(block.weight is not None), int(_offset(experts, block) is not None)]
+    sizes += [*scales.sizes(), EXPERTS.index(_kind(experts)), GATES.index(_kind(gate))]
+    sizes += [*_order(gate), *scales.places, *scales.points()]
+    numbers = [*prior, *scales.numbers()]
+    return CompiledPass.of("sweep", sizes, numbers, [block.response, *rows, *columns])
 
 
 def _covers(experts: Any, gate: Any, block: Block) -> bool:
     """Whether the core knows a mixture and its rows."""
-    if type(experts) is not LinearExperts or type(gate) is not SoftmaxGate:
+    if _kind(experts) not in EXPERTS or _kind(gate) not in GATES:
         return False
     if not 1 < gate.n_components <= MOST_COMPONENTS or len(block.response) != 1:
         return False
-    if block.members is not None or experts.common is not None or experts.prior.mean.any():
+    law = _lines(experts)
+    if block.members is not None or law.mean.any() or getattr(experts, "common", None) is not None:
         return False
-    laws = ((experts.prior.operator, MEAN), (gate.prior.operator, GATING))
-    return all(is_plain(operator, len(block.designs[part])) for operator, part in laws)
+    if getattr(experts, "dof_power", 1.0) != 1.0:
+        return False
+    if not is_plain(law.operator, len(block.designs[MEAN])):
+        return False
+    return _is_constant(gate) or is_plain(gate.prior.operator, len(block.designs[GATING]))
+
+
+def _kind(part: object) -> str:
+    return f"{type(part).__module__}.{type(part).__qualname__}"
+
+
+def _is_constant(gate: Any) -> bool:
+    return _kind(gate) == CONSTANT
+
+
+def _lines(experts: Any) -> Any:
+    """Prior of the coefficients, with their noise if they have it."""
+    return experts.prior.linear if _kind(experts) == STUDENT else experts.prior
+
+
+def _precisions(part: Any) -> Any:
+    """Prior precisions of the coefficients of experts or of a gate; none of constant weights."""
+    return np.empty(0) if _is_constant(part) else _lines(part).operator.entries
+
+
+def _order(gate: Any) -> Any:
+    """Component at which each stick stops."""
+    return getattr(gate, "order", None) or range(gate.n_components)
+
+
+def _offset(experts: Any, block: Block) -> Any:
+    return block.offset if experts.reads_offset else None
+
+
+def _likelihood(experts: Any, block: Block) -> tuple[list[float], float]:
+    """Prior of the noise, ranges of parameters, and constant terms of the divergence."""
+    if _kind(experts) == POISSON:
+        each = block.weighted(gammaln(block.response + 1.0))
+        return [0.0, 0.0, LARGEST_EXPONENT, 0.0, 0.0, 0.0, 0.0], float(each.sum())
+    law = _lines(experts)
+    noise = [float(law.shape), float(law.rate[0])]
+    if _kind(experts) == GAUSSIAN:
+        return [*noise, 0.0, 0.0, 0.0, 0.0, 0.0], 0.0
+    from bayesvb.experts.degrees_of_freedom import (
+        DOF_RANGE,
+        FIRST_DOF,
+        PRIOR_RATE,
+        PRIOR_SHAPE,
+        log_prior,
+    )
+
+    dof = float(experts.prior.dof[0])
+    if not experts.learns_dof:
+        return [*noise, dof, dof, dof, 1.0, 0.0], 0.0
+    at_one = float(log_prior(np.ones(1))) + PRIOR_RATE
+    return [*noise, FIRST_DOF, *DOF_RANGE, PRIOR_SHAPE, PRIOR_RATE], -at_one

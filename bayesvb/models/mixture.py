@@ -25,6 +25,8 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.models.compiled_mixture import LearnedScales, compile_mixture
+from bayesvb.models.compiled_pass import CompiledPass
 from bayesvb.models.drawn_effects import EffectLaws, with_gate_keys, with_line_keys
 from bayesvb.models.ensemble import matching
 from bayesvb.numerics.special import log_sum_exp, log_total
@@ -99,6 +101,10 @@ class Mixture(
     def n_components(self) -> int:
         """Number of components."""
         return self.gate.n_components
+
+    def compiled(self, source: AbstractSource) -> CompiledPass | None:
+        """The compiled sweep over these rows, where the core covers experts and gate."""
+        return compile_mixture(self.experts, self.gate, LearnedScales.of(self), source)
 
     def e_step(self, posterior: MixturePosterior, block: Block) -> LocalStep:
         """One pass: responsibilities, then the statistics that they weight."""

@@ -20,7 +20,6 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrio
 from bayesvb.factors.gamma import Gamma, gamma_kl, precision_draws
 from bayesvb.factors.half_t import HalfTScale
 from bayesvb.linear.quadratic_forms import Forms
-from bayesvb.models.compiled_mixture import CompiledScales
 from bayesvb.models.drawn_effects import EFFECT_SCALE, GATE_EFFECT_SCALE
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS, ScaledCoordinates, joined, parted
@@ -61,7 +60,7 @@ class ScaledPosterior(MixturePosterior):
 
 
 @dataclass(frozen=True)
-class ScaledMixture(CompiledScales, Mixture):
+class ScaledMixture(Mixture):
     r"""A mixture of experts with hierarchical priors: each term has a scale that is learned.
 
     The coefficients of the experts of the columns of a term ``g`` are ``b_kj | tau_k, l_g ~ N(0, 1

@@ -1,4 +1,4 @@
-/* One sweep of the coordinate ascent of a mixture of Gaussian regressions, or of a network, in one call.
+/* One sweep of the coordinate ascent of a mixture of regressions, or of a network, in one call.
  *
  * What it computes is defined in Python: `one_pass` of bayesvb/engines/base.py for the models that
  * bayesvb/models/compiled_mixture.py and models/network/compiled_network.py cover. Comments name the methods that functions follow;
@@ -17,10 +17,10 @@
 #include <string.h>
 
 /* Which arrays calls take and fill: as in bayesvb/numerics/compiled.py, raised together with it. */
-#define INTERFACE 1
+#define INTERFACE 2
 
 #define R 64
-#define MOST_ARRAYS 64
+#define MOST_ARRAYS 96
 #define LOG_2PI 1.8378770664093453
 #define EPS 2.220446049250313e-16
 
@@ -42,23 +42,32 @@
 #define EACH_COMPONENT for (int64_t k = 0; k < K; k++)
 #define PAIRS(d) ((d) * ((d) + 1) / 2)
 
-typedef struct { /* prior and rows, as CompiledMixture has them */
-    int64_t n, K, p, q, weighted, J, Be, Bg;
-    const int64_t *at, *points;
-    double a0, b0, known;
-    const double *fixE, *memE, *fixG, *memG, *m0, *c0, *d0, *shape, *count, *grids;
-    const double *y, *weight, *X, *Z;
+enum { EXPERTS, GATE, OUTPUT, PARTS };
+enum { GAUSSIAN, STUDENT, POISSON };
+enum { SOFTMAX, STICKS, DIRICHLET };
+
+typedef struct { /* Normal, or MatrixNormalGamma where there is noise: prior and posterior */
+    int64_t n, r, d, tails;
+    double a0;
+    const double *b0, *prior, *m0;
+    double *A, *C, *mean, *sh, *rt, *tau, *elt, *squares, ld;
+} Part;
+
+typedef struct { /* LinearStats, StudentStats, LogitStats, GaussianStats, WeightStats */
+    double *w, *xx, *xy, *yy, *tail;
+} Sums;
+
+typedef struct { /* prior and rows, as compile_mixture has them */
+    int64_t n, K, p, q, weighted, shifted, J, Be, Bg, kind, gate;
+    const int64_t *at, *points, *order;
+    double known;
+    Part part[OUTPUT];
+    const double *limits, *fixE, *memE, *fixG, *memG, *c0, *d0, *shape, *count, *grids;
+    const double *y, *weight, *offset, *X, *Z;
 } Model;
 
-typedef struct { /* ScaledStats */
-    double *w, *xx, *xy, *yy, *cu, *li, *pr, *sq;
-} Stats;
-
-typedef struct { /* ScaledPosterior: experts, common coefficients, gate, precisions */
-    double *Q, *mean, *cond, *cov, *slope, *sh, *rt, *tau, *elt, ld;
-    double *common, *middle, common_ld;
-    double *G, *g, *gcov, *gprec, gld;
-    double *srate, *smean, divergence, *squares;
+typedef struct { /* ScaledPosterior beside its parts: common coefficients, precisions, noise */
+    double *Q, *slope, *common, *middle, common_ld, *G, *srate, *smean, divergence, dof;
 } Law;
 
 typedef struct { /* arrays that are released together */
@@ -91,6 +100,38 @@ static double digamma(double x) {
 static double gamma_kl(double shape, double rate, double a0, double b0) {
     return (shape - a0) * digamma(shape) - lgamma(shape) + lgamma(a0) + a0 * log(rate / b0)
         + shape * (b0 - rate) / rate;
+}
+
+static double trigamma(double x) {
+    double s = 0.0, f;
+    for (; x < 10.0; x += 1.0) s += 1.0 / (x * x);
+    f = 1.0 / (x * x);
+    return s + 1.0 / x + 0.5 * f + f / x * (1.0 / 6 - f * (1.0 / 30 - f * (1.0 / 42
+        - f * (1.0 / 30 - f * (5.0 / 66 - f * (691.0 / 2730 - f * 7.0 / 6))))));
+}
+
+/* degrees_of_freedom._slope: derivatives in the logarithm; `limits` are as in learned_dof below. */
+static double dof_slope(double at, double total, double tail, const double *limits, double *bend) {
+    double dof = exp(at), half = 0.5 * dof, own = log(half) + 1.0 - digamma(half);
+    double slope = (0.5 * (total * own + tail) - limits[4]) * dof;
+    *bend = slope + total * half * (1.0 - half * trigamma(half));
+    return slope + limits[3] - 1.0;
+}
+
+/* learned_dof; `limits` are the first, the least and the most, then shape and rate of the prior. */
+static double learned_dof(double total, double tail, const double *limits) {
+    double at = log(limits[0]), low = log(limits[1]), high = log(limits[2]), bend, before = INFINITY;
+    if (!(total >= 0.0) || !(fabs(tail) < INFINITY) || !positive(limits[1]) || !positive(limits[2]))
+        return NAN;
+    if (dof_slope(low, total, tail, limits, &bend) <= 0.0) return limits[1];
+    if (dof_slope(high, total, tail, limits, &bend) >= 0.0) return limits[2];
+    for (int turn = 0; turn < 100 && !(fabs(at - before) <= 1e-11); turn++) {
+        double slope = dof_slope(at, total, tail, limits, &bend), ahead = at - slope / bend;
+        if (slope > 0.0) low = at;
+        else high = at;
+        before = at, at = ahead >= low && ahead <= high ? ahead : 0.5 * (low + high);
+    }
+    return exp(at);
 }
 
 /* exp, to the last bit or the one before, in a form that compilers turn into vectors. */
@@ -217,33 +258,68 @@ static void by_term(const double *fixed, const double *membership, const double 
         for (int64_t j = 0; j < terms; j++) out[j] += precision[b] * membership[b * terms + j];
 }
 
-/* Normal.plus for `n` precisions A, with r means each and the prior mean m0, or zero; adds to `ld`. */
-static int learn(int64_t n, int64_t r, int64_t d, const double *prior, const double *m0,
-                 const double *xx, const double *xy, double *A, double *C, double *mean, double *ld,
-                 double *work) {
-    for (int64_t k = 0; k < n; k++, A += d * d, C += d * d) {
-        double own;
-        unpack(xx + k * PAIRS(d), prior, d, A);
-        if (!invert(A, d, C, &own, work)) return 0;
-        *ld += own;
-        for (int64_t i = k * r * d; i < (k + 1) * r * d; i += d) {
-            for (int64_t j = 0; j < d; j++) work[j] = xy[i + j] + (m0 ? prior[j] * m0[i + j] : 0.0);
-            times(C, work, d, d, mean + i);
+/* Where the sums of a part are; their number. */
+static int64_t layout(const Part *a, double *at, Sums *sums) {
+    int64_t noise = a->b0 != NULL;
+    sums->w = at, sums->xx = sums->w + noise * a->n, sums->xy = sums->xx + a->n * PAIRS(a->d);
+    sums->yy = sums->xy + a->n * a->r * a->d, sums->tail = sums->yy + noise * a->n * a->r;
+    return sums->tail + a->tails * a->n - at;
+}
+
+/* Normal.plus, MatrixNormalGamma.posterior, for these precisions of the prior. */
+static int learn_part(Part *a, const double *prior, const Sums *sums, Room *room) {
+    const int64_t n = a->n, r = a->r, d = a->d;
+    double *work = take(room, 2 * d * d);
+    a->A = take(room, n * d * d), a->C = take(room, n * d * d), a->mean = take(room, n * r * d);
+    a->sh = take(room, n), a->rt = take(room, n * r), a->tau = take(room, n * r);
+    a->elt = take(room, n), a->squares = take(room, 2 * d);
+    if (room->failed) return 0;
+    for (int64_t k = 0; k < n; k++) {
+        double *A = a->A + k * d * d, *C = a->C + k * d * d, ld;
+        unpack(sums->xx + k * PAIRS(d), prior, d, A);
+        if (!invert(A, d, C, &ld, work)) return 0;
+        a->ld += ld;
+        for (int64_t i = k * r; i < (k + 1) * r; i++) {
+            const double *xy = sums->xy + i * d;
+            double *mean = a->mean + i * d, residual = 0.0;
+            for (int64_t j = 0; j < d; j++) work[j] = xy[j] + (a->m0 ? prior[j] * a->m0[i * d + j] : 0.0);
+            times(C, work, d, d, mean);
+            if (!a->b0) continue;
+            for (int64_t j = 0; j < d; j++) residual += mean[j] * (dot(A + j * d, mean, d) - 2.0 * xy[j]);
+            a->sh[k] = a->a0 + 0.5 * sums->w[k], a->rt[i] = a->b0[i % r] + 0.5 * (sums->yy[i] + residual);
+            if (!positive(a->sh[k]) || !positive(a->rt[i])) return 0;
         }
     }
     return 1;
 }
 
-static int64_t length(const Model *m) {
-    return m->K * (2 + PAIRS(m->p) + m->p + PAIRS(m->q) + m->q) + 2 * (m->Be + m->Bg);
+/* Moments of the noise, and E[tau (beta - m0)^2] of each term, summed over vectors. */
+static void settle_part(Part *a) {
+    const int64_t r = a->r, d = a->d;
+    for (int64_t i = 0; i < a->n * r; i++) {
+        a->tau[i] = a->b0 ? a->sh[i / r] / a->rt[i] : 1.0;
+        if (a->b0) a->elt[i / r] += digamma(a->sh[i / r]) - log(a->rt[i]);
+        for (int64_t j = 0; j < d; j++) {
+            double shift = a->mean[i * d + j] - (a->m0 ? a->m0[i * d + j] : 0.0);
+            a->squares[j] += a->tau[i] * shift * shift + a->C[(i / r * d + j) * d + j];
+        }
+    }
 }
 
-static Stats parts(const Model *m, double *v) {
-    Stats s = {.w = v};
-    s.xx = s.w + m->K, s.xy = s.xx + m->K * PAIRS(m->p), s.yy = s.xy + m->K * m->p;
-    s.cu = s.yy + m->K, s.li = s.cu + m->K * PAIRS(m->q);
-    s.pr = s.li + m->K * m->q, s.sq = s.pr + m->Be + m->Bg;
-    return s;
+/* Divergence from the prior with these precisions. */
+static double divergence_of(const Part *a, const double *prior) {
+    const int64_t n = a->n, r = a->r, d = a->d;
+    double kl = 0.5 * (dot(prior, a->squares, d) + (double)r * a->ld);
+    kl -= 0.5 * (double)(n * r) * (sum_log(prior, d) + (double)d);
+    for (int64_t i = 0; i < n * r && a->b0; i++) kl += gamma_kl(a->sh[i / r], a->rt[i], a->a0, a->b0[i % r]);
+    return kl;
+}
+
+static int64_t parts(const Model *m, double *at, Sums *sums, double **precision, double **squares) {
+    int64_t used = layout(m->part, at, sums);
+    used += layout(m->part + GATE, at + used, sums + GATE);
+    *precision = at + used, *squares = *precision + m->Be + m->Bg;
+    return used + 2 * (m->Be + m->Bg);
 }
 
 /* BoundedScale.moments: mean of a precision on a grid; returns its part of the divergence. */
@@ -292,17 +368,15 @@ static void through_common(int64_t K, int64_t J, const double *score, const doub
 }
 
 /* CommonEffectPrior._solve_common: `info` are the G_k, `pull` the E' Lambda g_k. */
-static int solve_common(const Model *m, Law *law, const double *residual, const double *pull,
-                        const double *info, double *work, Room *room) {
+static int solve_common(Model *m, Law *law, const double *pull, const double *info, double *work, Room *room) {
     int64_t K = m->K, J = m->J, JJ = J * J;
-    double *noise = take(room, K), *before = take(room, K), *step = take(room, K);
+    Part *a = m->part;
+    double *noise = take(room, K), *before = take(room, K), *step = take(room, K), *base = take(room, K);
     double *score = take(room, K * J), *seen = take(room, K * JJ), *total = take(room, JJ);
     double *linear = take(room, J), *through = take(room, K * K), *slope = take(room, K * K);
     if (room->failed) return 0;
     EACH_COMPONENT {
-        law->rt[k] = m->b0 + 0.5 * residual[k];
-        if (!positive(law->sh[k]) || !positive(law->rt[k])) return 0;
-        noise[k] = law->sh[k] / law->rt[k];
+        base[k] = a->rt[k], noise[k] = a->sh[k] / a->rt[k];
     }
     for (int turn = 0, far = 1, moving = 1; turn < 100 && moving; turn++) {
         copy(before, noise, K);
@@ -322,15 +396,15 @@ static int solve_common(const Model *m, Law *law, const double *residual, const 
                 score[i] = pull[i] - score[i];
                 square -= (score[i] + pull[i]) * law->common[i - k * J];
             }
-            law->rt[k] = m->b0 + 0.5 * (residual[k] + square);
-            if (!positive(law->rt[k])) return 0;
-            step[k] = log(law->sh[k] / (law->rt[k] * before[k]));
+            a->rt[k] = base[k] + 0.5 * square;
+            if (!positive(a->rt[k])) return 0;
+            step[k] = log(a->sh[k] / (a->rt[k] * before[k]));
         }
         if (turn == 1 || (turn && far))
             through_common(K, J, score, law->middle, info, seen, through, work);
         if (turn) {
             for (int64_t i = 0; i < K * K; i++)
-                slope[i] = (i / K == i % K) + before[i % K] / law->rt[i / K] * through[i];
+                slope[i] = (i / K == i % K) + before[i % K] / a->rt[i / K] * through[i];
             if (!solve(slope, step, K)) return 0;
         }
         far = moving = 0;
@@ -345,12 +419,13 @@ static int solve_common(const Model *m, Law *law, const double *residual, const 
 /* CommonEffectPrior.posterior before q(b) is known: base, slope, residual, pull, information. */
 static void around_common(const Model *m, Law *law, int64_t k, double *pull, double *info) {
     int64_t p = m->p, J = m->J;
-    double *W = law->slope + k * p * J, *cond = law->cond + k * p * p;
+    const double *C = m->part->C + k * p * p, *mean = m->part->mean + k * p;
+    double *W = law->slope + k * p * J;
     for (int64_t i = 0; i < p; i++)
-        for (int64_t j = 0; j < J; j++) W[i * J + j] = cond[i * p + m->at[j]] * law->Q[m->at[j]];
+        for (int64_t j = 0; j < J; j++) W[i * J + j] = C[i * p + m->at[j]] * law->Q[m->at[j]];
     for (int64_t i = 0; i < J; i++) {
         int64_t a = m->at[i];
-        pull[i] = law->Q[a] * law->mean[k * p + a];
+        pull[i] = law->Q[a] * mean[a];
         for (int64_t j = 0; j < J; j++) {
             int64_t b = m->at[j];
             double one = law->Q[a] * ((a == b) - W[a * J + j]);
@@ -360,73 +435,73 @@ static void around_common(const Model *m, Law *law, int64_t k, double *pull, dou
 }
 
 /* Effect of q(b): means, effective covariances, and E[tau (beta - b)^2] summed over components. */
-static void with_common(const Model *m, Law *law, int64_t k, double *work) {
+static void with_common(Model *m, Law *law, int64_t k, double *work) {
     int64_t p = m->p, J = m->J;
-    double *W = law->slope + k * p * J, *cov = law->cov + k * p * p, *mean = law->mean + k * p;
-    copy(cov, law->cond + k * p * p, p * p);
+    Part *a = m->part;
+    double *W = law->slope + k * p * J, *C = a->C + k * p * p, *mean = a->mean + k * p;
     for (int64_t i = 0; i < p; i++) {
-        double shift = mean[i] + dot(W + i * J, law->common, J), across = 0.0;
+        double shift = mean[i] + dot(W + i * J, law->common, J), across = 0.0, own = C[i * p + i];
         mean[i] = shift;
         times(law->middle, W + i * J, J, J, work);
-        for (int64_t j = 0; j <= i; j++)
-            cov[j * p + i] = cov[i * p + j] += law->tau[k] * dot(work, W + j * J, J);
+        for (int64_t j = 0; j <= i; j++) C[j * p + i] = C[i * p + j] += a->tau[k] * dot(work, W + j * J, J);
         copy(work, W + i * J, J);
         for (int64_t j = 0; j < J; j++)
             if (m->at[j] == i) work[j] -= 1.0, shift -= law->common[j];
         for (int64_t j = 0; j < J; j++) across += work[j] * dot(law->middle + j * J, work, J);
-        law->squares[i] += law->tau[k] * (shift * shift + across) + law->cond[(k * p + i) * p + i];
+        a->squares[i] += a->tau[k] * (shift * shift + across) + own;
     }
 }
 
-/* Update of the experts: MatrixNormalGamma.posterior, CommonEffectPrior.posterior. */
-static int update_experts(const Model *m, const Stats *s, Law *law, double *work, Room *room) {
+/* CommonEffectPrior.posterior, from that of components without common coefficients. */
+static int add_common(Model *m, Law *law, double *work, Room *room) {
     int64_t K = m->K, p = m->p, J = m->J;
-    double *A = take(room, p * p), *info = take(room, K * J * J), *pull = take(room, K * J);
-    double *residual = take(room, K), ld;
+    double *info = take(room, K * J * J), *pull = take(room, K * J), *squares = m->part->squares;
+    law->slope = take(room, K * p * J), law->common = take(room, J), law->middle = take(room, J * J);
     if (room->failed) return 0;
-    EACH_COMPONENT {
-        double *mean = law->mean + k * p, *xy = s->xy + k * p;
-        unpack(s->xx + k * PAIRS(p), law->Q, p, A);
-        if (!invert(A, p, law->cond + k * p * p, &ld, work)) return 0;
-        law->ld += ld, law->sh[k] = m->a0 + 0.5 * s->w[k];
-        times(law->cond + k * p * p, xy, p, p, mean);
-        residual[k] = s->yy[k] - dot(xy, mean, p);
-        if (J) around_common(m, law, k, pull + k * J, info + k * J * J);
-        for (int64_t i = 0; i < p && !J; i++)
-            residual[k] += mean[i] * (dot(A + i * p, mean, p) - xy[i]);
-        law->rt[k] = m->b0 + 0.5 * residual[k];
-        if (!positive(law->sh[k]) || !positive(law->rt[k])) return 0;
-    }
-    if (J && !solve_common(m, law, residual, pull, info, work, room)) return 0;
-    EACH_COMPONENT {
-        law->tau[k] = law->sh[k] / law->rt[k], law->elt[k] = digamma(law->sh[k]) - log(law->rt[k]);
-        with_common(m, law, k, work);
-    }
+    EACH_COMPONENT around_common(m, law, k, pull + k * J, info + k * J * J);
+    if (J && !solve_common(m, law, pull, info, work, room)) return 0;
+    settle_part(m->part);
+    if (J) memset(squares, 0, sizeof(double) * (size_t)p);
+    for (int64_t k = 0; k < K && J; k++) with_common(m, law, k, work);
     for (int64_t j = 0; j < J; j++)
-        law->squares[p + j] = law->common[j] * law->common[j] + law->middle[j * J + j];
+        squares[p + j] = law->common[j] * law->common[j] + law->middle[j * J + j];
     return 1;
+}
+
+/* Dirichlet: expected log weights; and the divergence. */
+static int learn_weights(Part *a, const Sums *sums) {
+    double total = 0.0;
+    for (int64_t k = 0; k < a->n; k++) {
+        total += a->sh[k] = a->b0[k] + sums->w[k];
+        if (!positive(a->sh[k])) return 0;
+    }
+    for (int64_t k = 0; k < a->n; k++) a->elt[k] = digamma(a->sh[k]) - digamma(total);
+    return 1;
+}
+
+static double divergence_of_weights(const Part *a) {
+    double kl = 0.0, total = 0.0, before = 0.0;
+    for (int64_t k = 0; k < a->n; k++) {
+        total += a->sh[k], before += a->b0[k];
+        kl += (a->sh[k] - a->b0[k]) * a->elt[k] - lgamma(a->sh[k]) + lgamma(a->b0[k]);
+    }
+    return kl + lgamma(total) - lgamma(before);
 }
 
 /* ScaledMixture.kl; precisions of the priors are left in Q and G. */
 static double divergence(const Model *m, Law *law) {
-    int64_t K = m->K, p = m->p, q = m->q, J = m->J;
+    const Part *experts = m->part + EXPERTS, *gate = m->part + GATE;
+    int64_t p = m->p, J = m->J;
     double kl = m->known + law->divergence, *Q = law->Q, *G = law->G;
     by_term(m->fixE, m->memE, law->smean, m->Be, p + J, Q);
-    by_term(m->fixG, m->memG, law->smean + m->Be, m->Bg, q, G);
+    by_term(m->fixG, m->memG, law->smean + m->Be, m->Bg, m->q, G);
     for (int64_t b = 0; b < m->Be + m->Bg; b++) {
         double growth = law->srate[b] / m->d0[b];
         if (!m->points[b]) kl += m->c0[b] * log(growth) + m->shape[b] * (1.0 / growth - 1.0);
     }
-    kl += 0.5 * (dot(Q, law->squares, p + J) + law->ld + law->common_ld + law->gld);
-    kl -= 0.5 * (sum_log(Q + p, J) + (double)(K * (p + q) + J));
-    kl -= 0.5 * (double)K * (sum_log(Q, p) + sum_log(G, q));
-    EACH_COMPONENT {
-        kl += gamma_kl(law->sh[k], law->rt[k], m->a0, m->b0);
-        for (int64_t j = 0; j < q; j++) {
-            double shift = law->g[k * q + j] - m->m0[k * q + j];
-            kl += 0.5 * G[j] * (shift * shift + law->gcov[(k * q + j) * q + j]);
-        }
-    }
+    kl += divergence_of(experts, Q) + (m->q ? divergence_of(gate, G) : divergence_of_weights(gate));
+    kl += 0.5 * (dot(Q + p, experts->squares + p, J) + law->common_ld - sum_log(Q + p, J) - (double)J);
+    if (m->kind == STUDENT) kl -= (m->limits[3] - 1.0) * log(law->dof) - m->limits[4] * law->dof;
     return kl;
 }
 
@@ -578,7 +653,7 @@ static void weigh_pairs(const double *matrix, int64_t d, double factor, double *
         for (int64_t j = 0; j <= i; j++) *out++ = (2 - (i == j)) * factor * matrix[i * d + j];
 }
 
-/* SoftmaxGate.local: adds bounded log weights to E. */
+/* SoftmaxGate.local: bounded log weights. */
 INLINE int weights(int64_t K, const double *T, double *S, double *tilt, double *share, double *E,
                    double *work) {
     double norm[R];
@@ -588,139 +663,211 @@ INLINE int weights(int64_t K, const double *T, double *S, double *tilt, double *
         = (0.5 - tilt[k * R + i]) * S[k * R + i] + T[k * R + i];
     log_sum_exp(K, share, norm);
     EACH_COMPONENT EACH_ROW norm[i] += 0.5 * tilt[k * R + i] * tilt[k * R + i] * S[k * R + i];
-    EACH_COMPONENT EACH_ROW E[k * R + i] += T[k * R + i] - norm[i];
+    EACH_COMPONENT EACH_ROW E[k * R + i] = T[k * R + i] - norm[i];
     return 1;
 }
 
+/* tanh(xi / 2) / (2 xi) and log(2 cosh(xi / 2)) of a square: special.jaakkola. */
+INLINE double jaakkola(double square, double *log_cosh) {
+    double xi = sqrt(square > 1e-10 ? square : 1e-10), e = exp1(-xi), s = square;
+    double near = 0.25 - s * (1.0 / 48 - s * (1.0 / 480 - s * (17.0 / 80640 - s * (31.0 / 1451520))));
+    double far = 0.5 * (1.0 - e) / ((1.0 + e) * xi);
+    *log_cosh = log1(1.0 + e) + 0.5 * xi;
+    return square < 0.01 ? near : far;
+}
+
+/* StickBreakingGate.rows_of: log weights from logits T and variances S; S becomes omega. */
+INLINE void stick_weights(int64_t K, const int64_t *order, const double *T, double *S, double *E) {
+    double before[R], passing;
+    EACH_ROW before[i] = 0.0;
+    for (int64_t k = 0; k < K - 1; k++) {
+        double *own = E + order[k] * R;
+        EACH_ROW {
+            double t = T[k * R + i];
+            S[k * R + i] = jaakkola(S[k * R + i] + t * t, &passing);
+            before[i] -= passing + 0.5 * t, own[i] = before[i] + t;
+        }
+    }
+    EACH_ROW E[order[K - 1] * R + i] = before[i];
+}
+
+/* StickLocalPosterior.weights, over logits and omega. */
+INLINE void stick_sums(int64_t K, const int64_t *order, const double *r, double *T, double *S) {
+    double reach[R];
+    copy(reach, r + order[K - 1] * R, R);
+    for (int64_t k = K - 2; k >= 0; k--) {
+        const double *own = r + order[k] * R;
+        EACH_ROW reach[i] += own[i], S[k * R + i] *= reach[i], T[k * R + i] = own[i] - 0.5 * reach[i];
+    }
+}
+
+/* Expected log densities, added to E, from standardised residuals V and variances U of predictors;
+ * then U and V are what squares and terms are weighted with, and `tails` E[log u] - E[u]. */
+INLINE void densities(const Model *m, const Law *law, const double *y, const double *offset, double *all,
+                      double *variances, double *predictors, double *tails) {
+    const Part *a = m->part;
+    const int64_t student = m->kind == STUDENT;
+    const double nu = law->dof, psi = student ? digamma(0.5 * (nu + 1.0)) - log(0.5 * nu) : 0.0;
+    const double top = student ? lgamma(0.5 * (nu + 1.0)) - lgamma(0.5 * nu) - 0.5 * log(0.5 * nu) : 0.0;
+    for (int64_t k = 0; k < m->K; k++) {
+        double peak = 0.5 * (a->elt[k] - LOG_2PI) + top, *E = all + k * R, *V = predictors + k * R;
+        double *U = variances + k * R, *tail = tails + k * R;
+        if (m->kind == GAUSSIAN) EACH_ROW E[i] += peak - 0.5 * (V[i] * V[i] + U[i]);
+        else if (student) EACH_ROW {
+            double square = V[i] * V[i] + U[i], kernel = log1(1.0 + square / nu);
+            E[i] += peak - 0.5 * (nu + 1.0) * kernel;
+            U[i] = (nu + 1.0) / (nu + square), tail[i] = psi - kernel - U[i];
+        }
+        else EACH_ROW {
+            double at = V[i] + offset[i], most = at + 0.5 * U[i];
+            double rate = exp1(most > m->limits[0] ? m->limits[0] : most);
+            E[i] += y[i] * at - rate, U[i] = rate, V[i] = y[i] - rate + rate * V[i];
+        }
+    }
+}
+
 /* Mixture.e_step: sums over the rows in `out`; returns the rows' part of the bound. */
-CLONES static double e_step(const Model *m, const Law *law, Stats *out, double *gain, Room *room) {
-    const int64_t K = m->K, p = m->p, q = m->q, n = m->n;
-    double *E = take(room, K * R), *T = take(room, K * R), *S = take(room, K * R);
-    double *tilt = take(room, K * R), *share = take(room, K * R), *work = take(room, 8 * K * R);
+CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *gain, Room *room) {
+    const Part *experts = m->part, *gate = m->part + GATE;
+    const int64_t K = m->K, p = m->p, q = m->q, n = m->n, L = gate->n, KR = K * R;
+    double *E = take(room, KR), *T = take(room, KR), *S = take(room, KR), *U = take(room, KR);
+    double *V = take(room, KR), *tilt = take(room, KR), *share = take(room, KR), *work = take(room, 8 * KR);
     double *we = take(room, K * PAIRS(p)), *scaled = take(room, K * p), bound = 0.0;
     double *wg = take(room, K * PAIRS(q)), *x = take(room, (p + PAIRS(p)) * R);
-    double *z = take(room, (q + PAIRS(q)) * R), y[2 * R], weight[R];
+    double *z = take(room, (q + PAIRS(q)) * R), y[2 * R], offset[R] = {0.0}, weight[R], norm[R], one_each[R];
     if (room->failed) return INFINITY;
     EACH_COMPONENT {
-        weigh_pairs(law->cov + k * p * p, p, -0.5, we + k * PAIRS(p));
-        weigh_pairs(law->gcov + k * q * q, q, 1.0, wg + k * PAIRS(q));
-        for (int64_t j = k * p; j < (k + 1) * p; j++) scaled[j] = sqrt(law->tau[k]) * law->mean[j];
+        weigh_pairs(experts->C + k * p * p, p, 1.0, we + k * PAIRS(p));
+        for (int64_t j = k * p; j < (k + 1) * p; j++) scaled[j] = sqrt(experts->tau[k]) * experts->mean[j];
     }
+    EACH_ROW one_each[i] = 1.0;
+    for (int64_t l = 0; l < L; l++) weigh_pairs(gate->C + l * q * q, q, 1.0, wg + l * PAIRS(q));
     for (int64_t first = 0; first < n; first += R) {
         const int64_t here = n - first < R ? n - first : R;
         const double *xx = features(m->X, n, first, p, x), *zz = features(m->Z, n, first, q, z);
         features(m->y, n, first, 1, y);
         for (int64_t i = 0; i < R; i++)
             weight[i] = i >= here ? 0.0 : m->weighted ? m->weight[first + i] : 1.0;
+        if (m->shifted) copy(offset, m->offset + first, here);
+        EACH_COMPONENT EACH_ROW T[k * R + i] = S[k * R + i] = 0.0, E[k * R + i] = gate->elt[k % L];
+        predict(L, q, z, gate->mean, T), predict(L, PAIRS(q), zz, wg, S);
+        if (m->gate == STICKS) stick_weights(K, m->order, T, S, E);
+        if (m->gate == SOFTMAX && !weights(K, T, S, tilt, share, E, work)) return INFINITY;
         EACH_COMPONENT {
-            double root = -sqrt(law->tau[k]);
-            EACH_ROW T[k * R + i] = root * y[i];
+            double root = m->kind == POISSON ? 0.0 : -sqrt(experts->tau[k]);
+            EACH_ROW V[k * R + i] = root * y[i], U[k * R + i] = 0.0;
         }
-        predict(K, p, x, scaled, T);
-        EACH_COMPONENT {
-            double peak = 0.5 * (law->elt[k] - LOG_2PI);
-            EACH_ROW E[k * R + i] = peak - 0.5 * T[k * R + i] * T[k * R + i];
-        }
-        predict(K, PAIRS(p), xx, we, E);
-        EACH_COMPONENT EACH_ROW T[k * R + i] = S[k * R + i] = 0.0;
-        predict(K, q, z, law->g, T);
-        predict(K, PAIRS(q), zz, wg, S);
-        if (!weights(K, T, S, tilt, share, E, work)) return INFINITY;
-        double norm[R];
+        predict(K, p, x, scaled, V), predict(K, PAIRS(p), xx, we, U);
+        densities(m, law, y, offset, E, U, V, work);
         log_sum_exp(K, E, norm);
         bound += sum_of(norm, weight);
-        EACH_COMPONENT { /* row_weights */
-            double *r = E + k * R, *a = tilt + k * R, *h = share + k * R, *s = S + k * R;
-            double *cu = T + k * R, *ry = work + k * R, count = 0.0;
-            _Pragma("omp simd reduction(+ : count)") for (int i = 0; i < R; i++) {
-                double c = (a[i] - 2.0 * h[i]) * a[i] + h[i], pull = c * s[i], f = 1.0 - 2.0 * a[i];
-                r[i] = r[i] > 1e-100 ? r[i] * weight[i] : 0.0; /* subnormal numbers are slow */
-                count += r[i], ry[i] = r[i] * y[i];
-                h[i] = r[i] - weight[i] * h[i], cu[i] = c * weight[i];
-                s[i] = f * f * s[i] * pull / (1.0 + pull);
-            }
-            out->w[k] += count;
-            out->yy[k] += sum_of(ry, y);
-            gain[k] += sum_of(s, weight);
+        EACH_COMPONENT EACH_ROW { /* subnormal numbers are slow */
+            double *r = E + k * R;
+            r[i] = r[i] > 1e-100 ? r[i] * weight[i] : 0.0;
         }
-        add_sums(K, PAIRS(p), xx, E, out->xx);
-        add_sums(K, p, x, work, out->xy);
-        add_sums(K, PAIRS(q), zz, T, out->cu);
-        add_sums(K, q, z, share, out->li);
+        if (m->gate == STICKS) stick_sums(K, m->order, E, T, S);
+        for (int64_t k = 0; k < K && m->gate == SOFTMAX; k++) { /* row_weights */
+            double *r = E + k * R, *a = tilt + k * R, *h = share + k * R, *s = S + k * R, *t = T + k * R;
+            EACH_ROW {
+                double c = (a[i] - 2.0 * h[i]) * a[i] + h[i], pull = c * s[i], g = 1.0 - 2.0 * a[i];
+                t[i] = r[i] - weight[i] * h[i], a[i] = g * g * s[i] * pull / (1.0 + pull);
+                s[i] = c * weight[i];
+            }
+            gain[k] += sum_of(a, weight);
+        }
+        add_sums(L, PAIRS(q), zz, S, out[GATE].xx), add_sums(L, q, z, T, out[GATE].xy);
+        EACH_COMPONENT {
+            double *r = E + k * R, *u = U + k * R, *v = V + k * R;
+            if (m->gate == DIRICHLET) out[GATE].w[k] += sum_of(r, one_each);
+            if (m->kind != POISSON) out->w[k] += sum_of(r, one_each);
+            if (m->kind == STUDENT) out->tail[k] += sum_of(r, work + k * R);
+            if (m->kind == POISSON) EACH_ROW v[i] *= r[i];
+            if (m->kind != GAUSSIAN) EACH_ROW r[i] *= u[i];
+            if (m->kind != POISSON) {
+                EACH_ROW v[i] = r[i] * y[i];
+                out->yy[k] += sum_of(v, y);
+            }
+        }
+        add_sums(K, PAIRS(p), xx, E, out->xx), add_sums(K, p, x, V, out->xy);
     }
     return bound;
 }
 
 /* SlopeStats.damped and centred_sums: the step of the gate, in place. */
-static int step_gate(const Model *m, Law *law, Stats *out, const double *gain, double *work,
-                     Room *room) {
+static int step_gate(const Model *m, Law *law, Sums *out, const double *precision, const double *gain,
+                     double *work, Room *room) {
+    const Part *gate = m->part + GATE;
     int64_t K = m->K, q = m->q;
     double *D = take(room, q * q), *inverse = take(room, q * q), *slope = take(room, q);
     double *off = take(room, K * q), *average = take(room, q), *N = law->G, ld;
     if (room->failed) return 0;
-    by_term(m->fixG, m->memG, out->pr + m->Be, m->Bg, q, N);
+    by_term(m->fixG, m->memG, precision, m->Bg, q, N);
     EACH_COMPONENT {
-        double *cu = out->cu + k * PAIRS(q), *own = off + k * q, held = gain[k] / (2.0 + gain[k]);
+        double *cu = out->xx + k * PAIRS(q), *own = off + k * q, held = gain[k] / (2.0 + gain[k]);
         unpack(cu, NULL, q, D);
         for (int64_t i = 0; i < q * q; i++) D[i] = 2.0 * D[i] + (i / q == i % q ? N[i % q] : 0.0);
         for (int64_t j = 0; j < q; j++)
-            slope[j] = out->li[k * q + j] - N[j] * (law->g[k * q + j] - m->m0[k * q + j]);
+            slope[j] = out->xy[k * q + j] - N[j] * (gate->mean[k * q + j] - gate->m0[k * q + j]);
         if (!invert(D, q, inverse, &ld, work)) return 0;
         times(inverse, slope, q, q, own);
         for (int64_t j = 0; j < q; j++) {
-            own[j] += law->g[k * q + j] - m->m0[k * q + j];
+            own[j] += gate->mean[k * q + j] - gate->m0[k * q + j];
             average[j] += own[j] / (double)K;
         }
         for (int64_t i = 0; i < q; i++)
             for (int64_t j = 0; j <= i; j++, cu++)
-                *cu += held * (law->gprec[(k * q + i) * q + j] - (i == j) * N[i] - *cu);
+                *cu += held * (gate->A[(k * q + i) * q + j] - (i == j) * N[i] - *cu);
     }
     EACH_COMPONENT {
         double *own = off + k * q;
-        unpack(out->cu + k * PAIRS(q), NULL, q, D);
-        for (int64_t j = 0; j < q; j++) own[j] -= average[j], slope[j] = m->m0[k * q + j] + own[j];
-        times(D, slope, q, q, out->li + k * q);
-        for (int64_t j = 0; j < q; j++) out->li[k * q + j] += N[j] * own[j];
+        unpack(out->xx + k * PAIRS(q), NULL, q, D);
+        for (int64_t j = 0; j < q; j++) own[j] -= average[j], slope[j] = gate->m0[k * q + j] + own[j];
+        times(D, slope, q, q, out->xy + k * q);
+        for (int64_t j = 0; j < q; j++) out->xy[k * q + j] += N[j] * own[j];
     }
     return 1;
 }
 
 /* The posterior of these statistics: ScaledMixture.update. */
-static int update(const Model *m, const Stats *s, Law *law, double *work, Room *room) {
-    int64_t K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg;
-    law->Q = take(room, p + J), law->squares = take(room, p + J), law->mean = take(room, K * p);
-    law->cond = take(room, K * p * p), law->cov = take(room, K * p * p);
-    law->slope = take(room, K * p * J), law->sh = take(room, K), law->rt = take(room, K);
-    law->tau = take(room, K), law->elt = take(room, K), law->common = take(room, J);
-    law->middle = take(room, J * J), law->G = take(room, q), law->g = take(room, K * q);
-    law->gcov = take(room, K * q * q), law->gprec = take(room, K * q * q);
+static int update(Model *m, const Sums *sums, const double *precision, const double *squares, Law *law,
+                  double *work, Room *room) {
+    int64_t K = m->K, B = m->Be + m->Bg;
+    Part *gate = m->part + GATE;
+    double total = 0.0, tail = 0.0;
+    law->Q = take(room, m->p + m->J), law->G = take(room, m->q);
     law->srate = take(room, B), law->smean = take(room, B);
     if (room->failed) return 0;
-    by_term(m->fixE, m->memE, s->pr, m->Be, p + J, law->Q);
-    by_term(m->fixG, m->memG, s->pr + m->Be, m->Bg, q, law->G);
-    return learn(K, 1, q, law->G, m->m0, s->cu, s->li, law->gprec, law->gcov, law->g, &law->gld, work)
-        && update_experts(m, s, law, work, room) && scales(m, law, s->sq, law->smean, work);
+    by_term(m->fixE, m->memE, precision, m->Be, m->p + m->J, law->Q);
+    by_term(m->fixG, m->memG, precision + m->Be, m->Bg, m->q, law->G);
+    for (int64_t k = 0; k < K && m->kind == STUDENT; k++) total += sums->w[k], tail += sums->tail[k];
+    law->dof = m->kind == STUDENT ? learned_dof(total, tail, m->limits) : INFINITY;
+    if (isnan(law->dof) || !learn_part(gate, law->G, sums + GATE, room)
+        || (m->q ? 0 : !learn_weights(gate, sums + GATE)) || !learn_part(m->part, law->Q, sums, room))
+        return 0;
+    if (m->q) settle_part(gate);
+    return add_common(m, law, work, room) && scales(m, law, squares, law->smean, work);
 }
 
 /* one_pass: the bound of the posterior of these statistics, and the statistics that follow. */
-static double sweep(const Model *m, double *in, double *out, Room *room) {
+static double sweep(Model *m, double *in, double *out, Room *room) {
     int64_t K = m->K, p = m->p, q = m->q, most = p > q ? p : q, points = 1;
-    Stats s = parts(m, in), next = parts(m, out);
+    Sums sums[OUTPUT], following[OUTPUT];
     Law law = {0};
+    double *precision, *squares, *ahead, *of_blocks;
+    parts(m, in, sums, &precision, &squares);
+    memset(out, 0, sizeof(double) * (size_t)parts(m, out, following, &ahead, &of_blocks));
     for (int64_t b = 0; b < m->Be + m->Bg; b++)
         points = m->points[b] > points ? m->points[b] : points;
     double *work = take(room, 2 * most * most + points), *gain = take(room, K), bound;
-    double *gate = take(room, q);
-    if (room->failed || !update(m, &s, &law, work, room)) return room->failed ? INFINITY : NAN;
-    memset(out, 0, sizeof(double) * (size_t)length(m));
-    bound = e_step(m, &law, &next, gain, room);
+    if (room->failed || !update(m, sums, precision, squares, &law, work, room))
+        return room->failed ? INFINITY : NAN;
+    bound = e_step(m, &law, following, gain, room);
     if (!(fabs(bound) < INFINITY)) return bound;
     bound -= divergence(m, &law);
-    EACH_COMPONENT for (int64_t j = 0; j < q; j++)
-        gate[j] += law.g[k * q + j] * law.g[k * q + j] + law.gcov[(k * q + j) * q + j];
-    times(m->memE, law.squares, m->Be, p + m->J, next.sq);
-    times(m->memG, gate, m->Bg, q, next.sq + m->Be);
-    if (!scales(m, &law, next.sq, next.pr, work) || !step_gate(m, &law, &next, gain, work, room))
+    times(m->memE, m->part->squares, m->Be, p + m->J, of_blocks);
+    times(m->memG, m->part[GATE].squares, m->Bg, q, of_blocks + m->Be);
+    if (!scales(m, &law, of_blocks, ahead, work)
+        || (m->gate == SOFTMAX && !step_gate(m, &law, following + GATE, ahead + m->Be, gain, work, room)))
         return room->failed ? INFINITY : NAN;
     return fabs(bound) < INFINITY ? bound : NAN;
 }
@@ -745,44 +892,41 @@ static int read_sizes(const Py_buffer *v, int64_t **own, int n, int64_t most_row
 
 /* The model that the buffers describe; zero unless all lengths are as the sizes say. */
 static int read_model(Model *m, const Py_buffer *v) {
-    enum { SIZES = 8, MOST_ROWS = 1 << 20, MOST = 256 };
-    int64_t *own[SIZES] = {&m->n, &m->K, &m->p, &m->q, &m->weighted, &m->J, &m->Be, &m->Bg};
+    enum { SIZES = 11, LIMITS = 5, MOST_ROWS = 1 << 20, MOST = 256 };
+    int64_t *own[SIZES] = {&m->n, &m->K, &m->p, &m->q, &m->weighted, &m->shifted, &m->J, &m->Be, &m->Bg,
+                           &m->kind, &m->gate};
     const int64_t *size = v[0].buf, given = v[0].len / 8;
     if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
-    int64_t K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg, grid = 0;
-    m->at = size + SIZES, m->points = m->at + J;
-    if (!K || !p || !q || J > p || m->weighted > 1 || given != SIZES + J + B) return 0;
+    int64_t K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg, L = K - (m->gate == STICKS), grid = 0;
+    m->order = size + SIZES, m->at = m->order + K, m->points = m->at + J;
+    if (!L || K < 1 || !p || !q != (m->gate == DIRICHLET) || J > p || m->weighted > 1 || m->shifted > 1
+        || m->kind > POISSON || m->gate > DIRICHLET || (J && m->kind == POISSON) || given != SIZES + K + J + B)
+        return 0;
+    for (int64_t k = 0; k < K; k++)
+        if (m->order[k] < 0 || m->order[k] >= K) return 0;
     for (int64_t j = 0; j < J; j++)
         if (m->at[j] < 0 || m->at[j] >= p) return 0;
     for (int64_t b = 0; b < B; b++, grid += 2 * m->points[b - 1])
         if (m->points[b] < 0 || m->points[b] > MOST_ROWS) return 0;
-    if (v[1].len / 8 != 3 + (1 + m->Be) * (p + J) + (1 + m->Bg + K) * q + 4 * B + grid
-        || v[2].len / 8 != m->n * (1 + m->weighted + p + q) || v[3].len / 8 != length(m)
-        || v[4].len != v[3].len)
+    if (v[1].len / 8 != 3 + LIMITS + (1 + m->Be) * (p + J) + (1 + m->Bg) * q + (q ? L * q : K) + 4 * B + grid
+        || v[2].len / 8 != m->n * (1 + m->weighted + m->shifted + p + q) || v[4].len != v[3].len)
         return 0;
     const double *at = v[1].buf;
-    m->a0 = at[0], m->b0 = at[1], m->known = at[2], at += 3;
+    m->part[EXPERTS] = (Part){.n = K, .r = 1, .d = p, .tails = m->kind == STUDENT, .a0 = at[0],
+                              .b0 = m->kind == POISSON ? NULL : at + 1};
+    m->known = at[2], m->limits = at + 3, at += 3 + LIMITS;
     m->fixE = next(&at, p + J), m->memE = next(&at, m->Be * (p + J));
-    m->fixG = next(&at, q), m->memG = next(&at, m->Bg * q), m->m0 = next(&at, K * q);
+    m->fixG = next(&at, q), m->memG = next(&at, m->Bg * q);
+    m->part[GATE] = q ? (Part){.n = L, .r = 1, .d = q, .m0 = at} : (Part){.n = K, .b0 = at};
+    at += q ? L * q : K;
     m->c0 = next(&at, B), m->d0 = next(&at, B), m->shape = next(&at, B), m->count = next(&at, B);
     m->grids = at, at = v[2].buf;
     m->y = next(&at, m->n), m->weight = next(&at, m->weighted * m->n);
-    m->X = next(&at, p * m->n), m->Z = next(&at, q * m->n);
-    return 1;
+    m->offset = next(&at, m->shifted * m->n), m->X = next(&at, p * m->n), m->Z = next(&at, q * m->n);
+    Sums sums[OUTPUT];
+    double *ends[2];
+    return v[3].len / 8 == parts(m, v[3].buf, sums, ends, ends + 1);
 }
-
-enum { EXPERTS, GATE, OUTPUT, PARTS };
-
-typedef struct { /* Normal, or MatrixNormalGamma where there is noise: prior and posterior */
-    int64_t n, r, d;
-    double a0;
-    const double *b0, *prior, *m0;
-    double *A, *C, *mean, *sh, *rt, *tau, *elt;
-} Part;
-
-typedef struct { /* LinearStats, LogitStats, GaussianStats */
-    double *w, *xx, *xy, *yy;
-} Sums;
 
 typedef struct { /* Network and its rows, as CompiledNetwork has them */
     int64_t n, K, p, q, h, O, classes, inner, diagonal, weighted;
@@ -790,82 +934,6 @@ typedef struct { /* Network and its rows, as CompiledNetwork has them */
     Part part[PARTS];
     const double *y, *weight, *X, *Z;
 } Network;
-
-static int64_t layout(const Part *part, double *at, Sums *sums) {
-    int64_t noise = part->b0 != NULL;
-    sums->w = at, sums->xx = sums->w + noise * part->n;
-    sums->xy = sums->xx + part->n * PAIRS(part->d), sums->yy = sums->xy + part->n * part->r * part->d;
-    return sums->yy + noise * part->n * part->r - at;
-}
-
-/* Posterior of a part; adds its divergence from the prior to `kl`. */
-static int learn_part(Part *a, const Sums *sums, double *kl, Room *room) {
-    int64_t n = a->n, r = a->r, d = a->d;
-    double ld = 0.0, *work = take(room, 2 * d * d);
-    a->A = take(room, n * d * d), a->C = take(room, n * d * d), a->mean = take(room, n * r * d);
-    a->sh = take(room, n), a->rt = take(room, n * r), a->tau = take(room, n * r);
-    a->elt = take(room, n);
-    if (room->failed || !learn(n, r, d, a->prior, a->m0, sums->xx, sums->xy, a->A, a->C, a->mean,
-                               &ld, work)) return 0;
-    *kl += 0.5 * (double)r * (ld - (double)n * (sum_log(a->prior, d) + (double)d));
-    for (int64_t k = 0; k < n; k++) {
-        for (int64_t j = 0; j < d; j++)
-            *kl += 0.5 * (double)r * a->prior[j] * a->C[(k * d + j) * d + j];
-        for (int64_t i = k * r; i < (k + 1) * r; i++) {
-            const double *mean = a->mean + i * d, *xy = sums->xy + i * d;
-            double pull = 0.0, residual = 0.0;
-            for (int64_t j = 0; j < d; j++) {
-                double shift = mean[j] - (a->m0 ? a->m0[i * d + j] : 0.0);
-                pull += 0.5 * a->prior[j] * shift * shift;
-                residual += mean[j] * (dot(a->A + (k * d + j) * d, mean, d) - 2.0 * xy[j]);
-            }
-            if (a->b0) {
-                a->sh[k] = a->a0 + 0.5 * sums->w[k];
-                a->rt[i] = a->b0[i % r] + 0.5 * (sums->yy[i] + residual);
-                if (!positive(a->sh[k]) || !positive(a->rt[i])) return 0;
-                a->tau[i] = a->sh[k] / a->rt[i], pull *= a->tau[i];
-                a->elt[k] += digamma(a->sh[k]) - log(a->rt[i]);
-                *kl += gamma_kl(a->sh[k], a->rt[i], a->a0, a->b0[i % r]);
-            }
-            *kl += pull;
-        }
-    }
-    return 1;
-}
-
-/* tanh(xi / 2) / (2 xi) and log(2 cosh(xi / 2)) of a square: special.jaakkola. */
-INLINE double jaakkola(double square, double *log_cosh) {
-    double xi = sqrt(square > 1e-10 ? square : 1e-10), e = exp1(-xi), s = square;
-    double near = 0.25 - s * (1.0 / 48 - s * (1.0 / 480 - s * (17.0 / 80640 - s * (31.0 / 1451520))));
-    double far = 0.5 * (1.0 - e) / ((1.0 + e) * xi);
-    *log_cosh = log1(1.0 + e) + 0.5 * xi;
-    return square < 0.01 ? near : far;
-}
-
-/* StickBreakingGate.rows_of: log weights from logits T and variances S; S becomes omega. */
-INLINE void stick_weights(const Network *m, const double *T, double *S, double *E) {
-    double before[R], passing;
-    EACH_ROW before[i] = 0.0;
-    for (int64_t k = 0; k < m->K - 1; k++) {
-        double *own = E + m->order[k] * R;
-        EACH_ROW {
-            double t = T[k * R + i];
-            S[k * R + i] = jaakkola(S[k * R + i] + t * t, &passing);
-            before[i] -= passing + 0.5 * t, own[i] = before[i] + t;
-        }
-    }
-    EACH_ROW E[m->order[m->K - 1] * R + i] = before[i];
-}
-
-/* StickLocalPosterior.weights, over logits and omega. */
-INLINE void stick_sums(const Network *m, const double *r, double *T, double *S) {
-    double reach[R];
-    copy(reach, r + m->order[m->K - 1] * R, R);
-    for (int64_t k = m->K - 2; k >= 0; k--) {
-        const double *own = r + m->order[k] * R;
-        EACH_ROW reach[i] += own[i], S[k * R + i] *= reach[i], T[k * R + i] = own[i] - 0.5 * reach[i];
-    }
-}
 
 /* latents.settle_full and settle_diagonal: a bordered precision becomes E[u u'] without its last
  * entry, in place, by the sweep operator; and its determinant. Marks rows that NumPy has to see. */
@@ -1034,7 +1102,7 @@ CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
             weight[i] = i >= here ? 0.0 : m->weighted ? m->weight[first + i] : 1.0;
         memset(T, 0, sizeof(double) * (size_t)(K * R)), memset(S, 0, sizeof(double) * (size_t)(K * R));
         predict(K - 1, q, z, gate->mean, T), predict(K - 1, PAIRS(q), zz, wg, S);
-        stick_weights(m, T, S, E);
+        stick_weights(K, m->order, T, S, E);
         predict(K, PAIRS(p), xx, we, E);
         memset(at, 0, sizeof(double) * (size_t)(K * h * R));
         predict(K * h, p, x, experts->mean, at);
@@ -1067,7 +1135,7 @@ CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
             out[EXPERTS].w[k] += sum_of(end + h * R, one);
         }
         add_sums(K, PAIRS(p), xx, E, out[EXPERTS].xx), add_sums(K * h, p, x, at, out[EXPERTS].xy);
-        stick_sums(m, E, T, S);
+        stick_sums(K, m->order, E, T, S);
         add_sums(K - 1, PAIRS(q), zz, S, out[GATE].xx), add_sums(K - 1, q, z, T, out[GATE].xy);
         add_output(m, &e, sums, u, &out[OUTPUT]);
     }
@@ -1081,7 +1149,9 @@ static double network_sweep(Network *m, double *in, double *out, Room *room) {
     int64_t used = 0;
     for (int i = 0; i < PARTS; i++) {
         layout(m->part + i, out + used, next + i), used += layout(m->part + i, in + used, here + i);
-        if (!learn_part(m->part + i, here + i, &kl, room)) return room->failed ? INFINITY : NAN;
+        if (!learn_part(m->part + i, m->part[i].prior, here + i, room)) return room->failed ? INFINITY : NAN;
+        settle_part(m->part + i);
+        kl += divergence_of(m->part + i, m->part[i].prior);
     }
     memset(out, 0, sizeof(double) * (size_t)used);
     bound = network_rows(m, next, room);

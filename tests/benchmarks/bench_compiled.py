@@ -1,12 +1,15 @@
 """Fits and passes with the compiled core and without it, in turns in one process.
 
-Seconds and microseconds of processor, the least of some rounds. ``fits`` has whole fits by rows and
-components, starts and draws included; ``passes`` single sweeps by rows and columns, beyond the
-limits of the core as well. ``core, ns`` are of a row and component; ``floor, ns`` is the time of
-the exponentials and multiply-adds without which no sweep does, by NumPy in the cache: two
+Seconds and microseconds of processor, the least of some rounds. ``fits`` has whole fits by kind of
+model, rows and components, starts and draws included; ``passes`` single sweeps by rows and columns,
+beyond the limits of the core as well. ``core, ns`` are of a row and component; ``floor, ns`` is the
+time of the exponentials and multiply-adds without which no sweep does, by NumPy in the cache: two
 exponentials (weights and responsibilities) and, of p terms of the mean and q of the weights,
 ``2 (p + p (p + 1) / 2 + q + q (q + 1) / 2)`` multiply-adds (predictors and their variances, and the
 weighted sums of rows and products).
+
+``python bench_compiled.py Gaussian`` renews the rows of one kind, ``... passes`` the sweeps; all
+are made without an argument.
 """
 
 import os
@@ -14,6 +17,7 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import itertools
+import sys
 import time
 import warnings
 from collections.abc import Callable
@@ -32,6 +36,16 @@ side_by_side.can_fork = lambda: False  # time of other processes would not be co
 
 ROUNDS = 3
 
+KINDS: dict[str, tuple[str, dict[str, object]]] = {
+    "Gaussian": ("y ~ x0 + x1 | gating(x0)", {}),
+    "fixed scales": ("y ~ x0 + x1 | gating(x0)", {"priors": bvb.Priors(scales="fixed")}),
+    "stick-breaking": ("y ~ x0 + x1 | gating(x0)", {"gate": "stick-breaking"}),
+    "constant weights": ("y ~ x0 + x1 | gating(1)", {"gate": "dirichlet"}),
+    "Student": ("y ~ x0 + x1 | gating(x0)", {"family": "student"}),
+    "Poisson": ("count ~ x0 + x1 | gating(x0)", {"family": "poisson"}),
+}
+"""Formula and arguments of each kind of model that the core covers."""
+
 
 def table(n: int, n_columns: int = 2) -> pd.DataFrame:
     """Rows of two regressions, of which the first column decides."""
@@ -40,7 +54,9 @@ def table(n: int, n_columns: int = 2) -> pd.DataFrame:
     first = rng.random(n) < 1.0 / (1.0 + np.exp(-2.0 * x[0]))
     y = np.where(first, 1.0 + x[0] + 0.5 * x[1], -1.0 - 0.5 * x[0])
     y = y + rng.normal(size=n) * np.where(first, 0.3, 0.6)
-    return pd.DataFrame({"y": y, **{f"x{j}": column for j, column in enumerate(x)}})
+    count = rng.poisson(np.exp(np.where(first, 0.5 + 0.8 * x[0], 2.0 - 0.5 * x[1])))
+    columns = {f"x{j}": column for j, column in enumerate(x)}
+    return pd.DataFrame({"y": y, "count": count, **columns})
 
 
 def least(work: Callable[[], object], together: int = 1) -> float:
@@ -54,10 +70,11 @@ def least(work: Callable[[], object], together: int = 1) -> float:
     return min(found)
 
 
-def fits(n: int, n_components: int) -> dict[str, object]:
+def fits(kind: str, n: int, n_components: int) -> dict[str, object]:
     """A whole fit."""
-    model = bvb.DensityRegression("y ~ x0 + x1 | gating(x0)", table(n), n_components=n_components)
-    row: dict[str, object] = {"rows": n, "components": n_components}
+    formula, more = KINDS[kind]
+    model = bvb.DensityRegression(formula, table(n), n_components=n_components, **more)
+    row: dict[str, object] = {"kind": kind, "rows": n, "components": n_components}
     for way, switch in {"numpy": "0", "core": "1"}.items():
         os.environ[SWITCH] = switch
         row[f"passes, {way}"] = model.fit(seed=1).n_iter
@@ -96,10 +113,14 @@ def floor(p: int, q: int) -> float:
 
 
 def main() -> None:
-    """Both tables."""
+    """Both tables, or the part that is named."""
     warnings.simplefilter("ignore")
-    sizes = itertools.product((100, 200, 1_000, 2_000), (2, 3, 5))
-    keep(pd.DataFrame([fits(*size) for size in sizes]), "compiled")
+    part = sys.argv[1] if sys.argv[1:] else None
+    sizes = [*itertools.product((100, 200, 1_000, 2_000), (2, 3, 5))]
+    for kind in KINDS if part is None else [kind for kind in KINDS if kind == part]:
+        keep(pd.DataFrame([fits(kind, *size) for size in sizes]), "compiled", by="kind")
+    if part not in (None, "passes"):
+        return
     shapes = [(n, 3) for n in (1_000, 2_000, 8_000, 20_000, 100_000)] + [
         (2_000, p) for p in (12, 23, 40)
     ]

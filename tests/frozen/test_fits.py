@@ -27,6 +27,7 @@ from bayesvb.errors import ConvergenceWarning
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.experts import GAUSSIAN_EXPERTS
 from bayesvb.gates import GATES
+from bayesvb.numerics.compiled import compiled_sweep
 from bayesvb.reports.sections import SECTIONS
 
 TABLE = Path(__file__).with_name("fits.json")
@@ -39,7 +40,8 @@ STRICT, LOOSE = 1e-10, 1e-6
 """Relative tolerances where arithmetic is bitwise equal to the table's, and elsewhere.
 
 A field whose rounding noise is larger has ten and a thousand times its noise. NumPy 2.0 with SciPy
-1.13 and NumPy 2.5 with SciPy 1.18 were within a tenth of that.
+1.13 and NumPy 2.5 with SciPy 1.18 were within a tenth of that. The compiled core has other sums in
+every pass, and a hundred times the noise.
 """
 
 PLATEAU = {"softmax, gaussian, group slopes": 2e-3}
@@ -380,6 +382,7 @@ def test_a_fit_has_the_frozen_numbers(name, data, table):
     assert name in table, f"{name} is not in {TABLE.name}; {WRITES}=1 writes it"
     frozen, alike = table[name], table["fingerprint"] == fingerprint()
     tolerance, factor = (STRICT, 10.0) if alike else (PLATEAU.get(name, LOOSE), 1000.0)
+    factor = factor if compiled_sweep() is None else max(factor, 100.0)
     moved = {
         field: distance
         for field, distance in distances(record(CASES[name], data), frozen["values"]).items()

@@ -15,11 +15,25 @@ from bayesvb.numerics.compiled import SWITCH, compiled_sweep, describe_core
 built = pytest.mark.skipif(describe_core().startswith("not built"), reason="no compiler")
 
 N, K, P, Q = 5, 2, 2, 1
-SIZES = np.array([N, K, P, Q, 0, 1, 1, 1, 1, 0, 4], dtype=np.int64)
-PRIOR = np.full(3 + 2 * (P + 1) + (2 + K) * Q + 4 * 2 + 2 * 4, 0.5)
-ROWS = np.linspace(-1.0, 1.0, N * (1 + P + Q))
-STATS = np.ones(K * (2 + 3 + P + 1 + Q) + 2 * 2)
-ARRAYS = (SIZES, PRIOR, ROWS, STATS, np.empty_like(STATS))
+
+
+def mixture_arrays(kind=0, gate=0, offset=0):
+    """Sizes, prior, rows and statistics of a mixture, with common columns and a grid where known.
+
+    ``kind``: Gaussian, Student, counts. ``gate``: softmax, sticks, constant.
+    """
+    common, q, logits = int(kind < 2), Q * (gate < 2), K - (gate == 1)
+    sizes = [N, K, P, q, 0, offset, common, 1, q, kind, gate, 1, 0, *[1] * common, 0, *[4] * q]
+    weights = (1 + q) * q + (logits * q if q else K)
+    prior = np.full(8 + 2 * (P + common) + weights + 4 * (1 + q) + 8 * q, 0.5)
+    experts = K * (3 + P + (0 if kind == 2 else 2) + (kind == 1))
+    stats = np.ones(experts + (logits * 2 * q if q else K) + 2 * (1 + q))
+    rows = np.linspace(-1.0, 1.0, N * (1 + offset + P + q))
+    return np.array(sizes, dtype=np.int64), prior, rows, stats, np.empty_like(stats)
+
+
+ARRAYS = mixture_arrays()
+_, _, ROWS, STATS, _ = ARRAYS
 
 
 def network_arrays(classes, h=2, outputs=2):
@@ -45,6 +59,8 @@ def drawn_arrays(h=2, sticks=2, points=4, draws=3):
 
 CASES = {
     "mixture": ("sweep", ARRAYS),
+    "Student noise and sticks": ("sweep", mixture_arrays(1, 1)),
+    "counts and constant weights": ("sweep", mixture_arrays(2, 2, 1)),
     "classes": ("network", network_arrays(1)),
     "numbers": ("network", network_arrays(0)),
     "drawn classes": ("drawn", drawn_arrays()),
@@ -81,7 +97,7 @@ def test_a_length_that_does_not_agree_is_refused(case, number, change):
 
 @built
 @every_case
-@given(at=st.integers(0, 11), value=st.integers(-(2**63), 2**63 - 1))
+@given(at=st.integers(0, 16), value=st.integers(-(2**63), 2**63 - 1))
 def test_no_size_leads_beyond_an_array(case, at, value):
     """What is computed may be anything; the sanitisers of .ci/run see what is read."""
     name, arrays = CASES[case]
@@ -107,7 +123,7 @@ def test_no_number_leads_beyond_an_array(case, data):
 @built
 def test_arrays_that_are_not_contiguous_or_read_only_are_refused():
     with pytest.raises((BufferError, ValueError)):
-        compiled_sweep()(SIZES, PRIOR, np.resize(ROWS, 2 * len(ROWS))[::2], *ARRAYS[3:])
+        compiled_sweep()(*ARRAYS[:2], np.resize(ROWS, 2 * len(ROWS))[::2], *ARRAYS[3:])
     fixed = np.empty_like(STATS)
     fixed.flags.writeable = False
     with pytest.raises((BufferError, TypeError, ValueError)):
