@@ -10,6 +10,7 @@ import pandas as pd
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.errors import DataError
+from bayesvb.results.printing import without_many
 from bayesvb.results.summary import coefficient_table
 
 from .cells.numerals import numeral, percent
@@ -26,8 +27,9 @@ NAMES = ("part", "component", "term")
 def written_table(fit: AbstractFit, form: str, prob: float) -> Any:
     """Parameters with standard deviation and interval, rounded by their uncertainty.
 
-    Without rows that a reader does not need: the share of the only component, and scales of priors
-    that the table has as standard deviations of groups too.
+    Without rows that a reader does not need: the share of the only component, scales of priors that
+    the table has as standard deviations of groups too, and the many coefficients of smooth curves
+    and groups.
 
     Parameters
     ----------
@@ -44,6 +46,8 @@ def written_table(fit: AbstractFit, form: str, prob: float) -> Any:
     check_choice("format", form, tuple(FORMS))
     frame = coefficient_table(fit, prob)
     frame = frame[[_is_wanted(label, frame.index) for label in frame.index]]
+    parts = frame.groupby(level="part", sort=False)
+    frame = pd.concat([without_many(fit.model.design, rows, str(part)) for part, rows in parts])
     each = after_uncertainty(frame["sd"].fillna(0.0).to_numpy(), frame["mean"].to_numpy())
     rows = frame.reset_index()[list(NAMES)].astype(str)
     kept = [name for name in NAMES if set(rows[name]) - {""}]

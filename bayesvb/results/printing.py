@@ -35,6 +35,7 @@ from bayesvb.results.variance_components import variance_lines
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 SHARES_DISAGREE = (
@@ -372,19 +373,27 @@ def _components(fit: AbstractFit) -> str:
     return lines if inside.all() else lines + SHARES_DISAGREE
 
 
+TABULATED_APART = ("smooth", "group")
+"""Kinds of terms whose many coefficients have tables of their own."""
+
+
+def without_many(design: Design, rows: pd.DataFrame, part: str) -> pd.DataFrame:
+    """Return the rows of a part without the coefficients of smooth curves and groups."""
+    name = LABELS.get(part, "")
+    terms, blocks = design.terms.get(name, ()), design.term_blocks.get(name, ())
+    apart = [one for one in blocks if one.kind in TABULATED_APART]
+    names = tuple(terms[at] for one in apart for at in one.columns if at < len(terms))
+    if not names:
+        return rows
+    return rows[~rows.index.get_level_values("term").astype(str).str.endswith(names)]
+
+
 def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     """Coefficients of a part; for curves and groups their number, and where they are tabulated."""
     model, dof = fit.model, (smooth_dof(fit) or {}) if part == MEAN else {}
     name = LABELS.get(part, "")  # a parameter may have the name of a part
-    terms, apart = model.design.terms.get(name, ()), []
-    for one in model.design.term_blocks.get(name, ()):
-        if one.kind in ("smooth", "group"):
-            apart.append(one)
-    names = tuple(terms[at] for one in apart for at in one.columns if at < len(terms))
-    rows = table.loc[[part]]
-    if names:
-        hidden = rows.index.get_level_values("term").astype(str).str.endswith(names)
-        rows = rows[~hidden]
+    apart = [one for one in model.design.term_blocks.get(name, ()) if one.kind in TABULATED_APART]
+    rows = without_many(model.design, table.loc[[part]], part)
     told = [title] if rows.empty else [_coefficients(rows, part, title, lone=model.size == 1)]
     told += spread_lines(rows) if part == LOG_SIGMA else []
     of_part = "" if name == MEAN else f", {name!r}"

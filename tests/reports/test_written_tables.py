@@ -64,6 +64,12 @@ def test_components_ratios_and_scales_stand_where_they_say_something():
     assert mixture.startswith("| part | component |") and mixture.count("| share |") == 2
     groups = bvb.DensityRegression("y ~ x + (1 | g)", data, n_components=1).fit(**few).table()
     assert "| sd of groups |" in groups and "| scale |" not in groups
+    formula = "n ~ s(x) + (1 | g)"
+    many = bvb.DensityRegression(formula, data, n_components=1, family="poisson").fit(**few)
+    assert [line.split("|")[2].strip() for line in many.table().splitlines()[2:4]] == [
+        "Intercept", "s(x).line"
+    ]  # fmt: skip
+    assert many.table().count("s(x)") == many.table().count("(1 \\|") + 1 == 2
 
 
 def test_great_tables_takes_the_rows_by_part(fit, monkeypatch):
