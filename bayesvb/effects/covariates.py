@@ -196,7 +196,7 @@ def crossed(
         for place, name in enumerate(grids)
     }
     for name, value in held.items():
-        columns[name] = column_like(frame[name], [value] * len(rows))
+        columns[name] = column_like(frame[name], [value]).repeat(len(rows)).reset_index(drop=True)
     return pd.DataFrame(columns, index=pd.RangeIndex(len(rows)))
 
 

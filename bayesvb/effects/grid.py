@@ -49,8 +49,11 @@ class EvaluationGrid:
 
     def with_column(self, name: str, values: object) -> pd.DataFrame:
         """The rows with another value, or other values, of one covariate."""
-        given = values if isinstance(values, np.ndarray) else [values] * len(self.frame)
-        column = column_like(self.frame[name], list(given))
+        own = self.frame[name]
+        if isinstance(values, np.ndarray):
+            column = column_like(own, list(values))
+        else:
+            column = column_like(own, [values]).repeat(len(self.frame))
         return self.frame.assign(**{name: column.set_axis(self.frame.index)})
 
     def without(self, name: str) -> EvaluationGrid:

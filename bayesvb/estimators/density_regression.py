@@ -534,7 +534,8 @@ class DensityRegression(AbstractGatedMixture):
         Axes (experts, draws, rows). Each draw is evaluated by the restart that it is from.
         """
         weights, scaling = np.exp(fit.core.log_weights(fit.draws, block)), self.scales.response
-        whole = self.experts if self.experts.draws_complete else fit.core
+        experts = self.experts
+        whole = experts if experts.draws_complete else fit.core
         drawn: AbstractDrawnMixture = whole.drawn(fit.draws, weights, block, response, scaling)
         return drawn
 
