@@ -89,7 +89,7 @@ def labelled_fits(
     known = list(dict.fromkeys(name for fit in fits.values() for name in _columns(fit)))
     for name, label in labels.items():
         if name not in known:
-            what = f"labels name {name[:80]!r}, which the formula does not use"
+            what = f"labels: the formula does not use {name[:80]!r}"
             raise DataError(what, hint=nearest(name[:80], known))
         if not label.strip():
             raise DataError(

@@ -54,7 +54,7 @@ def check_known(units: Mapping[str, str], columns: Collection[str]) -> None:
     for name in units:
         if name not in columns:
             hint = nearest(name[:80], list(columns))
-            raise DataError(f"units name {name[:80]!r}, which the formula does not use", hint=hint)
+            raise DataError(f"units: the formula does not use {name[:80]!r}", hint=hint)
 
 
 def check_units(argument: str, units: object) -> None:

@@ -58,7 +58,7 @@ def effects(result: EffectsTable, *, ax: Axes | None = None) -> Axes:
         return _listed(result, series if across is None else [across, *series], ax)
     if len(keys) > CURVES.series:
         raise DataError(
-            f"there are {len(keys)} curves to draw",
+            f"{len(keys)} curves do not fit into one picture",
             hint="use a grid of one or two covariates, conditional=[...], or averages, "
             "average_by=...",
         )
@@ -131,7 +131,7 @@ def _listed(result: EffectsTable, columns: list[str], ax: Axes | None) -> Axes:
     table = result.summary
     if len(table) > LIMITS.printed_rows:
         raise DataError(
-            f"there are {len(table)} effects to list",
+            f"a list of {len(table)} effects does not fit into one picture",
             hint="ask for a grid of one or two covariates, conditional=[...], or for averages, "
             "average_by=...",
         )

@@ -44,13 +44,13 @@ def check_text(text: str) -> None:
     if len(text) > LIMITS.characters:
         raise FormulaError(
             f"{text[:60]} ...",
-            f"cannot read a formula of {len(text)} characters; {LIMITS.characters} are the most",
+            f"the formula has {len(text)} characters; the limit is {LIMITS.characters}",
             hint="`.` stands for all columns that are not named elsewhere",
         )
     for at, sign in enumerate(text):
         if not sign.isspace() and unicodedata.category(sign) in ("Cc", "Cs"):
             raise FormulaError(
-                text, f"the formula holds {sign!a}, which is not a character of a text", (at, at)
+                text, f"the formula contains the control character {sign!a}", (at, at)
             )
     depth = 0
     for at, sign in enumerate(text):

@@ -195,8 +195,8 @@ def check_names(values: Mapping[str, np.ndarray]) -> None:
     parted = [name for name in values if "/" in name or name == "."]
     if parted:
         raise DataError(
-            f"the response `{parted[0]}` has a name that cannot stand in an ArviZ object or a file",
-            hint="rename the column: no / and not the dot alone",
+            f"the response `{parted[0]}` has a name that ArviZ and files do not allow",
+            hint="rename the column: a name contains no / and is not a single dot",
         )
 
 

@@ -32,7 +32,7 @@ COSTLY = {
     "y ~ poly(x, 100000)": "at most 200 columns",
     "y ~ hashed(x, levels=1000000)": "at most 1000 columns",
     "y ~ " + ":".join(f"bs({name}, df=100)" for name in "abc"): "more than 20000 columns",
-    "y ~ " + "x + " * 3_000_000: "characters; 10000 are the most",
+    "y ~ " + "x + " * 3_000_000: "characters; the limit is 10000",
     "y ~ " + "+".join("x" * 4000): "5000 are the most",
     "y ~ " + "(" * 3000: "more than 40 deep",
     "y ~ I(" + "+".join("x" * 900) + ")": "nested",

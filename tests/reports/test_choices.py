@@ -82,7 +82,7 @@ def test_a_choice_of_components_and_a_comparison_are_reported_with_the_same_argu
     [
         ({"along": "Z"}, r"along='Z' is not a covariate of the fit(?s:.*)did you mean `z`\?"),
         ({"along": "y"}, r"along='y' is not a covariate of the fit(?s:.*)the columns are `x`, `z`"),
-        ({"labels": {"xx": "X"}}, r"labels name 'xx', which the formula does not use"),
+        ({"labels": {"xx": "X"}}, r"labels: the formula does not use 'xx'"),
         ({"labels": {"x": " "}}, r"labels: the label of 'x' is empty"),
     ],
 )
