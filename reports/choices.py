@@ -70,7 +70,7 @@ def check_along(fits: Sequence[AbstractFit], along: str | None) -> None:
     known = list(dict.fromkeys(name for fit in fits for name in compared(fit.model.design)))
     if along is None or along in known:
         return
-    hint = nearest(along[:80], known) if known else "the model has no covariate: leave `along` out"
+    hint = nearest(along[:80], known) if known else "the model has no covariate: omit `along`"
     raise DataError(f"along={along[:80]!r} is not a covariate of the fit", hint=hint)
 
 

@@ -39,7 +39,7 @@ def panels(levels: tuple[str, ...], curves: Reliability, found: HeldOutClasses) 
         (f"class {levels[k]}", _panel(curves.curves[k], found.probabilities[:, k])) for k in shown
     ]
     more = f" The {len(shown)} most frequent classes." if 2 < len(shown) < len(levels) else ""
-    other = f" The curve of {levels[0]} is the same turned round." if len(levels) == 2 else ""
+    other = f" The curve of {levels[0]} is its mirror image." if len(levels) == 2 else ""
     caption = (
         "Observed share of rows in each class against its predicted probability: isotonic "
         f"regression, which needs no bins. Shading: where it lies in {percent(BAND)} of "

@@ -135,7 +135,7 @@ def _coverage(fits: Sequence[Summary]) -> Summary | None:
     )
     caption = (
         "Rows inside their 90% predictive interval, in per cent, with the standard error of a "
-        "share of 90%. Each row is predicted without itself."
+        "share of 90%. Predictions are leave-one-out."
     )
     return table(frame, caption, decimals={name: 1 for name in frame.columns if name != "rows"})
 

@@ -421,7 +421,7 @@ def test_networks_have_a_mode_over_variational_latent_vectors(tmp_path):
     assert "Standard errors are not available" in str(fit) and fit.summary()["sd"].isna().all()
     assert "Est.Error" not in str(fit) and "k-hat" not in str(fit)
     page = fit.report(tmp_path / "page.html").read_text("utf-8")
-    assert "There are estimates and no intervals" in page and "mean-field posterior" not in page
+    assert "Point estimates only, without intervals" in page and "mean-field posterior" not in page
     assert (fit.predict(kind="class") == frame["label"]).mean() > 0.9
 
 
