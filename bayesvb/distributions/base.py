@@ -146,7 +146,7 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
             raise DataError(
                 f"{kind.values} cannot be shifted by {np.max(np.abs(shift)):g} or multiplied by "
                 f"{factor:g}",
-                hint="an offset belongs to the linear predictor of this family",
+                hint="put the offset into the formula: offset(z)",
             )
         return self
 

@@ -124,7 +124,9 @@ def _by(place: SpecialTerm, code: str, node: ast.expr | None) -> tuple[str | Non
         case ast.Name():
             pass
         case _:
-            raise place.refused(f"by= in `{place.text}` is a column", "write by=g, by=C(g) or by=z")
+            raise place.refused(
+                f"by= in `{place.text}` must be a column", "write by=g, by=C(g) or by=z"
+            )
     first, last = span_of(code, node)
     return code[first:last].strip("`"), role
 
@@ -145,7 +147,7 @@ def _periods(
     each = kinds if isinstance(kinds, tuple) else ("cr" if kinds is None else kinds,) * size
     if len(each) != size or not all(kind in ("cr", "cc") for kind in each):
         raise place.refused(
-            f"bs in `{place.text}` is 'cr', natural cubic, or 'cc', periodic, for each covariate"
+            f"bs in `{place.text}` must be 'cr' (natural cubic) or 'cc' (periodic), one for each"
         )
     given = _values(period)
     several = isinstance(given, tuple) and all(isinstance(one, tuple) for one in given)
@@ -153,7 +155,7 @@ def _periods(
     ends = [] if given is None else [_ends(pair) for pair in pairs]
     if len(ends) != each.count("cc") or None in ends:
         raise place.refused(
-            f"`{place.text}` needs where the period of each periodic covariate begins and ends",
+            f"`{place.text}` needs the start and the end of each period",
             "write s(hour, bs='cc', period=(0, 24))",
         )
     rest = iter(ends)
@@ -181,9 +183,9 @@ def _knots(
     whole = tuple(one for one in each if isinstance(one, int) and not isinstance(one, bool))
     if not len(whole) == len(each) == len(periods) or min(whole) < LIMITS.least_knots:
         raise place.refused(
-            f"k in `{place.text}` is a whole number of at least {LIMITS.least_knots}",
-            "k is the number of knots: how wiggly the curve may be at most",
+            f"k in `{place.text}` must be a whole number of at least {LIMITS.least_knots}",
+            "k is the number of knots, which limits the flexibility of the curve",
         )
     if math.prod(whole) > LIMITS.basis:
-        raise place.refused(f"`{place.text}` makes at most {LIMITS.basis} columns")
+        raise place.refused(f"`{place.text}` can have at most {LIMITS.basis} columns")
     return whole

@@ -105,7 +105,7 @@ def file_table(path: Path, name: str) -> Table:
     """
     frame, notes = read_table_file(path, name)
     if frame.empty:
-        raise DataError(f"{name!r} has names of columns, but no rows", hint="give the rows below")
+        raise DataError(f"{name!r} has a header, but no rows", hint="add rows below the header")
     return Table(
         frame=frame,
         name=Path(name).name,

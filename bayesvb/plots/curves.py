@@ -121,7 +121,8 @@ def _chosen(table: pd.DataFrame, column: str, name: str | None) -> pd.DataFrame:
     """The rows of one curve or effect."""
     known = list(dict.fromkeys(table[column]))
     if name is not None and name not in known:
-        raise DataError(f"{name!r} is not there", hint=f"one of {', '.join(map(repr, known))}")
+        known_names = ", ".join(map(repr, known))
+        raise DataError(f"the fit has no {column} {name!r}", hint=f"choose one of {known_names}")
     return table[table[column] == (known[0] if name is None else name)]
 
 

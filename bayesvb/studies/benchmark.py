@@ -176,7 +176,8 @@ def _done(trials: Sequence[_Named], progress: TrialProgress | None) -> list[dict
 def _check(models: object, folds: object, seeds: object, criteria: Sequence[str]) -> None:
     if not isinstance(models, Mapping) or not models:
         raise DataError(
-            "models must be names with models", hint='write {"two": bvb.DensityRegression(...)}'
+            "models must be a mapping of names to models",
+            hint='write {"two": bvb.DensityRegression(...)}',
         )
     check_count("folds", folds, least=2)
     if isinstance(seeds, str) or not isinstance(seeds, Sequence) or not len(seeds):

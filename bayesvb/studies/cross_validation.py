@@ -221,7 +221,7 @@ def _named(models: object) -> dict[str, object]:
         return {type(models).__name__: models}
     if not isinstance(models, Mapping) or not models:
         raise DataError(
-            "models must be a model, or names with models",
+            "models must be a model, or a mapping of names to models",
             hint='write {"two": bvb.DensityRegression(...)}',
         )
     return {str(name): model for name, model in models.items()}
