@@ -296,8 +296,9 @@ class AbstractEstimator(AbstractPublicModel):
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search over as many restarts as there are streams."""
-        request = request.of(self.core)
-        request.engine.check(self.core)
+        core = self.core
+        request = request.of(core)
+        request.engine.check(core)
         if request.covariance == "exact":
             check_exact(self, request.engine, combined=request.rough)
         rows = (self.all_rows or self.source).with_workers(workers)
@@ -306,9 +307,9 @@ class AbstractEstimator(AbstractPublicModel):
 
     def _fitted_to(self, source: AbstractSource, request: FitRequest, streams: Streams) -> Fit:
         """The same to rows that are ready to be gone over."""
-        engine = request.engine
-        later = passes_to_weigh(self.core, source.n_rows, streams.restarts, request)
-        model = self._seen_by(engine)
+        engine, core = request.engine, self.core
+        later = passes_to_weigh(core, source.n_rows, streams.restarts, request)
+        model = self._seen_by(engine, core)
         sizes = sample_sizes(model, engine, source, rough=request.rough)
         told, share = request.progress, sizes[0] / sizes[-1]
         found = search(
@@ -325,10 +326,10 @@ class AbstractEstimator(AbstractPublicModel):
         )
         return fitted(self.starting_near(None), found, source, request, streams)
 
-    def _seen_by(self, engine: AbstractEngine) -> AnyModel:
+    def _seen_by(self, engine: AbstractEngine, core: AnyModel) -> AnyModel:
         """The model as the engine fits it; error messages name the public model."""
         try:
-            return engine.model_for(self.core)
+            return engine.model_for(core)
         except DataError as error:
             raise DataError(f"{type(self).__name__}: {error.why}", hint=error.hint) from error
 

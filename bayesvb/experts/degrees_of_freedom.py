@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import digamma, gammaln, polygamma
+from scipy.special import digamma, gammaln, polygamma, zeta
 
 from bayesvb.numerics.array_library import namespace, special
 
@@ -65,7 +65,8 @@ def _slope(dof: Numbers, total: Numbers, tail: Numbers) -> tuple[Numbers, Number
     half = 0.5 * dof
     own = np.log(half) + 1.0 - digamma(half)
     slope = (0.5 * (total * own + tail) - PRIOR_RATE) * dof + (PRIOR_SHAPE - 1.0)
-    bend = slope - (PRIOR_SHAPE - 1.0) + total * half * (1.0 - half * polygamma(1, half))
+    # The trigamma function, as polygamma makes it of a zeta function, without its other work.
+    bend = slope - (PRIOR_SHAPE - 1.0) + total * half * (1.0 - half * zeta(2.0, half))
     return slope, bend
 
 

@@ -169,6 +169,11 @@ class Mixture(
         per_row = self.gate.bound_gap(posterior.gate, block)
         return BoundGap(float(block.weighted(per_row[None]).sum()))
 
+    @property
+    def has_bound_gap(self) -> bool:
+        """Whether the gate may have one."""
+        return type(self.gate).bound_gap is not AbstractGate.bound_gap
+
     def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
         """Sums of the experts after their step; for the gate, derivatives of its bound."""
         experts = self.experts.global_step(posterior.experts, stats.experts)

@@ -137,6 +137,11 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Contribution of these rows to the ranking of runs, besides the ELBO; zero by default."""
         return BoundGap(0.0)
 
+    @property
+    def has_bound_gap(self) -> bool:
+        """Whether ``bound_gap`` may differ from zero: unless it is the default."""
+        return type(self).bound_gap is not AbstractVariationalModel.bound_gap
+
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
         """``KL(posterior || prior)`` of everything global."""

@@ -123,6 +123,9 @@ def test_log_densities_are_those_of_normal_and_gamma_distributions(problem, rng)
         assert before[s] == pytest.approx(
             prior_density(prior, coefficients[s, :, 0], precision[s, :, 0]), rel=1e-9
         )
+    twice = np.array([2, 0, 1, 0])
+    again = known.log_density(coefficients[twice], precision[twice])[:, 0, 0]
+    assert_allclose(again, found[twice], rtol=1e-12)
 
 
 def prior_density(prior, beta, tau):

@@ -10,9 +10,12 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import cavi as engine
-from bayesvb.engines.base import one_pass
+from bayesvb.engines import side_by_side
+from bayesvb.engines.base import Budget, one_pass
+from bayesvb.engines.restarts import _Task
 from bayesvb.models import compiled_pass
 from bayesvb.numerics.compiled import SWITCH, describe_core
+from bayesvb.numerics.streams import EngineStreams
 
 pytestmark = [
     pytest.mark.skipif(describe_core().startswith("not built"), reason="there was no compiler"),
@@ -160,7 +163,17 @@ def test_very_many_rows_are_left_to_numpy(limit, monkeypatch):
     assert model.compiled(source) is None
 
 
-def test_fits_are_the_same_for_any_number_of_workers():
+@pytest.mark.parametrize(("switch", "places"), [("0", 2), ("1", 1)])
+def test_short_runs_of_the_core_need_no_processes(switch, places, monkeypatch):
+    monkeypatch.setenv(SWITCH, switch)
+    model = model_of("two components", 600)
+    task = _Task(engine.Cavi(), model.source.with_workers(2), Budget(), EngineStreams(1))
+    assert task.places(model.core, 1000) == places
+    assert task.places(model.core, 100_000) == 2
+
+
+def test_fits_are_the_same_for_any_number_of_workers(monkeypatch):
+    monkeypatch.setattr(side_by_side, "LITTLE_WORK", 0)
     frame = table(600)
     one, two = (
         bvb.DensityRegression("y ~ x | gating(x)", frame, n_components=3).fit(seed=1, n_jobs=n)
