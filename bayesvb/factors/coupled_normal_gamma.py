@@ -14,7 +14,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import pairwise
 from types import ModuleType
 
 import numpy as np
@@ -489,21 +488,21 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         # One factor for each noise: in second differences most points have that of the centre.
         drawn, number = np.unique(tau, axis=0, return_inverse=True)
         order = np.argsort(number.reshape(-1), kind="stable")
-        first = np.searchsorted(number.reshape(-1)[order], np.arange(len(drawn) + 1))
+        first = np.append(0, np.cumsum(np.bincount(number.reshape(-1))))
         together = max(ENTRIES_AT_ONCE // own.size, 1)
         for start in range(0, len(drawn), together):
             ends = first[start : start + together + 1]
             half = np.linalg.cholesky(own + _weighted_sum(drawn[start : start + together], known))
             log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
+            rows = order[ends[0] : ends[-1]]
             if len(drawn) == len(tau):  # as of draws: all at once
-                rows = order[ends[0] : ends[-1]]
                 solved = np.linalg.solve(half, linear[rows, :, None])[..., 0]
                 found[rows] = np.vecdot(solved, solved) - log_det
                 continue
-            for (begin, end), root, less in zip(pairwise(ends), half, log_det, strict=True):
-                rows = order[begin:end]
-                solved = dtrtrs(root.T, linear[rows].T, trans=1)[0]  # LAPACK stores by columns
-                found[rows] = (solved * solved).sum(axis=0) - less
+            groups = np.split(rows, ends[1:-1] - ends[0])
+            for some, root, less in zip(groups, half, log_det, strict=True):
+                solved = dtrtrs(root.T, linear[some].T, trans=1)[0]  # LAPACK stores by columns
+                found[some] = (solved * solved).sum(axis=0) - less
         return found
 
 
