@@ -489,8 +489,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         drawn, number = np.unique(tau, axis=0, return_inverse=True)
         order = np.argsort(number.reshape(-1), kind="stable")
         first = np.append(0, np.cumsum(np.bincount(number.reshape(-1))))
-        together = max(ENTRIES_AT_ONCE // own.size, 1)
-        for start in range(0, len(drawn), together):
+        for start in range(0, len(drawn), together := max(ENTRIES_AT_ONCE // own.size, 1)):
             ends = first[start : start + together + 1]
             half = np.linalg.cholesky(own + _weighted_sum(drawn[start : start + together], known))
             log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
@@ -499,8 +498,8 @@ class CoupledNormalGamma(AbstractRegressionFactor):
                 solved = np.linalg.solve(half, linear[rows, :, None])[..., 0]
                 found[rows] = np.vecdot(solved, solved) - log_det
                 continue
-            groups = np.split(rows, ends[1:-1] - ends[0])
-            for some, root, less in zip(groups, half, log_det, strict=True):
+            each = np.split(rows, ends[1:-1] - ends[0]), half, log_det
+            for some, root, less in zip(*each, strict=True):
                 solved = dtrtrs(root.T, linear[some].T, trans=1)[0]  # LAPACK stores by columns
                 found[some] = (solved * solved).sum(axis=0) - less
         return found
