@@ -225,6 +225,7 @@ TESTED_BY: dict[str, tuple[str, ...]] = {
     "bayesvb/formula/responses.py": ("formula/test_design.py", "formula/test_bad_data.py"),
     "bayesvb/formula/smooth_margins.py": ("formula/test_smooth_columns.py",),
     "bayesvb/formula/surface_columns.py": ("formula/test_smooth_columns.py",),
+    "bayesvb/numerics/records.py": ("distributions/test_location_scale.py",),
     "bayesvb/numerics/periodic_curves.py": ("formula/test_smooth_columns.py",),
     "bayesvb/formula/term_columns.py": (
         "formula/test_smooth_columns.py",

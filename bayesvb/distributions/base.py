@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
 from functools import partial
-from typing import Any, ClassVar, TypeVar, cast
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.special import log_total
 
 # Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
@@ -158,16 +158,15 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
         self: Mixture, others: Sequence[Mixture], weights: Float[np.ndarray, " members"]
     ) -> Mixture:
         """Mixture of these distributions: components of this one, then of the others."""
-        members: Any = (self, *others)
-        pairs = zip(weights, members, strict=True)
-        scaled = [cast(Mixture, replace(one, weights=w * one.weights)) for w, one in pairs]
+        pairs = zip(weights, (self, *others), strict=True)
+        scaled = [changed(one, weights=w * one.weights) for w, one in pairs]
         return combined(scaled, partial(np.concatenate, axis=0))
 
     def by_label(self: Mixture, n_components: int) -> Mixture:
         """Return the weights of stacked components by label; the parameters of the first ones."""
-        first: Any = combined((self,), lambda each: each[0][:n_components])
+        first = combined((self,), lambda each: each[0][:n_components])
         weights = self.weights.reshape(-1, n_components, self.weights.shape[1]).sum(axis=0)
-        return cast(Mixture, replace(first, weights=weights))
+        return changed(first, weights=weights)
 
 
 class AbstractDiscreteMixture(AbstractUnscaledMixture):
@@ -180,15 +179,14 @@ def combined(
     mixtures: Sequence[Mixture], of: Callable[[Sequence[np.ndarray]], np.ndarray]
 ) -> Mixture:
     """Mixture whose arrays combine the arrays of several, also within a mixture that it holds."""
-    first: Any = mixtures[0]
-    changed: dict[str, object] = {}
-    for one in fields(first):
-        each: list[Any] = [getattr(mixture, one.name) for mixture in mixtures]
-        if isinstance(each[0], AbstractComponentMixture):
-            changed[one.name] = combined(each, of)
-        elif isinstance(each[0], np.ndarray):
-            changed[one.name] = of(each)
-    return cast(Mixture, replace(first, **changed))
+    whole: dict[str, object] = {}
+    for name, value in values_of(mixtures[0]).items():
+        each = [getattr(mixture, name) for mixture in mixtures]
+        if isinstance(value, AbstractComponentMixture):
+            whole[name] = combined(each, of)
+        elif isinstance(value, np.ndarray):
+            whole[name] = of(each)
+    return changed(mixtures[0], **whole)
 
 
 class AbstractDrawnMixture(abc.ABC):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable
-from dataclasses import fields, replace
-from typing import Any, TypeVar, cast
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.root_finding import invert_log_cdf
 
 POINTS_PER_BLOCK = 1 << 14
@@ -105,7 +105,7 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         if not 0.0 < q < 1.0:
             raise DataError(f"q={q:g} is not between 0 and 1", hint="write 0.05 for 5%")
         shape = self.weights.shape[1:]
-        flat = self._with(lambda array: array.reshape(len(array), -1))
+        flat = self.with_each(lambda array: array.reshape(len(array), -1))
         found = [np.empty(0)]
         for start in range(0, flat.weights.shape[1], POINTS_PER_BLOCK):
             found.append(_quantiles(flat.at(slice(start, start + POINTS_PER_BLOCK)), q))
@@ -113,13 +113,12 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
 
     def at(self: Mixture, points: slice | Int[np.ndarray, " some"]) -> Mixture:
         """The mixtures at some places of the last axis."""
-        return self._with(lambda array: array[..., points])
+        return self.with_each(lambda array: array[..., points])
 
-    def _with(self: Mixture, change: Callable[[np.ndarray], np.ndarray]) -> Mixture:
+    def with_each(self: Mixture, change: Callable[[np.ndarray], np.ndarray]) -> Mixture:
         """Every field changed in the same way."""
-        mixture: Any = self
-        changed = {one.name: change(getattr(mixture, one.name)) for one in fields(mixture)}
-        return cast(Mixture, replace(mixture, **changed))
+        arrays = {name: change(np.asarray(value)) for name, value in values_of(self).items()}
+        return changed(self, **arrays)
 
 
 def _weighted_sum(

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, cast
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -17,6 +16,7 @@ from bayesvb.distributions.base import (
 )
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.records import changed, values_of
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,8 @@ class PooledDraws(AbstractComponentMixture):
         def flat(values: np.ndarray) -> np.ndarray:
             return np.moveaxis(values, 1, 0).reshape(-1, values.shape[-1])
 
-        pooled = _each(drawn, flat)
-        return cls(_with(pooled, weights=pooled.weights / n_draws))
+        pooled = drawn.with_each(flat)
+        return cls(changed(pooled, weights=pooled.weights / n_draws))
 
     @property
     def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
@@ -127,13 +127,13 @@ class PooledDraws(AbstractComponentMixture):
         """Independent draws of every row: of a component of a draw, then of its noise."""
         chosen = _chosen(self.weights, n, rng)
         rows = np.arange(self.weights.shape[1])
-        one = _each(self.mixture, lambda values: values[chosen, rows][None])
+        one = self.mixture.with_each(lambda values: values[chosen, rows][None])
         return np.asarray(one.location[0] + one.scale[0] * one.standard_draws(rng)[0])
 
     def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> PooledDraws:
         """Distribution of ``shift + factor * y``: a change of units."""
         mixture = self.mixture
-        moved = _with(
+        moved = changed(
             mixture,
             location=shift + factor * mixture.location,
             scale=abs(factor) * mixture.scale,
@@ -149,7 +149,7 @@ class PooledDraws(AbstractComponentMixture):
     ) -> PooledDraws:
         """Mixture of these distributions: components of this one, then of the others."""
         each = [
-            PooledDraws(_with(one.mixture, weights=weight * one.weights))
+            PooledDraws(changed(one.mixture, weights=weight * one.weights))
             for weight, one in zip(weights, (self, *others), strict=True)
         ]
         return each[0]._concatenated(each[1:], axis=0)
@@ -158,17 +158,17 @@ class PooledDraws(AbstractComponentMixture):
         """Weights of components that share a label, added over draws; the rest is of the first."""
         n_rows = self.weights.shape[1]
         weights = self.weights.reshape(-1, n_components, n_rows).sum(axis=0)
-        first = _each(self.mixture, lambda values: values[:n_components])
-        return PooledDraws(_with(first, weights=weights))
+        first = self.mixture.with_each(lambda values: values[:n_components])
+        return PooledDraws(changed(first, weights=weights))
 
     def _concatenated(self, others: Sequence[PooledDraws], *, axis: int) -> PooledDraws:
         whole = {
-            one.name: np.concatenate(
-                [getattr(part.mixture, one.name) for part in (self, *others)], axis=axis
+            name: np.concatenate(
+                [getattr(part.mixture, name) for part in (self, *others)], axis=axis
             )
-            for one in fields(cast(Any, self.mixture))
+            for name in values_of(self.mixture)
         }
-        return PooledDraws(_with(self.mixture, **whole))
+        return PooledDraws(changed(self.mixture, **whole))
 
 
 def _chosen(
@@ -179,18 +179,3 @@ def _chosen(
     uniform = rng.random((weights.shape[1], n)) * edges[-1][:, None]
     found = [np.searchsorted(*pair, side="right") for pair in zip(edges.T, uniform, strict=True)]
     return np.array(found, dtype=np.intp).reshape(uniform.shape).T
-
-
-def _each(
-    mixture: AbstractLocationScaleMixture, change: Callable[[np.ndarray], np.ndarray]
-) -> AbstractLocationScaleMixture:
-    """Every array of the mixture, changed in the same way."""
-    record: Any = mixture
-    return _with(mixture, **{one.name: change(getattr(record, one.name)) for one in fields(record)})
-
-
-def _with(
-    mixture: AbstractLocationScaleMixture, **changes: np.ndarray
-) -> AbstractLocationScaleMixture:
-    """The mixture with some of its arrays replaced."""
-    return cast(AbstractLocationScaleMixture, replace(cast(Any, mixture), **changes))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, is_dataclass, replace
 from difflib import get_close_matches
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -16,6 +16,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.run_log import AbstractRunLog
 from bayesvb.errors import DataError
+from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel, ModelOf
@@ -225,8 +226,7 @@ class AbstractEngine(abc.ABC):
         DataError
             If it has no such option, or the value is none for it.
         """
-        record: Any = self
-        known: list[str] = [one.name for one in fields(record)] if is_dataclass(self) else []
+        known = list(values_of(self)) if is_dataclass(self) else []
         unknown = [name for name in options if name not in known]
         if unknown:
             name = unknown[0]
@@ -238,7 +238,7 @@ class AbstractEngine(abc.ABC):
             raise DataError(
                 f"{name}={options[name]!r} is not an option of {self.title}: {own}", hint=hint
             )
-        return cast(Engine, replace(record, **options)) if options else self
+        return changed(self, **options) if options else self
 
     def check(self, core: AnyModel) -> None:
         """Raise if it cannot fit this model here; asked before the first run.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar, cast
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -29,6 +29,7 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.log_grid import GridLaw, LogGrid
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.linalg import unpack
+from bayesvb.numerics.records import changed
 from bayesvb.variational.coordinates import AbstractCoordinates, entries
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -199,11 +200,10 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
 
     def with_prior_power(self: DispersedT, power: float) -> DispersedT:
         """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
-        experts: Any = super().with_prior_power(power)
         if power == 0.0:
-            return cast(DispersedT, experts)
+            return self
         dispersion = self.dispersion.to_the_power(power)
-        return cast(DispersedT, replace(experts, dispersion=dispersion))
+        return changed(super().with_prior_power(power), dispersion=dispersion)
 
     def local(self, posterior: DispersedPosterior, block: Block) -> DispersedLocalPosterior:
         """Expected log density, averaged and at the nodes, with the weights of the step."""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, TypeVar, cast
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block, Members
 from bayesvb.data.response_columns import INTERVAL, upper_ends
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
+from bayesvb.numerics.records import changed
 
 __all__ = ["AbstractIntervalExperts", "HiddenRows"]
 
@@ -61,8 +62,7 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
 
     def in_unit(self: ExpertsT, log_unit: float) -> ExpertsT:
         """The same experts of a response whose unit has this logarithm."""
-        experts: Any = self
-        return cast(ExpertsT, replace(experts, log_unit=log_unit))
+        return changed(self, log_unit=log_unit)
 
     def row_scalars(self, block: Block, n_experts: int) -> None:
         """None: the log probability of an interval is not linear in expectations."""

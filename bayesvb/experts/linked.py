@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -17,6 +16,7 @@ from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrio
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import effective_dof
+from bayesvb.numerics.records import changed
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.linear_predictors import design_of, logit_moments
 from bayesvb.variational.local import Draws
@@ -86,8 +86,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         self: ExpertsT, precision: Float[np.ndarray, "*many terms"]
     ) -> ExpertsT:
         """The same experts whose coefficients have these precisions a priori."""
-        experts: Any = self
-        return cast(ExpertsT, replace(experts, prior=self.prior.with_precision(precision)))
+        return changed(self, prior=self.prior.with_precision(precision))
 
     def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
         """``sum E[b_kj^2]``."""
@@ -104,10 +103,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
 
     def with_prior_power(self: ExpertsT, power: float) -> ExpertsT:
         """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
-        if power == 0.0:
-            return self
-        experts: Any = self
-        return cast(ExpertsT, replace(experts, prior=self.prior.to_the_power(power)))
+        return self if power == 0.0 else changed(self, prior=self.prior.to_the_power(power))
 
     def collapsed(self, posterior: Any, block: Block) -> Bool[np.ndarray, " experts"]:
         """None: the likelihood has no noise that could vanish."""

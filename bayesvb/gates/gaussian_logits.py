@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import abc
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar, cast
+from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -21,6 +21,7 @@ from bayesvb.numerics.linalg import (
     lower_pairs,
 )
 from bayesvb.numerics.product_covariance import product_covariance
+from bayesvb.numerics.records import changed
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
@@ -143,8 +144,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         self: LogitGateT, precision: Float[np.ndarray, "*many terms"]
     ) -> LogitGateT:
         """The same gate whose coefficients have these precisions a priori."""
-        gate: Any = self
-        return cast(LogitGateT, replace(gate, prior=self.prior.with_precision(precision)))
+        return changed(self, prior=self.prior.with_precision(precision))
 
     def coefficient_squares(self, posterior: LogitLaw) -> Float[np.ndarray, " terms"]:
         """``sum E[g_kj^2]``."""

@@ -8,9 +8,9 @@ over rows come packed: the distinct entries that the structure does not force to
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, is_dataclass
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar, cast
+from typing import ClassVar, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -26,10 +26,10 @@ from bayesvb.numerics.linalg import (
     trace_of_product,
     unpack,
 )
+from bayesvb.numerics.records import RecordT, changed, values_of
 
 PrecisionT = TypeVar("PrecisionT", bound="AbstractPrecision")
 
-RecordT = TypeVar("RecordT")
 
 Vectors = Float[np.ndarray, "... _"]
 """Some vectors for each matrix of a batch; leading axes broadcast."""
@@ -377,12 +377,10 @@ def with_complete_draws(record: RecordT) -> RecordT:
         Experts, a gate, or a distribution; precisions among its fields, and in records among its
         fields, are ``completed``.
     """
-    given: Any = record
     changes: dict[str, object] = {}
-    for field in fields(given):
-        value = getattr(given, field.name)
+    for name, value in values_of(record).items():
         if isinstance(value, AbstractPrecision):
-            changes[field.name] = value.completed()
+            changes[name] = value.completed()
         elif is_dataclass(value) and not isinstance(value, type):
-            changes[field.name] = with_complete_draws(value)
-    return cast(RecordT, replace(given, **changes))
+            changes[name] = with_complete_draws(value)
+    return changed(record, **changes)

@@ -59,7 +59,7 @@ def test_quantiles_invert_probabilities(make, q):
     y = make(3)
     found = y.quantile(q)
     for place in np.ndindex(found.shape):
-        one = y._with(lambda array, place=place: array[:, *place][:, None])
+        one = y.with_each(lambda array, place=place: array[:, *place][:, None])
         assert_allclose(one.below(found[place]), q, rtol=1e-6)
 
 
