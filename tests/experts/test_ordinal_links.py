@@ -45,3 +45,13 @@ def test_probabilities_are_those_of_the_law(link, rng):
     assert_allclose(np.exp(link.log_mass(ends[:-1], ends[1:])), -np.diff(beyond), rtol=1e-9)
     drawn = link.cdf(0.4 + 0.5 * rng.normal(size=200_000)).mean()
     assert link.beyond(np.array(0.4), np.array(0.25)) == pytest.approx(drawn, abs=2e-3)
+
+
+@pytest.mark.parametrize("link", [LOGIT, PROBIT], ids=["logit", "probit"])
+def test_a_narrow_level_has_the_density_of_its_place(link):
+    lower, nothing = np.array([0.3]), np.zeros(1)
+    upper = lower + 5e-10
+    width, slope = upper - lower, (link.cdf(lower + STEP) - link.cdf(lower - STEP)) / (2.0 * STEP)
+    found = link.expected(lower, upper, nothing, nothing)
+    assert_allclose(np.exp(found.value), slope * width, rtol=1e-5)
+    assert_allclose(found.upper[0] * width, 1.0, rtol=1e-5)
