@@ -15,6 +15,7 @@ from bayesvb.data.group_rows import GROUP_DESIGNS
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
+from bayesvb.results.capabilities import scales_of
 from bayesvb.results.exact_draws import is_integrated
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
         Number of the effect.
     prob : float
     """
-    model: Any = fit.model
-    known = model.design.groups_of(part)
-    scale = model.scales.parts[GROUP_DESIGNS[part]].scale[1:]
+    known = fit.model.design.groups_of(part)
+    assert known is not None
+    scale = scales_of(fit).parts[GROUP_DESIGNS[part]].scale[1:]
     own = _Effect(known, effect, known.groups.at_zero(effect) / scale)
     if part == MEAN and is_integrated(fit) and not _holds_effects(fit):
         tables = [_of_integrated(fit, own, prob)]
@@ -95,14 +96,14 @@ def _holds_effects(fit: AbstractFit) -> bool:
 
 def _of_drawn_lines(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the lines by draws, one for each component and response."""
-    model: Any = fit.model
-    n_terms, names = len(model.design.terms[MEAN]), model.design.response_names
+    design, units = fit.model.design, scales_of(fit).response.scale
+    n_terms, names = len(design.terms[MEAN]), design.response_names
     draws = fit.draws["coefficients"][..., n_terms:]
     tables = []
     for component, response in np.ndindex(draws.shape[1:3]):
         own = {"response": names[response]} if len(names) > 1 else {}
         labels = {"component": component + 1, **own}
-        unit = float(model.scales.response.scale[response])
+        unit = float(units[response])
         tables.append(effect.drawn(labels, draws[:, component, response], unit, prob))
     return tables
 
@@ -118,24 +119,23 @@ def _of_drawn_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd
 
 def _of_integrated(fit: AbstractFit, effect: _Effect, prob: float) -> pd.DataFrame:
     """Table of the effect on the line of one component, its prior scales integrated out."""
-    model: Any = fit.model
-    law = fit.core.effect_law(effect.weights).affine(0.0, float(model.scales.response.scale[0]))
+    unit = float(scales_of(fit).response.scale[0])
+    law = fit.core.effect_law(effect.weights).affine(0.0, unit)
     lower, upper = law.quantile(np.array(tails(prob)))
     return effect.table({"component": 1}, estimate=law.mean(), lower=lower, upper=upper)
 
 
 def _of_lines(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFrame]:
     """Tables of the effect on the lines, one for each component and response."""
-    model: Any = fit.model
-    one, weights = fit.parts[0].fit, effect.weights
-    names, tables = model.design.response_names, []
+    one, weights, units = fit.parts[0].fit, effect.weights, scales_of(fit).response.scale
+    names, tables = fit.model.design.response_names, []
     laws = [one.q.experts.regression(response) for response in range(len(names))]
     variances = _variances(one, weights, laws)
-    for component in range(model.n_components):
+    for component in range(fit.core.n_components):
         for response, (name, law) in enumerate(zip(names, laws, strict=True)):
             shape, rate = law.shape[component], law.rate[component, 0]
             effects = law.operator.split(law.mean)[1][component, 0]
-            unit = model.scales.response.scale[response]
+            unit = units[response]
             sd = unit * np.sqrt(rate / shape * variances[component, response])
             own = {"response": name} if len(names) > 1 else {}
             labels = {"component": component + 1, **own}

@@ -226,7 +226,7 @@ class AbstractEngine(abc.ABC):
         DataError
             If it has no such option, or the value is none for it.
         """
-        known = list(values_of(self)) if is_dataclass(self) else []
+        known: list[str] = list(values_of(self)) if is_dataclass(self) else []
         unknown = [name for name in options if name not in known]
         if unknown:
             name = unknown[0]

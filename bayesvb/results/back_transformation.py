@@ -12,6 +12,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.blocks import Block
 from bayesvb.data.response_columns import INTERVAL
+from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.distributions.prediction import PredictionOptions, options_read
 from bayesvb.distributions.transformations import (
     TRANSFORMATIONS,
@@ -23,7 +24,7 @@ from bayesvb.distributions.transformations import (
 )
 from bayesvb.distributions.transformed import Transformed, no_moments
 from bayesvb.errors import DataError
-from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.capabilities import HasDrawnDistributions, scales_of
 from bayesvb.results.exact_draws import IntegratesScales
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
@@ -166,13 +167,15 @@ def _medians(
     """
     marginal, block = (fit.model.block(one) for one in rows)
     size = max(LIMITS.entries_in_memory // (count(fit.draws) * fit.core.n_components), 1)
-    model: Any = fit.model
+    model = fit.model
+    assert isinstance(model, HasDrawnDistributions)
     found: list[Moments] = [(np.empty(0), np.empty(0))]
     for start in range(0, block.n_rows, size):
         part = block.part(start, min(start + size, block.n_rows))
         drawn = model.drawn_mixture(fit, part, response)
         if rows[0] is not rows[1]:
             drawn = _over_groups(fit, drawn, part, marginal.part(start, start + part.n_rows))
+        assert isinstance(drawn, AbstractLocationScaleMixture)
         both = transformation.moments(drawn)
         found.append((np.median(both[0], axis=0), np.median(both[1], axis=0)))
     means, sds = zip(*found, strict=True)
@@ -181,9 +184,8 @@ def _medians(
 
 def _over_groups(fit: AbstractFit, drawn: Any, typical: Block, marginal: Block) -> Any:
     """Normal distributions given each draw, widened by the effects of new groups."""
-    model: Any = fit.model
     variance = fit.core.effect_variance(fit.draws, marginal, typical)
-    variance = variance * model.scales.response.scale[0] ** 2
+    variance = variance * scales_of(fit).response.scale[0] ** 2
     return replace(drawn, scale=np.sqrt(drawn.scale**2 + variance))
 
 

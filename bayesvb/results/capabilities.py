@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.standardised_blocks import Scales
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.distributions.prediction import PredictionOptions
@@ -37,6 +38,19 @@ class HasExactPosterior(Protocol):
 
     def exact_posterior(self, fit: AbstractFit) -> NormalGamma:
         """The exact posterior on the standardised scale."""
+
+
+@runtime_checkable
+class HasScales(Protocol):
+    """Model that standardises columns and responses."""
+
+    scales: Scales
+
+
+def scales_of(fit: AbstractFit) -> Scales:
+    """Centres and scales of the columns and responses of a fit."""
+    assert isinstance(fit.model, HasScales)
+    return fit.model.scales
 
 
 @runtime_checkable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -18,6 +18,7 @@ from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.results.capabilities import scales_of
 from bayesvb.results.group_covariance import (
     GroupCovariance,
     block_scales,
@@ -206,9 +207,9 @@ def _terms(fit: AbstractFit) -> list[GroupCovariance]:
     reason = _reason_against(fit)
     if reason is not None:
         raise reason
-    model: Any = fit.model
-    known = integrated_covariances(fit.core, fit.draws, model.design, model.scales)
-    terms = model.design.group_terms(MEAN)
+    design = fit.model.design
+    known = integrated_covariances(fit.core, fit.draws, design, scales_of(fit))
+    terms = design.group_terms(MEAN)
     return known or [GroupCovariance.from_sds(term, _sds(fit, term), None) for term in terms]
 
 
@@ -220,14 +221,13 @@ def _blocks(design: Design, term: GroupColumns) -> list[TermBlock]:
 
 def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effects"]:
     """Standard deviation of each effect over groups, in units of the response or of its link."""
-    model: Any = fit.model
-    named, scales, found = fit.named_draws, model.scales, []
+    design, named, scales, found = fit.model.design, fit.named_draws, scales_of(fit), []
     noise = named.values["sigma"][:, 0] if "sigma" in named.values else 1.0
-    blocks = _blocks(model.design, term)
+    blocks = _blocks(design, term)
     for block in blocks:
         scale = named.values["scale_mean"][:, named.coords["block_mean"].index(block.name)]
         found.append(scale * noise)
-    return np.asarray(np.stack(found, axis=1) / block_scales(blocks, model.design, scales))
+    return np.asarray(np.stack(found, axis=1) / block_scales(blocks, design, scales))
 
 
 def _multiplier(design: Design, block: TermBlock) -> Float[np.ndarray, " rows"]:
