@@ -9,10 +9,12 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import log_ndtr
 from scipy.stats import kstest, norm
+from scipy.stats import t as student_t
 
 import bayesvb as bvb
 from bayesvb.errors import BayesVBError, DataError, DesignWarning
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.experts.intervals import HiddenRows
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.results.survival_curves import survival_curves
 from bayesvb.sensitivity import solvers
@@ -193,6 +195,22 @@ def test_second_derivatives_are_those_of_a_pass():
     derivative = solvers.choose_solver(fit.core, model.source, fit.stats)
     differences = solvers._by_differences(fit.core, model.source, fit.stats)
     assert_allclose(derivative.whole(), differences, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_the_likelihood_of_an_interval_is_a_difference_of_distribution_functions(family):
+    model = model_of(table(40, 3), family=family)
+    block, precision = model.source.whole(), np.array([0.3, 4.0])
+    lines = np.array([[0.2, 0.5], [-0.4, 1.0]])
+    draws = {"coefficients": lines[:, None, None], "precision": precision[:, None, None]}
+    law = student_t([3.0, 8.0]) if family == "student" else norm
+    draws |= {"dof": np.array([[[3.0]], [[8.0]]])} if family == "student" else {}
+    found = model.core.experts.log_lik(draws, block)[:, 0]
+    hidden = HiddenRows.of_block(block)
+    centre = lines @ block.designs["mean"][:, hidden.at]
+    below, above = (law.cdf((np.sqrt(precision)[:, None] * (end - centre)).T).T
+                    for end in (hidden.lower, hidden.upper))  # fmt: skip
+    assert_allclose(found[:, hidden.at], np.log(above - below), rtol=1e-6, atol=1e-9)
 
 
 # -- mixtures, predictions and scores ------------------------------------------------------------
