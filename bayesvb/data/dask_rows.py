@@ -173,7 +173,7 @@ def _aligned(block: Block) -> Block:
     Received arrays are not aligned in memory, and the order in which an array is summed depends on
     its alignment.
     """
-    copies: dict[int, Any] = {}
+    copies: dict[int, object] = {}
 
     def own(array: Any) -> Any:
         if array is None or array.ctypes.data % ALIGNMENT == 0:

@@ -41,7 +41,7 @@ def refit(
 
 def split_arguments(
     kind: type[object], arguments: Mapping[str, object]
-) -> tuple[dict[str, Any], dict[str, object]]:
+) -> tuple[dict[str, object], dict[str, object]]:
     """Return the arguments of a model of this class, and all others, which belong to its fit.
 
     Examples

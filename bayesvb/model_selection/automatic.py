@@ -167,7 +167,7 @@ def _choice(formula: str, data: object, options: Mapping[str, object]) -> Respon
 
 
 def _fitted(
-    formula: str, data: object, choice: ResponseChoice, options: Mapping[str, Any]
+    formula: str, data: object, choice: ResponseChoice, options: Mapping[str, object]
 ) -> tuple[Fit, list[str]]:
     """The fit, and the printed lines on the choice."""
     if not choice.families:
@@ -202,7 +202,7 @@ def _why(fit: Fit, given: object) -> str:
     )
 
 
-def _made(kind: type[Any], formula: str, data: object, options: Mapping[str, Any]) -> Fit:
+def _made(kind: type[Any], formula: str, data: object, options: Mapping[str, object]) -> Fit:
     """The fit of a model of this class."""
     of_model, of_fit = split_arguments(kind, options)
     made: Fit = kind(formula, data, **of_model).fit(**of_fit)

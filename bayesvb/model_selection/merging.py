@@ -27,7 +27,7 @@ from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.known_rows import BesideKnownRows
 from bayesvb.errors import DataError
 from bayesvb.estimators.updating import Run, no_row, refreshed
-from bayesvb.models.mixture import MixtureStats
+from bayesvb.models.mixture import Mixture, MixtureStats
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.sensitivity.covariance import withheld
@@ -41,8 +41,8 @@ class _State:
     """A posterior by its sums, and the ELBO of all rows or a lower bound on it."""
 
     model: Any
-    core: Any
-    stats: Any
+    core: Mixture
+    stats: MixtureStats
     order: tuple[int, ...]
     bound: float
     ascent: EngineResult[SufficientStats] | None = None
@@ -60,9 +60,8 @@ def merged(fit: Fit, budget: Budget) -> Fit:
     rows = cast(PartlyKept, fitted_rows(fit.model))
     bound = fit.elbo + fit.model.log_jacobian * rows.total_weight
     place = Streams(fit.seed).branch("merging")
-    model: Any = cast(Any, fit.model).over(
-        rows.kept
-    )  # shares, by which components are sorted, are of these
+    # Shares, by which components are sorted, are of these rows.
+    model = cast(Any, fit.model).over(rows.kept)
     _check_sums(fit, model)
     state = _State(model, fit.core, fit.stats, fit.order, bound)
     while smaller := _smaller(state, budget, place):
@@ -78,8 +77,8 @@ def merged(fit: Fit, budget: Budget) -> Fit:
 
 def _check_sums(fit: Fit, model: Any) -> None:
     """Refuse models of whose components the sums do not add up."""
-    core: Any = fit.core
-    stats: Any = fit.stats
+    core: Mixture = fit.core
+    stats: MixtureStats = fit.stats
     sizes = {leaf.shape[:1] for _, leaf in stats.experts.leaves()}
     why = None
     one = model.resized(1)
@@ -120,7 +119,7 @@ def _smaller(state: _State, budget: Budget, place: EngineStreams) -> _State | No
     return _State(model, core, stats, order, bound, replace(best, stats=stats))
 
 
-def _mergers(state: _State) -> Iterator[tuple[Any, float]]:
+def _mergers(state: _State) -> Iterator[tuple[MixtureStats, float]]:
     """Sums after each merger of two components, and the part of the ELBO that is not in them."""
     core, stats, q = state.core, state.stats, state.core.update(state.stats)
     known = state.bound + core.kl(q) - core.expected_sum(stats, q)
