@@ -15,7 +15,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
-ROWS_AT_ONCE = 1024
+ROWS_AT_ONCE = 2048
 """Rows whose second derivatives are in memory together: (scalars, scalars, rows)."""
 
 MOST_KEPT = 1 << 23

@@ -108,8 +108,8 @@ def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
 def _is_affordable(fit: AbstractFit) -> bool:
     """Whether the model is a mixture whose rows are at hand, and few enough.
 
-    Components of a binary response are not identified without groups of rows, components of an
-    ordered response are not identified.
+    Components of a binary response are identified only by groups of rows, of an ordered response
+    only by slopes that differ.
     """
     model = fit.model
     if not (isinstance(model, HasComponents) and model.prunable):
