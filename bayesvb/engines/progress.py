@@ -171,31 +171,36 @@ def progress_text(
     passes: int,
     gain: float | None = None,
     seconds_left: float | None = None,
+    latest: int = 0,
 ) -> str:
     """Bar of completed restarts, the current one, its iterations, its last gain, the time left.
 
-    The run after all restarts uses all rows; one more is a sampler that starts from it.
+    The run after all restarts uses all rows; one more is a sampler that starts from it. A restart
+    before the ``latest`` one is among the best, which continue.
 
     Examples
     --------
     >>> progress_text(2, 8, 140, 0.0021)
-    '[######------------------] restart 3 of 8, pass 140, bound +0.0021'
+    '[######------------------] restart 3 of 8, iteration 140, ELBO +0.0021'
+    >>> progress_text(2, 8, 160, latest=7)
+    '[#####################---] restart 3 of 8 continues, iteration 160'
     >>> progress_text(8, 8, 3)
-    '[########################] best restart on all rows, pass 3'
+    '[########################] best restart on all rows, iteration 3'
     >>> progress_text(2, 8, 140, seconds_left=75.2)
-    '[######------------------] restart 3 of 8, pass 140, about 76 s left'
+    '[######------------------] restart 3 of 8, iteration 140, about 76 s left'
     >>> progress_text(9, 8, 240)
     '[########################] from the best restart, step 240'
     """
-    filled = WIDTH * min(run, restarts) // restarts
+    filled = WIDTH * min(max(run, latest), restarts) // restarts
     bar = "#" * filled + "-" * (WIDTH - filled)
     # A fit to many rows compares restarts on a sample; the best one then sees all rows.
     where = f"restart {run + 1} of {restarts}" if run < restarts else "best restart on all rows"
     if run > restarts:
         return f"[{bar}] from the best restart, step {passes}"
-    rise = "" if gain is None else f", bound {gain:+.2g}"
+    where += " continues" if run < min(latest, restarts) else ""
+    rise = "" if gain is None else f", ELBO {gain:+.2g}"
     rest = "" if seconds_left is None else f", about {_rounded(seconds_left)} left"
-    return f"[{bar}] {where}, pass {passes}{rise}{rest}"
+    return f"[{bar}] {where}, iteration {passes}{rise}{rest}"
 
 
 def _rounded(seconds: float) -> str:
@@ -226,7 +231,9 @@ class _Line:
         gain = bound - self.bound if run == self.run else None
         self.run, self.bound = run, bound
         if now - self.shown_at >= PAUSE:
-            self.show(progress_text(run, self.restarts, passes, gain, self.seconds_left(now)))
+            latest = max(self.begun)
+            left = self.seconds_left(now) if run == latest else None
+            self.show(progress_text(run, self.restarts, passes, gain, left, latest))
 
     def seconds_left(self, now: float) -> float | None:
         """Of restarts that take as long as those done; None while there is none, or all are."""

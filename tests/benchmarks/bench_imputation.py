@@ -3,8 +3,8 @@
 100 rows; two correlated covariates are missing more often where the response is large. The first
 has an effect of 0, 1, 2, 3 or 5 standard errors of the full data. R's mice has its defaults
 (predictive mean matching) and as many imputations; without `Rscript` it is left out. The number of
-data sets of each effect, and one design with its share, can be given: bench_imputation.py 40 line
-0.3. Tables of other designs stay as they are.
+data sets of each effect, and one design with its share and the first seed, can be given:
+bench_imputation.py 40 line 0.3 5000. Tables of other designs stay as they are.
 """
 
 import shutil
@@ -95,12 +95,13 @@ def chained(formula: str, tables: list[pd.DataFrame]) -> list[dict[str, tuple[fl
     return found
 
 
-def compare(design: str, share: float, n_sets: int) -> list[dict[str, object]]:
+def compare(design: str, share: float, n_sets: int, first: int) -> list[dict[str, object]]:
     """One row for each data set, method and coefficient."""
     rows, formula = [], FORMULAS[design]
     for effect in EFFECTS:
         drawn = [
-            draw(design, effect, share, 1000 * seed + round(10 * effect)) for seed in range(n_sets)
+            draw(design, effect, share, 1000 * seed + round(10 * effect))
+            for seed in range(first, first + n_sets)
         ]
         by_mice = chained(formula, [lacks for _, lacks in drawn])
         for seed, (full, lacks) in enumerate(drawn):
@@ -124,10 +125,11 @@ def compare(design: str, share: float, n_sets: int) -> list[dict[str, object]]:
 def main() -> None:
     n_sets = int(sys.argv[1]) if len(sys.argv) > 1 else N_SETS
     chosen = [(sys.argv[2], float(sys.argv[3]))] if len(sys.argv) > 3 else DESIGNS
+    first = int(sys.argv[4]) if len(sys.argv) > 4 else 0
     warnings.simplefilter("ignore")
     names = {"covers": "coverage", "error": "bias", "squared": "mse", "width": "width"}
     for design, share in chosen:
-        table = pd.DataFrame(compare(design, share, n_sets))
+        table = pd.DataFrame(compare(design, share, n_sets, first))
         table["squared"] = table["error"] ** 2
         of_x = table[table["coefficient"] == "x"]
         for name, rows, by in (("imputation", table, ["coefficient", "method"]),

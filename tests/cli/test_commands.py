@@ -453,7 +453,7 @@ def test_on_a_terminal_it_shows_progress_and_interrupted_it_saves_the_best_state
     shown = b""
     stop = threading.Timer(60.0, child.kill)
     stop.start()
-    while b", bound +" not in shown:
+    while b", ELBO +" not in shown:
         shown += os.read(ours, 1000)
     child.send_signal(signal.SIGINT)
     shown += _rest(ours)
@@ -461,7 +461,7 @@ def test_on_a_terminal_it_shows_progress_and_interrupted_it_saves_the_best_state
     stop.cancel()
     os.close(ours)
     assert (status, shown.count(b"Traceback")) == (130, 0), shown
-    assert b"] restart 1 of 8, pass " in shown
+    assert b"] restart 1 of 8, iteration " in shown
     assert ERASE.encode() + b"warning: the fit was interrupted" in shown
     assert not bvb.load(tmp_path / "a.nc").converged
 

@@ -45,8 +45,8 @@ def test_the_line_is_erased_at_the_end_also_after_an_error():
 
 
 def test_the_line_shows_the_gain_within_a_restart_only():
-    assert progress_text(0, 2, 7).endswith("restart 1 of 2, pass 7")
-    assert progress_text(0, 2, 8, 0.25).endswith("restart 1 of 2, pass 8, bound +0.25")
+    assert progress_text(0, 2, 7).endswith("restart 1 of 2, iteration 7")
+    assert progress_text(0, 2, 8, 0.25).endswith("restart 1 of 2, iteration 8, ELBO +0.25")
 
 
 def test_the_bar_fills_with_the_restarts():
@@ -74,6 +74,16 @@ def test_what_remains_is_as_long_as_what_is_done():
     assert line.seconds_left(100.0) == 0.0
     line(4, 1, 0.0)  # the best one, on all rows
     assert line.seconds_left(14.0) is None
+
+
+def test_the_bar_stays_where_the_best_restarts_continue():
+    stream, now = Terminal(), iter(range(100))
+    line = _Line(4, stream, lambda: float(next(now)))
+    for run in (0, 1, 2, 3, 1):
+        line(run, 9, 0.0)
+    last = stream.written().split(ERASE)[-1]
+    assert last.count("#") == 3 * WIDTH // 4
+    assert last.endswith("restart 2 of 4 continues, iteration 9")
 
 
 class Notebook(Pipe):
