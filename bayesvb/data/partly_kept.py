@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.sources import AbstractSource
+from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.errors import DataError
 
 NOT_KEPT = "this needs all {all:,} rows of the fit, of which only {kept:,} are kept here"
@@ -30,11 +30,14 @@ class PartlyKept(AbstractSource):
         Number of all rows.
     weight : float
         Sum of the case weights of all rows.
+    later : InMemorySource, optional
+        All other rows, while they are few enough to be read again by ``Fit.update``.
     """
 
     kept: AbstractSource
     count: int
     weight: float
+    later: InMemorySource | None = None
 
     def iterate(self) -> Iterator[Block]:
         """None.
@@ -67,6 +70,16 @@ class PartlyKept(AbstractSource):
     def empty(self) -> Block:
         """No rows, in blocks' shapes."""
         return self.kept.empty()
+
+
+def all_in_memory(source: AbstractSource) -> InMemorySource | None:
+    """Return all rows of a source if they are in memory."""
+    if isinstance(source, PartlyKept):
+        kept, later = source.kept, source.later
+        if isinstance(kept, InMemorySource) and later is not None:
+            return kept.with_rows(later)
+        return None
+    return source if isinstance(source, InMemorySource) else None
 
 
 def holds_all_rows(source: AbstractSource) -> bool:

@@ -874,7 +874,8 @@ class Fit(PicturedFit, TabulatedFit):
 
         The fit keeps sums over rows, and new sums are added to them. With one component, and for
         `BayesianPCA` without missing values, the result is the fit of all rows in these units;
-        otherwise components, and latent vectors or scores, of the earlier rows stay unchanged.
+        otherwise components, and latent vectors or scores, of the earlier rows stay unchanged. Up
+        to 10,000 rows of networks are kept in memory and read again, which ``new_starts=0`` omits.
         Units and levels are taken from this fit.
 
         Parameters

@@ -16,7 +16,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.case_weights import weights_and_frame
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frame_streams import AbstractFrames
-from bayesvb.data.partly_kept import PartlyKept
+from bayesvb.data.partly_kept import PartlyKept, all_in_memory
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
@@ -59,6 +59,10 @@ FEW_ROWS = 4_000
 two to four times as long as the first fit. Networks need that many at first: fits to 2,000 rows of
 three streams end 0.006 to 0.04 nats per row lower than fits to all rows."""
 
+KEPT_ROWS = 10_000
+"""Rows of networks up to which all are kept and read again at each update, so that latent vectors
+of earlier rows follow. Together these updates take about as long as one fit."""
+
 FEWEST_DRAWS = 25
 """Draws of the fits among which a new start is chosen, which has no use of them."""
 
@@ -87,7 +91,7 @@ def updated(
     model = fit.model
     new = _More(new_rows(model, data, weights), fitted_rows(model), share, new_starts)
     run, new = _run(fit, new, Budget(float(tol), max_iter))
-    rows = _together(model.source, new.every, new.source, new.total)
+    rows = _together(model.source, new, isinstance(fit.core, Network))
     run = replace(run, model=with_source(run.model, rows))
     return refreshed(fit, run, new.total, time.perf_counter() - began)
 
@@ -133,14 +137,12 @@ def _run(fit: AbstractFit, new: _More, budget: Budget) -> tuple[Run, _More]:
             run = _best_run(fit, told, rows, budget, new.new_starts or NEW_STARTS)
             response = known_response(fit, run.core, run.ascent, rows)
             return replace(run, response=response), new
-    starts = _default_starts(fit, new) if new.new_starts is None else new.new_starts
-    if new.new_starts is None and not starts:
-        _warn_of_few_rows(fit, new.every.n_rows)
-    return (
-        _run_new_starts(fit, new, budget, starts)
-        if starts
-        else (_continue_run(fit, new, budget), new)
-    )
+    starts = _default_starts(fit, new) if new.new_starts is None else new.new_starts or None
+    if starts is None:
+        if new.new_starts is None:
+            _warn_of_few_rows(fit, new.every.n_rows)
+        return _continue_run(fit, new, budget), new
+    return _run_new_starts(fit, new, budget, starts)
 
 
 def _run_new_starts(
@@ -176,11 +178,18 @@ def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
     return Run(fit.model, fit.core, fit.order, ascent, response)
 
 
-def _default_starts(fit: AbstractFit, new: _More) -> int:
-    """New starts of mixtures and networks whose rows are few and all in memory."""
-    few = isinstance(new.every, InMemorySource) and new.n_rows <= FEW_ROWS
+def _default_starts(fit: AbstractFit, new: _More) -> int | None:
+    """Number of new starts, or None if the fit continues from sums.
+
+    Mixtures and networks with few rows, all in memory, have some at the first update. Without new
+    starts, a network continues over all rows as long as these are kept.
+    """
     several = isinstance(fit.model, HasComponents) and fit.core.n_components > 1
-    return NEW_STARTS if few and several and isinstance(new.source, InMemorySource) else 0
+    if not several or all_in_memory(new.every) is None or all_in_memory(new.source) is None:
+        return None
+    if new.n_rows <= FEW_ROWS and isinstance(new.every, InMemorySource):
+        return NEW_STARTS
+    return 0 if isinstance(fit.core, Network) and new.n_rows <= KEPT_ROWS else None
 
 
 def _warn_of_few_rows(fit: AbstractFit, n_rows: int) -> None:
@@ -209,8 +218,8 @@ def _rows_at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemor
             f"new_starts={new.new_starts} needs new rows in memory",
             hint="omit it: the fit then continues from its statistics",
         )
-    earlier = new.every
-    if isinstance(earlier, InMemorySource):
+    earlier = all_in_memory(new.every)
+    if earlier is not None:
         earlier = earlier.each(partial(_scaled, new.share)) if new.share < 1.0 else earlier
     else:
         kept = fit.model.source
@@ -233,20 +242,20 @@ def _best_run(
     new_starts: int,
 ) -> Run:
     """The run with the larger ELBO, from the fit or from the best of new starts."""
-    whole = with_source(model, rows)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        anew = whole.fit(
-            restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
-            tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
-        )  # fmt: skip
+    starts = [(model.relabelled(model.core, fit.order), fit.order, fit.stats)]
+    if new_starts:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            anew = with_source(model, rows).fit(
+                restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
+                tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
+            )  # fmt: skip
+        starts.append((anew.core, anew.order, anew.stats))
     place = Streams(fit.seed).branch("update")
-    runs = []
-    for core, order, stats in (
-        (model.relabelled(model.core, fit.order), fit.order, fit.stats),
-        (anew.core, anew.order, anew.stats),
-    ):
-        runs.append(Run(model, core, order, Cavi().run(core, rows, stats, budget, place)))
+    runs = [
+        Run(model, core, order, Cavi().run(core, rows, stats, budget, place))
+        for core, order, stats in starts
+    ]
     return max(runs, key=lambda run: run.ascent.bound)
 
 
@@ -348,12 +357,19 @@ def _standing_for_all(
     return InMemorySource((earlier, source.standing_for_all(STANDING_ROWS, rng).whole()))
 
 
-def _together(
-    rows: AbstractSource, before: AbstractSource, new: AbstractSource, total: float
-) -> PartlyKept:
-    """The rows that are kept, those in memory at the first fit, and how many there are in all."""
-    kept = rows.kept if isinstance(rows, PartlyKept) else rows
-    return PartlyKept(kept, before.n_rows + new.n_rows, total, workers=rows.workers)
+def _together(rows: AbstractSource, new: _More, is_read_again: bool) -> PartlyKept:
+    """The rows that are kept, those in memory at the first fit, and how many there are in all.
+
+    Few rows of networks are kept as well, as later updates read them again.
+    """
+    kept, later = (rows.kept, rows.later) if isinstance(rows, PartlyKept) else (rows, None)
+    every, source = all_in_memory(new.every), new.source
+    few = new.share == 1.0 and new.n_rows <= KEPT_ROWS and new.new_starts != 0
+    if is_read_again and few and every is not None and isinstance(source, InMemorySource):
+        later = source if later is None else later.with_rows(source)
+    else:
+        later = None
+    return PartlyKept(kept, new.n_rows, new.total, later, workers=rows.workers)
 
 
 def with_source(model: Any, source: AbstractSource) -> Any:

@@ -270,6 +270,18 @@ def test_networks_learn_on(response):
         later.update(data[:1])
 
 
+def test_networks_read_rows_that_are_in_memory_again():
+    """The bound is that of all rows together."""
+    data = DATA.assign(k=np.where(DATA["y"] > 1.0, "a", "b")).head(60)
+    model = bvb.ConditionalMixtureNetwork("k ~ x", data[:40], n_experts=2)
+    fit = model.fit(seed=1, restarts=1, combine="best", tol=1e-2, draws=25)
+    later = fit.update(data[40:50], new_starts=1).update(data[50:])
+    rows = InMemorySource.of(model.block(model.rows(data, response=True)))
+    run = Cavi().run(later.core, rows, later.stats, Budget(1e-3, 100), Streams(1).branch("test"))
+    assert run.bound - 60.0 * model.log_jacobian == pytest.approx(later.elbo, abs=0.01)
+    assert later.model.source.n_rows == 60
+
+
 @pytest.mark.heavy
 def test_new_starts_find_components_that_the_first_rows_did_not_need():
     """In the first 150 eruptions two components have a smaller bound than one."""
