@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -106,7 +106,7 @@ def _created(group: h5py.Group, name: str, variable: xr.Variable) -> h5py.Datase
     return array
 
 
-def _write_attributes(owner: h5py.Group | h5py.Dataset, attributes: Mapping[str, object]) -> None:
+def _write_attributes(owner: h5py.Group | h5py.Dataset, attributes: Mapping[str, Any]) -> None:
     """Attributes: texts, and numbers as arrays. NaN is missing whether or not it is declared."""
     for name, value in attributes.items():
         if isinstance(value, str | bytes | list):

@@ -9,8 +9,9 @@ processes; ``ratio`` and ``ratio compiled`` are medians of the ratios of pairs t
 
 A case is ``DESIGN ROWS``. ``base``: one number and three levels, two components. ``five``: five
 components. ``columns``: twenty numbers, three components. ``poisson``, ``student``, ``bernoulli``:
-families, two components. ``groups``: a random intercept of 50 groups, one component. ``mixture``:
-a Gaussian mixture of two numbers. ``network``: three classes. All have eight initialisations.
+families, two components (``bernoulli``: one). ``groups``: a random intercept of 50 groups, one
+component. ``mixture``: a Gaussian mixture of two numbers. ``network``: three classes. All have
+eight initialisations.
 ``quantiles``: three of every row. ``effects``: comparisons of all levels, averaged. ``select``: one
 to six components. ``memory``: largest memory of the process, MB, less that after the import.
 Results: docs/benchmarks/waits.csv.
@@ -47,7 +48,7 @@ FORMULAS = {
     "mixture": "~ x + y",
     "network": "level ~ x + y",
 }
-COMPONENTS = {"five": 5, "columns": 3, "groups": 1}
+COMPONENTS = {"five": 5, "columns": 3, "groups": 1, "bernoulli": 1}
 FAMILIES = ("poisson", "student", "bernoulli")
 MOST_STEPS = {"select": 1_000, "loo": 10_000, "report": 10_000, "effects": 100_000}
 """Largest number of rows at which a step is measured; others are at all but a million."""
