@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 Tell = Callable[[object], None]
 
-QUICK: dict[str, Any] = {
+QUICK: dict[str, object] = {
     "restarts": 1, "draws": 100, "covariance": "mean-field", "max_iter": 200, "seconds": 1.0,
     "n_jobs": 1,
 }  # fmt: skip

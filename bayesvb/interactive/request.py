@@ -68,7 +68,7 @@ class Request:
     formula: str
     model: str = DEFAULT_MODEL
     options: Mapping[str, Any] = field(default_factory=dict)
-    priors: Mapping[str, Any] = field(default_factory=dict)
+    priors: Mapping[str, object] = field(default_factory=dict)
     arguments: Mapping[str, Any] = field(default_factory=dict)
     order: str = ""
     seed: int = 1
@@ -187,14 +187,14 @@ class Request:
         return cls.from_values(_read_python(text))
 
 
-def _check(values: Mapping[str, Any], controls: Mapping[str, ModelControl], what: str) -> None:
+def _check(values: Mapping[str, object], controls: Mapping[str, ModelControl], what: str) -> None:
     """Raise for values that no control can have."""
     for name, value in values.items():
         check_choice(what, name, tuple(controls))
         controls[name].check(value)
 
 
-def _changed(values: object, controls: Mapping[str, ModelControl]) -> dict[str, Any]:
+def _changed(values: object, controls: Mapping[str, ModelControl]) -> dict[str, object]:
     """Values that differ from the defaults; None is a default."""
     if values is None:
         return {}

@@ -156,7 +156,7 @@ def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()[:16]
 
 
-def _known_table(known: Mapping[str, Any]) -> Table:
+def _known_table(known: Mapping[str, object]) -> Table:
     if known["source"] is None:
         raise DataError(
             f"the data {known['name']} of the session came from an upload, or from Python",
