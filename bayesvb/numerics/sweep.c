@@ -1314,41 +1314,24 @@ static PyObject *call(PyObject *args, double (*run)(const Py_buffer *, Room *, i
     return NULL;
 }
 
-static double run_mixture(const Py_buffer *v, Room *room, int *known) {
-    Model m;
-    *known = read_model(&m, v);
-    return *known ? sweep(&m, v[3].buf, v[4].buf, room) : NAN;
-}
+/* A function of the module: reads the buffers as a `Type`, then computes. */
+#define METHOD(name, Type, computed)                                                   \
+    static double run_##name(const Py_buffer *v, Room *room, int *known) {             \
+        Type m;                                                                        \
+        *known = read_##name(&m, v);                                                   \
+        return *known ? (computed) : NAN;                                              \
+    }                                                                                  \
+    static PyObject *py_##name(PyObject *self, PyObject *args) {                       \
+        (void)self;                                                                    \
+        return call(args, run_##name);                                                 \
+    }
 
-static double run_network(const Py_buffer *v, Room *room, int *known) {
-    Network m;
-    *known = read_network(&m, v);
-    return *known ? network_sweep(&m, v[3].buf, v[4].buf, room) : NAN;
-}
-
-static double run_drawn(const Py_buffer *v, Room *room, int *known) {
-    Drawn m;
-    *known = read_drawn(&m, v);
-    return *known ? drawn_rows(&m, v[4].buf, room) : NAN;
-}
-
-static PyObject *py_sweep(PyObject *self, PyObject *args) {
-    (void)self;
-    return call(args, run_mixture);
-}
-
-static PyObject *py_network(PyObject *self, PyObject *args) {
-    (void)self;
-    return call(args, run_network);
-}
-
-static PyObject *py_drawn(PyObject *self, PyObject *args) {
-    (void)self;
-    return call(args, run_drawn);
-}
+METHOD(model, Model, sweep(&m, v[3].buf, v[4].buf, room))
+METHOD(network, Network, network_sweep(&m, v[3].buf, v[4].buf, room))
+METHOD(drawn, Drawn, drawn_rows(&m, v[4].buf, room))
 
 static PyMethodDef methods[] = {
-    {"sweep", py_sweep, METH_VARARGS, "Bound of a sweep; what follows it in the last array."},
+    {"sweep", py_model, METH_VARARGS, "Bound of a sweep; what follows it in the last array."},
     {"network", py_network, METH_VARARGS, "The same for a network."},
     {"drawn", py_drawn, METH_VARARGS, "Probabilities of classes by draw, in the last array."},
     {NULL, NULL, 0, NULL},
