@@ -13,7 +13,7 @@ PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "xarray", "formulaic", "arviz
 def show_versions() -> None:
     """Versions of the package and of its dependencies, printed one a line for a bug report.
 
-    The last line says whether the compiled core runs. It makes fits of a few thousand rows three to
+    The last line says whether the compiled core runs. It makes fits of a few thousand rows two to
     six times as fast; without it, results are the same up to rounding.
 
     Examples
