@@ -30,6 +30,8 @@ WAYS = {
     "stack": "stack of 16",
     "likelihood": "maximum likelihood",
     "logistic": "logistic regression",
+    "bbvi": "BBVI",
+    "nuts": "NUTS",
 }
 LEAST = -1.6
 """Log density at which a panel ends: maximum likelihood falls to minus ten."""
@@ -226,7 +228,7 @@ def main() -> None:
     matplotlib.use("Agg")
     plt.rcParams.update(STYLE)
     table = pd.read_csv(RESULTS / "network_table.csv")
-    rivals = table[table["way"].isin(["likelihood", "logistic"])]
+    rivals = table[table["way"].isin(list(WAYS)[3:])]
     keep(sizes(pd.concat([pd.read_csv(RESULTS / "network_sizes.csv"), rivals])), "network_sizes")
     keep(scaling(pd.read_csv(RESULTS / "network_scaling.csv")), "network_scaling")
     found = pd.read_csv(RESULTS / "network_folds.csv")
