@@ -198,8 +198,7 @@ def _softplus(
 ) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "nodes experts rows"], list[np.ndarray]]:
     """Counts, ``E v`` and the expected softplus of ``v`` with its derivatives."""
     v = mean - np.log(value)
-    spread = np.broadcast_to(variance, v.shape)
-    return block.response[0], v, softplus_moments(v, spread, order)
+    return block.response[0], v, softplus_moments(v, variance, order)
 
 
 def _log_rising(

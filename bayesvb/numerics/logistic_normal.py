@@ -22,7 +22,7 @@ the second derivative), and it takes a third of the time."""
 
 
 def softplus_moments(
-    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"], order: int = 2
+    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "..."], order: int = 2
 ) -> list[Float[np.ndarray, "*shape"]]:
     r"""Expected softplus ``E log(1 + exp(u))`` and its derivatives in the mean, ``u ~ N(t, s)``.
 
@@ -40,7 +40,8 @@ def softplus_moments(
 
     Parameters
     ----------
-    mean, variance : ndarray, of one shape
+    mean : ndarray
+    variance : ndarray, of a shape that broadcasts to that of the mean
     order : int, default 2
         Order of the highest derivative, at most 4.
 
@@ -63,6 +64,7 @@ def softplus_moments(
     small = variance <= SMALL_VARIANCE
     if small.all():
         return _series(mean, variance, order)
+    small, variance = (np.broadcast_to(one, mean.shape) for one in (small, variance))
     if not small.any():
         return _mixture(mean, variance, order)
     found = [np.empty(np.shape(mean)) for _ in range(order + 1)]
@@ -73,7 +75,7 @@ def softplus_moments(
 
 
 def _series(
-    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"], order: int
+    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "..."], order: int
 ) -> list[Float[np.ndarray, "*shape"]]:
     """``E f(u) = sum_m (s / 2)^m / m! f^(2 m)(t)`` of softplus and its derivatives.
 
