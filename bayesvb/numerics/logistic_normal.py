@@ -41,7 +41,7 @@ def softplus_moments(
     Parameters
     ----------
     mean : ndarray
-    variance : ndarray, of a shape that broadcasts to that of the mean
+    variance : ndarray, of a shape that broadcasts with the mean
     order : int, default 2
         Order of the highest derivative, at most 4.
 
