@@ -218,9 +218,10 @@ def _rows_at_hand(fit: AbstractFit, new: _More) -> tuple[InMemorySource, InMemor
             f"new_starts={new.new_starts} needs new rows in memory",
             hint="omit it: the fit then continues from its statistics",
         )
-    earlier = all_in_memory(new.every)
-    if earlier is not None:
-        earlier = earlier.each(partial(_scaled, new.share)) if new.share < 1.0 else earlier
+    earlier: AbstractSource
+    every = all_in_memory(new.every)
+    if every is not None:
+        earlier = every.each(partial(_scaled, new.share)) if new.share < 1.0 else every
     else:
         kept = fit.model.source
         kept = kept.kept if isinstance(kept, PartlyKept) else kept
