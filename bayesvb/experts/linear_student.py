@@ -223,13 +223,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     def update(self, stats: StudentStats) -> StudentPosterior:
         """Exact coordinate update of every expert, and of the degrees of freedom."""
-        many, n_terms = stats.yy.shape[:-2], stats.xy.shape[-1]
-        linear = self._law.posterior(
-            np.repeat(stats.weight, stats.yy.shape[-1], axis=-1),
-            stats.xx.reshape(*many, -1, stats.xx.shape[-1]),
-            stats.xy.reshape(*many, -1, 1, n_terms),
-            stats.yy.reshape(*many, -1, 1),
-        )
+        linear = self._law.posterior(*stats.by_regression())
         if not self.learns_dof:
             return replace(self.prior, linear=linear)
         power = self.dof_power
@@ -285,6 +279,25 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             return self
         prior = replace(self.prior, linear=self._linear.to_the_power(power))
         return replace(self, prior=prior, dof_power=power)
+
+    def expectations_along(
+        self,
+        posterior: StudentPosterior,
+        change: StudentStats,
+        precision: Float[np.ndarray, "many terms"] | None = None,
+    ) -> tuple[StudentStats, Float[np.ndarray, "many entries"]]:
+        """In closed form: of the regressions, and of the degrees of freedom."""
+        moments, squares = posterior.linear.expectations_along(
+            *change.by_regression(self._linear.operator.like), precision
+        )
+        slope, moved = posterior.dof_along(change.weight.sum(axis=-1), change.tail.sum(axis=-2))
+        weight, xx, xy, yy = (
+            one.reshape(*change.yy.shape, *one.shape[2:])
+            for one in (*moments[:3], moments[3][..., 0])
+        )
+        weight = weight.sum(axis=-1) + (slope * moved).sum(axis=-1, keepdims=True)
+        tail = np.broadcast_to(0.5 * moved[:, None], change.tail.shape)
+        return StudentStats(weight, xx, xy[..., 0, :], yy, tail), squares
 
     def collapsed(self, posterior: StudentPosterior, block: Block) -> Bool[np.ndarray, " experts"]:
         """Whether the noise of some response is next to none."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import digamma
 
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.experts.degrees_of_freedom import log_partition
+from bayesvb.experts.degrees_of_freedom import DOF_RANGE, log_partition
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.coupled_normal_gamma import Regressions
 from bayesvb.linear.designs import AbstractDesign
@@ -79,6 +81,18 @@ class StudentStats(SufficientStats):
             tail=np.moveaxis(responsibilities[:, None] * tail, -1, 0),
         )
 
+    def by_regression(
+        self, packed: Callable[[Any], Any] = lambda packed: packed
+    ) -> tuple[Any, Any, Any, Any]:
+        """Sums of every expert and response as sums of separate experts with one response."""
+        many, n_terms = self.yy.shape[:-2], self.xy.shape[-1]
+        return (
+            np.repeat(self.weight, self.yy.shape[-1], axis=-1),
+            packed(self.xx.reshape(*many, -1, self.xx.shape[-1])),
+            self.xy.reshape(*many, -1, 1, n_terms),
+            self.yy.reshape(*many, -1, 1),
+        )
+
 
 @dataclass(frozen=True)
 class StudentPosterior:
@@ -106,6 +120,18 @@ class StudentPosterior:
             return self.linear
         own: Any = self.linear
         return own.take(np.arange(response, len(own.shape), n_responses))
+
+    def dof_along(
+        self, total: Float[np.ndarray, " many"], tail: Float[np.ndarray, "many responses"]
+    ) -> tuple[Float[np.ndarray, " responses"], Float[np.ndarray, "many responses"]]:
+        """``A'(nu)``, and changes of learned degrees of freedom with these of their sums."""
+        half = 0.5 * self.dof
+        slope = 0.5 * (np.log(half) + 1.0 - digamma(half))
+        if not self.log_dof_sd.size:
+            return slope, np.zeros_like(tail)
+        free = (self.dof > DOF_RANGE[0]) & (self.dof < DOF_RANGE[1])
+        variance = np.where(free, (self.dof * self.log_dof_sd) ** 2, 0.0)
+        return slope, variance * (slope * total[:, None] + 0.5 * tail)
 
     def dof_draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws responses"]:
         """Draws of the degrees of freedom."""

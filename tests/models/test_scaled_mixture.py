@@ -278,10 +278,11 @@ def test_one_component_at_no_maximum_has_no_closed_form(rng):
 
 
 @pytest.mark.parametrize("gate", sorted(GATES))
+@pytest.mark.parametrize("likelihood", ["noise", "student"])
 @pytest.mark.parametrize("responses", [1, 2])
 @pytest.mark.quick(gate=("softmax", "dirichlet"), responses=(2,))
-def test_changes_of_expectations_along_directions_are_differences(gate, responses, rng):
-    problem = make(gate, "noise", terms=5, responses=responses)
+def test_changes_of_expectations_along_directions_are_differences(gate, likelihood, responses, rng):
+    problem = make(gate, likelihood, terms=5, responses=responses)
     model, stats = problem.model, problem.settled(tol=1e-6)
     centre = stats.to_vector()
     directions = rng.normal(size=(4, len(centre))) * np.maximum(np.abs(centre), 1.0)
