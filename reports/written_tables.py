@@ -50,10 +50,8 @@ def written_table(fit: AbstractFit, form: str, prob: float) -> Any:
     frame = pd.concat([without_many(fit.model.design, rows, str(part)) for part, rows in parts])
     each = after_uncertainty(frame["sd"].fillna(0.0).to_numpy(), frame["mean"].to_numpy())
     rows = frame.reset_index()[list(NAMES)].astype(str)
-    kept = [name for name in NAMES if set(rows[name]) - {""}]
-    if set(rows["component"]) <= {"", "1"}:
-        kept.remove("component")
-    rows = rows[kept]
+    unsaid = {"component": {"", "1"}}
+    rows = rows[[name for name in NAMES if set(rows[name]) - unsaid.get(name, {""})]]
     rows["estimate"] = [numeral(float(one), d) for one, d in zip(frame["mean"], each, strict=True)]
     rows["sd"] = _known(frame["sd"].to_numpy(), each)
     ends = (_known(frame[name].to_numpy(), each) for name in ("lower", "upper"))

@@ -263,6 +263,7 @@ class Cavi(AbstractEngine):
         page = None if budget.log is None else budget.log.run(streams.path)
         done = None if page is None else result_of(start, page.known)
         if done is not None:
+            model.update(done.stats)  # fails if the file was forged: nothing else may read it
             return done
         return cavi(
             model,

@@ -149,7 +149,7 @@ def test_no_maximum_at_all_is_warned_of_once_with_the_remedy(regimes, monkeypatc
     monkeypatch.setattr("bayesvb.estimators.fitting.settled_response", always)
     model = bvb.DensityRegression(FORMULA, regimes, n_components=2)
     with pytest.warns(
-        ConvergenceWarning, match="no maximum.*fewer components.*smaller tol"
+        ConvergenceWarning, match="not end at a maximum.*fewer components.*smaller tol"
     ) as seen:
         fit = model.fit(seed=1, restarts=1, draws=30)
     assert len(seen) == 1 and fit.covariance == "mean-field"

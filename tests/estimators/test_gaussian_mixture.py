@@ -124,7 +124,7 @@ def test_priors_of_another_model_are_refused(faithful, unchecked):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("mean", {}, "of one variable given the others"),
+        ("mean", {}, "one variable given the others"),
         ("clas", {}, "did you mean 'class'"),
         ("mean", {"response": "wait"}, "did you mean 'waiting'"),
     ],

@@ -247,7 +247,7 @@ def test_draws_without_effects_have_no_importance_weights(scales, few_columns, m
         priors = bvb.Priors(scales=scales)
         model = bvb.DensityRegression(text, simulated(), n_components=2, priors=priors)
         fit = model.fit(**FEW)
-        with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
+        with pytest.raises(DataError, match="draws do not contain the effects of 12 groups"):
             fit.khat  # noqa: B018
 
 

@@ -344,7 +344,7 @@ def test_priors_of_another_model_are_refused(iris, unchecked):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("mean", {}, "of one variable given the others"),
+        ("mean", {}, "one variable given the others"),
         ("score", {}, "did you mean 'scores'"),
         ("scores", {"prob": 0.9}, "does not use prob"),
         ("mean", {"response": "sepal"}, "response='sepal'"),

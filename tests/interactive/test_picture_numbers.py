@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.interactive.picture_numbers import PROBS, picture_numbers
+from bayesvb.effects.curve_settings import CURVES
+from bayesvb.interactive.picture_numbers import picture_numbers
 
 RNG = np.random.default_rng(3)
 ROWS = pd.DataFrame({"x": np.linspace(0.0, 1.0, 41), "y": RNG.normal(size=41)})
@@ -23,7 +24,9 @@ def test_quantiles_stand_at_quantiles_of_the_covariate():
     numbers = picture_numbers(fit, "x")
     assert numbers.titles == ("x", "5%", "25%", "50%", "75%", "95%")
     assert [row[0] for row in numbers.rows] == ["0.050", "0.250", "0.500", "0.750", "0.950"]
-    rows = fit.predict(pd.DataFrame({"x": PROBS}), "quantile", q=list(PROBS)).to_numpy()
+    rows = fit.predict(
+        pd.DataFrame({"x": CURVES.quantiles}), "quantile", q=list(CURVES.quantiles)
+    ).to_numpy()
     texts = [[f"{value:.2f}".replace("-", "−") for value in row] for row in rows]
     assert [list(row[1:]) for row in numbers.rows] == texts
 
