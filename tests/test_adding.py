@@ -37,7 +37,7 @@ from bayesvb.data.sources import InMemorySource
 stored = InMemorySource(tuple(blocks()))
 same = search(model.core, stored, engine, restarts=3, budget=Budget(), streams=Streams(1, 3))
 print(source.n_rows, [block.n_rows for block in source.iterate()])
-print(np.array_equal(same.final.stats.to_vector(), found.final.stats.to_vector()))
+print(np.array_equal(same.final.stats.to_vector(), search_result.final.stats.to_vector()))
 """
 
 FITTED = """

@@ -162,16 +162,14 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
         caption = (
             f"{starts}, combined: predictions are mixed and draws shared by weight. LOO: log "
             "density per held-out row of the restart alone; the weights maximise that density "
-            "of the "
-            f"mixture. The {named.removeprefix('lower ')} does not decide."
+            f"of the mixture. The {named.removeprefix('lower ')} does not decide."
         )
         first = [name for name in LEADING if name in frame]
         frame = frame[first + [name for name in frame if name not in first]]
     if "prediction_distance" in frame:
         caption += (
             " Prediction distance: mean absolute difference of log predictive densities from "
-            "the kept "
-            "run, in nats per row, for runs with nearly the same ELBO."
+            f"the kept run, in nats per row, for runs with nearly the same {short}."
         )
     titles = {**TITLES, "elbo": short}
     if combines(fit):

@@ -115,8 +115,8 @@ def test_levels_are_curves_of_the_picture(classes):
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        ({"target": "mean"}, "target='mean' is of numbers"),
-        ({"target": "quantile", "q": 0.5}, "target='quantile' is of numbers"),
+        ({"target": "mean"}, "target='mean' needs a numeric response"),
+        ({"target": "quantile", "q": 0.5}, "target='quantile' needs a numeric response"),
         ({"target": "median"}, "target='median'"),
         ({"above": 1.0}, "does not use above"),
         ({"target": "weights", "q": 0.5}, "does not use q"),

@@ -495,4 +495,4 @@ def test_the_report_is_written_where_the_likelihood_does_not_tell_coefficients_a
     with pytest.raises(DataError, match="does not change smoothly with its statistics"):
         fit.influence()
     page = fit.report(tmp_path / "page.html").read_text("utf-8")
-    assert "no prior counts" in page and "Influence" not in page
+    assert "without a prior" in page and "Influence" not in page

@@ -234,7 +234,7 @@ def test_log_joint_densities_and_their_gradients_are_those_of_columns(monkeypatc
 def test_what_needs_draws_or_answers_of_all_groups_says_so(pair, monkeypatch):
     monkeypatch.setitem(vars(LIMITS), "groups", 11)
     apart = replace(pair[1])  # without what it has computed
-    with pytest.raises(DataError, match="draws do not hold the effects of 12 groups"):
+    with pytest.raises(DataError, match="draws do not contain the effects of 12 groups"):
         assert apart.khat
     for asked in (
         apart.influence, apart.prior_sensitivity, lambda: apart.with_covariance("robust")

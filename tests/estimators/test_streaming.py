@@ -200,7 +200,9 @@ def test_what_is_said_by_row_is_of_the_sample(sampled, tmp_path):
     assert len(fit.predict()) == len(fit.responsibilities()) == len(fit.pit()) == 500
     assert fit.check().attrs["verdict"] in ("ok", "note", "problem")
     assert bvb.effects.slopes(fit, wrt="x").summary.shape[0] == 500
-    assert "chosen at random" in fit.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "a random sample of 500 rows" in fit.report(tmp_path / "page.html").read_text(
+        encoding="utf-8"
+    )
 
 
 REFUSED = {
