@@ -217,7 +217,7 @@ def predictor_regression(names, case, table):
 
         probit = case.family == "ordinal-probit"
         return ordinal_regression(names, table, log_ndtr if probit else log_sigmoid)
-    law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
+    law = dist.Normal(np.zeros((2, 1, 2)), 2.5).to_event(3)
     predictor = (names.sample("coefficients", law)[:, 0] @ design(table, ["z"])).T
     if case.family in ("bernoulli", "binomial"):  # of one trial
         law = dist.Bernoulli(logits=predictor)
@@ -408,7 +408,7 @@ def test_the_log_joint_with_structural_zeros_is_that_of_numpyro(names):
 
     def of_rows():
         dist, np_ = names.dist, names.jnp
-        law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
+        law = dist.Normal(np.zeros((2, 1, 2)), 2.5).to_event(3)
         mean = np_.exp((names.sample("coefficients", law)[:, 0] @ x).T)
         law = dist.LogNormal(1.6, 2.0).expand([2]).to_event(1)
         counts = dist.NegativeBinomial2(mean, names.sample("dispersion", law))
