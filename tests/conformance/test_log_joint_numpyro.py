@@ -401,14 +401,15 @@ def test_the_log_joint_with_structural_zeros_is_that_of_numpyro(names):
     rng, n = np.random.default_rng(0), 40
     table = pd.DataFrame({"x": rng.normal(size=n), "z": rng.normal(size=n), "weight": 2.0})
     table["y"] = rng.poisson(3.0, n) * (rng.random(n) < 0.6)
-    options = {"family": "negbinomial", "weights": "weight", "priors": bvb.Priors(scales="fixed")}
+    priors = bvb.Priors(scales="fixed", coefficient_sd=10.0)
+    options = {"family": "negbinomial", "weights": "weight", "priors": priors}
     model = bvb.DensityRegression("y ~ x | zero(z)", table, n_components=2, **options)
     draws = model.prior_draws(4, seed=5)
     x, z = design(table, ["x"]), design(table, ["z"])
 
     def of_rows():
         dist, np_ = names.dist, names.jnp
-        law = dist.Normal(np.zeros((2, 1, 2)), 2.5).to_event(3)
+        law = dist.Normal(np.zeros((2, 1, 2)), 10.0).to_event(3)
         mean = np_.exp((names.sample("coefficients", law)[:, 0] @ x).T)
         law = dist.LogNormal(1.6, 2.0).expand([2]).to_event(1)
         counts = dist.NegativeBinomial2(mean, names.sample("dispersion", law))
