@@ -167,7 +167,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         return PartDerivatives(scalars, np.concatenate(places, axis=1), slopes, bends)
 
     def forms(
-        self, posterior: Normal, block: Block, blocks: Float[np.ndarray, "blocks terms"]
+        self, posterior: Normal, block: Block, blocks: Float[np.ndarray, "blocks _"]
     ) -> Forms | None:
         """In closed form: all rows share all coefficients."""
         return posterior.forms(self.design(block).columns, blocks)

@@ -146,7 +146,7 @@ class Normal:
         return -0.5 * self.operator.moments_along(*both, change), shift[..., 0, :]
 
     def forms(
-        self, columns: Float[np.ndarray, "terms rows"], blocks: Float[np.ndarray, "blocks terms"]
+        self, columns: Float[np.ndarray, "terms rows"], blocks: Float[np.ndarray, "blocks _"]
     ) -> Forms:
         """``-v^2 / 2`` and ``v`` of the predictors of rows, and ``-x_j^2 / 2`` of coefficients.
 
