@@ -38,12 +38,6 @@ def tree(rng):
     return tree
 
 
-def by_h5netcdf(tree):
-    memory = io.BytesIO()
-    tree.to_netcdf(memory, engine=ENGINE)
-    return memory.getvalue()
-
-
 def layout(content):
     """Axes, shapes and types of every group, with the numbers of the dimensions."""
     found = {}
@@ -62,7 +56,9 @@ def layout(content):
 
 def test_the_layout_is_that_of_h5netcdf(tree, tmp_path):
     content, _ = unseal(write_tree(tree, tmp_path / "fit.nc").read_bytes())
-    assert layout(content) == layout(by_h5netcdf(tree))
+    tree.to_netcdf(tmp_path / "xarray.nc", engine=ENGINE)
+    if xr.__version__ >= "2025":  # before, groups repeat dimensions of their parents
+        assert layout(content) == layout((tmp_path / "xarray.nc").read_bytes())
     with xr.open_datatree(io.BytesIO(content), engine=ENGINE) as back:
         assert (back.attrs.pop(MARK), back.attrs.pop(SEALED)) == (1, 1)
         xr.testing.assert_identical(back.load(), tree)
