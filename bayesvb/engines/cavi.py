@@ -261,9 +261,8 @@ class Cavi(AbstractEngine):
     ) -> EngineResult[StatsT]:
         """State at a maximum of the bound; nothing in it is left to chance."""
         page = None if budget.log is None else budget.log.run(streams.path)
-        done = None if page is None else result_of(start, page.known)
+        done = None if page is None else result_of(model, start, page.known)
         if done is not None:
-            model.update(done.stats)  # fails if the file was forged: nothing else may read it
             return done
         return cavi(
             model,

@@ -221,7 +221,7 @@ def _ascent(
     model: AnyModel, source: RowsElsewhere, start: SufficientStats, *, tol: float, max_iter: int
 ) -> EngineResult[SufficientStats]:
     """The run, continued."""
-    done = result_of(start, source.run.known)
+    done = result_of(model, start, source.run.known)
     if done is not None:
         return done
     return cavi(model, source, start, tol=tol, max_iter=max_iter, page=source.run)

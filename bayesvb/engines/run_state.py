@@ -12,6 +12,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import EngineResult, Iterate, StatsT
 from bayesvb.engines.run_log import Arrays
 from bayesvb.errors import DataError
+from bayesvb.variational.model import ModelOf
 
 
 class StateError(DataError):
@@ -103,14 +104,21 @@ def of_result(result: EngineResult[SufficientStats]) -> dict[str, np.ndarray]:
     return {"trace": result.trace, **arrays, **of_stats(result.stats, "stats")}
 
 
-def result_of(blank: StatsT, arrays: Arrays) -> EngineResult[StatsT] | None:
-    """The result of a run that has ended; None if it has not."""
+def result_of(model: ModelOf[StatsT], blank: StatsT, arrays: Arrays) -> EngineResult[StatsT] | None:
+    """The result of a run that has ended; None if it has not.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        If its statistics have no posterior: of a run that is not the best nothing else shows it.
+    """
     if "ended" not in arrays:
         return None
     with state_read():
         stats = stats_of(blank, arrays, "stats")
         n_iter, converged = int(finite(arrays, "n_iter")), bool(finite(arrays, "converged"))
         trace = trace_of(arrays)
+    model.update(stats)
     return EngineResult(stats, np.array(trace), n_iter, converged)
 
 

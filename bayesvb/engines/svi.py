@@ -165,9 +165,8 @@ class Svi(AbstractEngine):
         budget allows. Ctrl-C before the first step is raised.
         """
         page = None if budget.log is None else budget.log.run(streams.path)
-        done = None if page is None else result_of(start, page.known)
+        done = None if page is None else result_of(model, start, page.known)
         if done is not None:
-            model.update(done.stats)  # fails if the file was forged: nothing else may read it
             return done
         wanted = self.passes_over(source)
         passes = min(wanted, budget.max_iter - 1)
