@@ -20,7 +20,7 @@ LINK = re.compile(r"\]\(([^)\s]+)\)")
 ELSEWHERE = ("http://", "https://", "mailto:")
 RUN_ELSEWHERE = {"docs/adding.md"}  # by tests/test_adding.py, in a copy of the repository
 LONG = set(
-    "README audit checks choosing-components cross-validation effects engines formulas gates"
+    "README calibration checks choosing-components cross-validation effects engines formulas gates"
     " influence intervals large-data networks ordered positive priors reports scikit-learn"
     " streams-and-sites terms".split()
 )
