@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 
@@ -39,17 +39,17 @@ def prior_sentence(fit: AbstractFit) -> str:
         return "The estimates maximise the likelihood: no prior enters."
     model, name = fit.model, type(fit.model.priors).__name__
     scale = model.scale_words if model.priors.standardize else "the data as they are"
-    clauses = CLAUSES[name](fit, model.priors)
+    clauses = CLAUSES[name](fit)
     if restarts := tried(fit):
         clauses.append(f"coefficient variances of the restarts that count: {restarts}")
     return powers_written_out(f"Priors, for {scale}: {'; '.join(clauses)}.")
 
 
-def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
-    clauses = _of_coefficients(fit, priors)
+def _of_regression(fit: AbstractFit) -> list[str]:
+    clauses, priors = _of_coefficients(fit), fit.model.priors
     if _rows(fit, NOISE):
-        clauses.append(_noise(priors, several=fit.core.n_components > 1))
-    clauses += [clause for part in FURTHER for clause in _of_further(fit, priors, part)]
+        clauses.append(_noise(fit, several=fit.core.n_components > 1))
+    clauses += [clause for part in FURTHER for clause in _of_further(fit, part)]
     if "nu" in fit.named_draws.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
     elif priors.dof is not None and getattr(fit.model, "family", "") == "student":
@@ -68,12 +68,12 @@ def _of_regression(fit: AbstractFit, priors: Any) -> list[str]:
     return [*clauses, f"gate intercepts N(0, {priors.gating_intercept_sd:g}²)"]
 
 
-def _of_further(fit: AbstractFit, priors: Any, name: str) -> list[str]:
+def _of_further(fit: AbstractFit, name: str) -> list[str]:
     """Prior of the coefficients of a part that experts read besides the mean, where there are."""
     part, clauses = PARTS[name], []
     rows = _rows(fit, part.label)
     if any(LEARNED not in prior for prior in rows.values()):
-        sd = getattr(priors, part.coefficient_sd)
+        sd = getattr(fit.model.priors, part.coefficient_sd)
         clauses.append(f"coefficients of {FURTHER[name]} N(0, {sd:g}²)")
     if any(LEARNED in prior for prior in rows.values()):
         clauses.append(
@@ -83,8 +83,9 @@ def _of_further(fit: AbstractFit, priors: Any, name: str) -> list[str]:
     return clauses
 
 
-def _of_coefficients(fit: AbstractFit, priors: Any) -> list[str]:
+def _of_coefficients(fit: AbstractFit) -> list[str]:
     """Prior of the coefficients of the components: fixed, learned or around common ones."""
+    priors = fit.model.priors
     noise = "σ" if fit.core.n_components == 1 else "σ_k"
     unit = noise if priors.coefficient_units == "noise" and _rows(fit, NOISE) else ""
     fixed, learned = f"N(0, ({priors.coefficient_sd:g}{unit})²)", f"N(0, (s{unit})²)"
@@ -131,12 +132,14 @@ def _written(prior: str) -> str:
     return prior.replace("^2", "²").replace("scale", "s")
 
 
-def _noise(priors: Any, *, several: bool) -> str:
+def _noise(fit: AbstractFit, *, several: bool) -> str:
+    priors = fit.model.priors
     whose = "the noise of each component" if several else "the noise"
     return f"{whose} 1/σ² ~ Gamma({priors.noise_shape:g}, {priors.noise_rate:g})"
 
 
-def _of_mixture(fit: AbstractFit, priors: Any) -> list[str]:
+def _of_mixture(fit: AbstractFit) -> list[str]:
+    priors = fit.model.priors
     concentration = priors.concentration or 1.0 / fit.core.n_components
     return [
         f"component means N(0, Σ_k / {priors.mean_precision:g})",
@@ -146,23 +149,25 @@ def _of_mixture(fit: AbstractFit, priors: Any) -> list[str]:
     ]
 
 
-def _of_components(fit: AbstractFit, priors: Any) -> list[str]:
+def _of_components(fit: AbstractFit) -> list[str]:
+    priors = fit.model.priors
     location = "m0" if priors.m0 is not None else "0"
     location = location if priors.s0 is None else f"W s0 + {location}".removesuffix(" + 0")
     return [
         f"centre N({location}, σ² / {priors.centre_precision:g})",
         f"loadings N(0, σ² / α) with a relevance α ~ Gamma({priors.relevance_shape:g}, "
         f"{priors.relevance_rate:g}) of each component",
-        _noise(priors, several=False),
+        _noise(fit, several=False),
     ]
 
 
-def _of_sample(fit: AbstractFit, priors: Any) -> list[str]:
-    return [f"mean N(0, σ² / {priors.mean_precision:g})", _noise(priors, several=False)]
+def _of_sample(fit: AbstractFit) -> list[str]:
+    precision = fit.model.priors.mean_precision
+    return [f"mean N(0, σ² / {precision:g})", _noise(fit, several=False)]
 
 
-def _of_network(fit: AbstractFit, priors: Any) -> list[str]:
-    numeric = not fit.model.response.is_categorical
+def _of_network(fit: AbstractFit) -> list[str]:
+    numeric, priors = not fit.model.response.is_categorical, fit.model.priors
     clauses = [
         f"expert coefficients N(0, {priors.coefficient_variance:g} / τ_k)",
         f"precisions of the latent vector τ_k ~ Gamma({priors.latent_shape:g}, "
@@ -170,10 +175,10 @@ def _of_network(fit: AbstractFit, priors: Any) -> list[str]:
         f"gate coefficients N(0, {priors.gating_variance:g})",
         f"output coefficients N(0, {priors.output_variance:g}{'σ²' if numeric else ''})",
     ]
-    return [*clauses, _noise(priors, several=False)] if numeric else clauses
+    return [*clauses, _noise(fit, several=False)] if numeric else clauses
 
 
-CLAUSES: dict[str, Callable[[AbstractFit, Any], list[str]]] = {
+CLAUSES: dict[str, Callable[[AbstractFit], list[str]]] = {
     "Priors": _of_regression,
     "GaussianPriors": _of_mixture,
     "PcaPriors": _of_components,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,10 +15,22 @@ from bayesvb.distributions.base import (
     AbstractDrawnMixture,
     check_probabilities,
 )
-from bayesvb.distributions.count_laws import LARGEST, AbstractCountLaw
+from bayesvb.distributions.count_laws import (
+    LARGEST,
+    AbstractCountLaw,
+    BinomialLaw,
+    NegativeBinomialLaw,
+    PoissonLaw,
+)
 from bayesvb.numerics.special import log_total
 
-__all__ = ["AbstractCountMixture", "DrawnCountMixture"]
+__all__ = [
+    "AbstractCountMixture",
+    "BinomialMixture",
+    "DrawnCountMixture",
+    "NegativeBinomialMixture",
+    "PoissonMixture",
+]
 
 
 def normal_nodes(number: int) -> list[tuple[float, float]]:
@@ -225,3 +237,104 @@ def _smallest(
         enough = (cdf(middle) >= q) & (middle >= 0.0)
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return np.asarray(high)
+
+
+@dataclass(frozen=True)
+class PoissonMixture(AbstractCountMixture):
+    """Predictive distribution of counts: ``sum_k w_k E Poisson(y | exp(u_k))``, ``u_k`` normal.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    predictor, variance : ndarray, shape (experts, rows)
+        Posterior mean and variance of the log rate.
+    """
+
+    weights: Float[np.ndarray, "experts rows"]
+    predictor: Float[np.ndarray, "experts rows"]
+    variance: Float[np.ndarray, "experts rows"]
+
+    def law(
+        self,
+        predictor: Float[np.ndarray, "..."],
+        further: float | Float[np.ndarray, "..."],
+        at: tuple[object, ...] = (),
+    ) -> PoissonLaw:
+        """Poisson distributions, without further parameters."""
+        return PoissonLaw(predictor)
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """``sum_k w_k exp(t_k + s_k / 2)``."""
+        return np.asarray((self.weights * np.exp(self.predictor + 0.5 * self.variance)).sum(axis=0))
+
+    def sd(self) -> Float[np.ndarray, " rows"]:
+        """Standard deviation of each row."""
+        first = np.exp(self.predictor + 0.5 * self.variance)
+        second = first + np.exp(2.0 * (self.predictor + self.variance))
+        return np.asarray(np.sqrt((self.weights * second).sum(axis=0) - self.mean() ** 2))
+
+
+@dataclass(frozen=True)
+class BinomialMixture(AbstractCountMixture):
+    """Predictive distribution of successes: ``sum_k w_k E Binomial(y | n, sigma(u_k))``.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    predictor, variance : ndarray, shape (experts, rows)
+        Posterior mean and variance of the log odds.
+    trials : ndarray, shape (experts, rows)
+        Number of trials of each row, the same for all components.
+    """
+
+    values = "numbers of successes"
+
+    weights: Float[np.ndarray, "experts rows"]
+    predictor: Float[np.ndarray, "experts rows"]
+    variance: Float[np.ndarray, "experts rows"]
+    trials: Float[np.ndarray, "experts rows"]
+
+    def law(
+        self,
+        predictor: Float[np.ndarray, "..."],
+        further: float | Float[np.ndarray, "..."],
+        at: tuple[Any, ...] = (),
+    ) -> BinomialLaw:
+        """Binomial distributions, without further parameters."""
+        return BinomialLaw(predictor, self.trials[at])
+
+
+@dataclass(frozen=True)
+class NegativeBinomialMixture(AbstractCountMixture):
+    """Predictive distribution of counts: ``sum_k w_k E NB(y | exp(u_k), rho_k)``.
+
+    Attributes
+    ----------
+    weights : ndarray, shape (experts, rows)
+    predictor, variance : ndarray, shape (experts, rows)
+        Posterior mean and variance of the log mean.
+    log_dispersion, dispersion_sd : ndarray, shape (experts, rows)
+        Posterior mean and standard deviation of ``log rho``.
+    """
+
+    further_nodes = normal_nodes(3)
+
+    weights: Float[np.ndarray, "experts rows"]
+    predictor: Float[np.ndarray, "experts rows"]
+    variance: Float[np.ndarray, "experts rows"]
+    log_dispersion: Float[np.ndarray, "experts rows"]
+    dispersion_sd: Float[np.ndarray, "experts rows"]
+
+    def law(
+        self,
+        predictor: Float[np.ndarray, "..."],
+        further: float | Float[np.ndarray, "..."],
+        at: tuple[Any, ...] = (),
+    ) -> NegativeBinomialLaw:
+        """Negative binomial distributions; dispersion is ``further`` deviations from its mean."""
+        log_dispersion = self.log_dispersion[at] + further * self.dispersion_sd[at]
+        return NegativeBinomialLaw(predictor, log_dispersion)
+
+    def mean(self) -> Float[np.ndarray, " rows"]:
+        """``sum_k w_k exp(t_k + s_k / 2)``."""
+        return np.asarray((self.weights * np.exp(self.predictor + 0.5 * self.variance)).sum(axis=0))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -93,7 +93,7 @@ class _Labelled:
     number: int
     ascent: EngineResult[SufficientStats]
     core: AnyModel
-    stats: Any
+    stats: SufficientStats
     order: tuple[int, ...]
     response: LinearResponse = field(default_factory=lambda: withheld(INTERRUPTED))
     uphill: bool = False

@@ -18,6 +18,8 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GAMMA, AbstractGate, GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
+from bayesvb.models.mixture import Mixture
+from bayesvb.models.network.model import Network
 from bayesvb.results.named_draws import count
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
@@ -50,7 +52,9 @@ SHARE_ROWS = 10_000
 """Rows over which expected weights are averaged: each costs a quadrature."""
 
 
-def shares(core: Any, source: AbstractSource, draws: Draws) -> Float[np.ndarray, "draws experts"]:
+def shares(
+    core: Mixture | Network, source: AbstractSource, draws: Draws
+) -> Float[np.ndarray, "draws experts"]:
     """Weights of the components for each draw, averaged over the rows."""
     rows = source.thinned(max(SHARE_ENTRIES // (len(draws["gate"]) * core.n_components), 50))
     return averaged(np.exp(core.log_weights(draws, rows)), rows)
@@ -81,14 +85,16 @@ SHARE = ParameterText(
 )
 
 
-def share_parameter(core: object, source: AbstractSource, draws: Draws) -> NamedParameter:
+def share_parameter(
+    core: Mixture | Network, source: AbstractSource, draws: Draws
+) -> NamedParameter:
     """Shares of the components."""
     values = shares(core, source, draws)
     return NamedParameter("share", values, ("component",), SHARE, part="share")
 
 
 def gate_parameters(
-    core: Any, draws: Draws, scaling: Scaling, design: Design
+    core: Mixture | Network, draws: Draws, scaling: Scaling, design: Design
 ) -> list[NamedParameter]:
     """Coefficients of the gate in the units of the terms; none of a gate without."""
     own = core.gate_coefficients(draws)

@@ -12,9 +12,8 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.response_columns import TRIALS
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
-from bayesvb.distributions.binomial_mixture import BinomialMixture
 from bayesvb.distributions.count_laws import BinomialLaw, log_choose
-from bayesvb.distributions.count_mixture import DrawnCountMixture
+from bayesvb.distributions.count_mixture import BinomialMixture, DrawnCountMixture
 from bayesvb.distributions.response import Response
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.predictor import SMALLEST_COUNT, AbstractPredictorExperts, Expected

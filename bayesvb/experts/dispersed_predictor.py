@@ -16,11 +16,11 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.linked import AbstractLinkedExperts, Rows, with_offset
 from bayesvb.experts.predictor import (
     Expected,
+    PredictorCoordinates,
     PredictorLocalPosterior,
     in_moments,
     local_posterior,
 )
-from bayesvb.experts.predictor_coordinates import PredictorCoordinates
 from bayesvb.experts.regression import (
     RegressionUnits,
     coefficient_rows,

@@ -13,8 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN, ZERO
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.count_laws import NegativeBinomialLaw, log_rising
-from bayesvb.distributions.count_mixture import DrawnCountMixture
-from bayesvb.distributions.negbinomial_mixture import NegativeBinomialMixture
+from bayesvb.distributions.count_mixture import DrawnCountMixture, NegativeBinomialMixture
 from bayesvb.distributions.response import Response
 from bayesvb.experts.dispersed_predictor import (
     AbstractDispersedExperts,

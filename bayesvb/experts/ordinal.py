@@ -27,7 +27,7 @@ from bayesvb.experts.ordinal_posterior import (
     ends,
     thresholds,
 )
-from bayesvb.experts.predictor_coordinates import PredictorCoordinates
+from bayesvb.experts.predictor import PredictorCoordinates
 from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,

@@ -12,8 +12,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN, ZERO
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.count_laws import PoissonLaw, rate_at
-from bayesvb.distributions.count_mixture import DrawnCountMixture
-from bayesvb.distributions.poisson_mixture import PoissonMixture
+from bayesvb.distributions.count_mixture import DrawnCountMixture, PoissonMixture
 from bayesvb.distributions.response import Response
 from bayesvb.experts.linked import Rows
 from bayesvb.experts.predictor import SMALLEST_COUNT, AbstractPredictorExperts, Expected

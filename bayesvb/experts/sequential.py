@@ -17,8 +17,7 @@ from bayesvb.experts.ordered import (
     AbstractOrderedExperts,
     count_later_thresholds,
 )
-from bayesvb.experts.predictor import PredictorLocalPosterior
-from bayesvb.experts.predictor_coordinates import PredictorCoordinates
+from bayesvb.experts.predictor import PredictorCoordinates, PredictorLocalPosterior
 from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,

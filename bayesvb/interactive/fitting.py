@@ -21,7 +21,18 @@ from bayesvb.errors import BayesVBError, DataError
 from bayesvb.interactive.answers import component_tables, picture, sentences
 from bayesvb.interactive.covariate_controls import covariate_controls
 from bayesvb.interactive.history import Record
-from bayesvb.interactive.messages import Along, Components, Failed, Judged, Progress, Shown, WhatIf
+from bayesvb.interactive.messages import (
+    FORMATS,
+    Along,
+    Components,
+    Failed,
+    Judged,
+    Preview,
+    Progress,
+    Shown,
+    WhatIf,
+    Written,
+)
 from bayesvb.interactive.remedies import remedies
 from bayesvb.interactive.request import Request
 from bayesvb.interactive.tasks import FitTask, ReportTask
@@ -67,9 +78,7 @@ def work(task: FitTask | ReportTask, tell: Tell, questions: Iterator[object]) ->
     """
     if isinstance(task, FitTask):
         return _fit_messages(task, tell, questions)
-    from bayesvb.interactive.reporting import messages  # 15 MB, which most tasks do without
-
-    return messages(task)
+    return _written(task)
 
 
 def _fit_messages(task: FitTask, tell: Tell, questions: Iterator[object]) -> Iterator[object]:
@@ -96,11 +105,26 @@ def _fit_messages(task: FitTask, tell: Tell, questions: Iterator[object]) -> Ite
         yield answered(question, fit, judged.checks)
 
 
+def _written(task: ReportTask) -> Iterator[object]:
+    """``Preview`` of the short edition of the report of a saved fit, then ``Written``."""
+    fit = _loaded(task.path)
+    page = task.path.with_suffix(FORMATS["HTML"])
+    fit.report(page, source=task.source, edition="short")
+    yield Preview(path=task.path, html=page.read_text("utf-8"))
+    for ending in FORMATS.values():
+        fit.report(task.path.with_suffix(ending), source=task.source)
+    yield Written(path=task.path)
+
+
+def _loaded(path: Path) -> Fit:
+    from bayesvb.estimators.loading import load  # 15 MB, which most tasks do without
+
+    return load(path)
+
+
 def _fit(task: FitTask, tell: Tell) -> Fit:
     if task.path is not None and task.path.exists():
-        from bayesvb.estimators.loading import load  # 15 MB, which most tasks do without
-
-        return load(task.path)
+        return _loaded(task.path)
     model = task.request.make_model(task.rows)
     given = task.request.arguments
     options = {**given, "progress": _throttled(tell)} if task.is_full else QUICK

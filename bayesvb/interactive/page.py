@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -79,16 +79,16 @@ def make_app(opened: Open, start: Start, folder: Path) -> App:
 def _listen(page: Page, input: Inputs) -> None:
     """Let inputs change the page."""
 
-    async def complete(caret: Any) -> None:
+    async def complete(caret: Mapping[str, Any]) -> None:
         await page.complete(**caret)
 
-    async def act(event: Any) -> None:
+    async def act(event: Mapping[str, str]) -> None:
         await page.act(event["name"], event["value"])
 
     async def predict(row: Any) -> None:
         page.predict({str(name): str(value) for name, value in row["values"].items()}, row["above"])
 
-    async def upload(files: Any) -> None:
+    async def upload(files: Sequence[Mapping[str, str]]) -> None:
         (file,) = files
         await page.open(lambda: file_table(Path(file["datapath"]), file["name"]))
 
@@ -197,7 +197,7 @@ class Page:
     async def _send(self, kind: str, message: object) -> None:
         await self.session.send_custom_message(kind, message)
 
-    async def edit(self, values: Any) -> None:
+    async def edit(self, values: dict[str, object]) -> None:
         """Read what stands in the controls, and fit it."""
         along = str(values.pop("along", ""))
         try:
@@ -358,7 +358,7 @@ class Page:
             self.writer.submit(task, pause=0.0)
             self._set(self.state.saying("writing the report ...", "busy"))
 
-    async def _written(self, task: Any, message: object) -> None:
+    async def _written(self, task: object, message: object) -> None:
         """Show a report, or say why it cannot be written."""
         async with reactive.lock():
             with reactive.isolate():
@@ -373,7 +373,7 @@ class Page:
         else:
             await self._send("set", asdict(request))
 
-    async def open(self, make: Any) -> None:
+    async def open(self, make: Callable[[], Table]) -> None:
         """Open other data; fits to the earlier data are removed."""
         try:
             table = make()

@@ -26,6 +26,7 @@ from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.models.logit_elimination import LogitElimination
 from bayesvb.models.mixed_elimination import MixedElimination
 from bayesvb.models.solved_groups import (
+    ConvexGroup,
     Coupling,
     EffectCoupling,
     GroupScalars,
@@ -33,9 +34,9 @@ from bayesvb.models.solved_groups import (
     Rows,
     SolvedGroups,
     groups_of,
+    joined_roots,
     pieces_of,
 )
-from bayesvb.models.solved_systems import ConvexGroup, joined_roots
 from bayesvb.models.term_scales import ScaleCoordinates, TermScales
 from bayesvb.variational.row_derivatives import consecutive, mixture_hessian
 from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards

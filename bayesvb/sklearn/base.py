@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import abc
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +12,18 @@ import pandas as pd
 from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from bayesvb.argument_checks import check_text
+from bayesvb.data.frames import as_frame
+from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fit import Fit
-from bayesvb.sklearn.tables import formula_of, response_name, table_of
 
 FIT_OPTIONS = ("method", "combine", "restarts", "tol", "max_iter", "covariance", "n_jobs")
 """Parameters that are arguments of ``fit``; ``random_state`` is its seed."""
@@ -88,3 +96,61 @@ class AbstractModelEstimator(BaseEstimator):
         """Log predictive density of each row."""
         rows = self._table(X, y)
         return np.asarray(self.fit_.log_density(rows), dtype=float)
+
+
+PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+RESPONSE = "y"
+"""Name of the response where the formula has none; underscores follow if a column has it."""
+
+
+def table_of(X: object) -> pd.DataFrame:
+    """Data frames as they are, missing values refused; arrays as numbers in columns x0, x1, ..."""
+    if not hasattr(X, "columns") and not hasattr(X, "column_names"):
+        values = check_array(X, dtype=np.float64)
+        return pd.DataFrame(values, columns=[f"x{j}" for j in range(values.shape[1])])
+    frame = as_frame(X)
+    numbers = frame.select_dtypes(include=["number", "bool"])
+    if numbers.shape[1]:
+        check_array(numbers, dtype="numeric")
+    lacking = frame.columns[frame.isna().any()]
+    if len(lacking):
+        raise DataError(
+            f"`{lacking[0]}` contains NaN or other missing values",
+            hint="impute them first, or use the models of bayesvb, which drop such rows",
+        )
+    return frame
+
+
+def response_name(formula: str | None, columns: Sequence[str]) -> str:
+    """Name of the response: the left side of the formula, or an unused name.
+
+    Raises
+    ------
+    DataError
+        If the left side is not a name.
+    """
+    left = formula.partition("~")[0].strip() if formula and "~" in formula else ""
+    if left:
+        name = left.strip("`")
+        if not (PLAIN.match(left) or left == f"`{name}`"):
+            raise DataError(
+                f"formula={formula!r}: its left side must be a name",
+                hint="transform y by sklearn.compose.TransformedTargetRegressor",
+            )
+        return name
+    name = RESPONSE
+    while name in columns:
+        name += "_"
+    return name
+
+
+def formula_of(formula: str | None, columns: Sequence[str], response: str | None) -> str:
+    """The complete formula: the given one, with the response, or a sum of all columns."""
+    right = formula.partition("~")[2] if formula and "~" in formula else formula
+    right = right or " + ".join(_quoted(name) for name in columns)
+    return f"{'' if response is None else _quoted(response)} ~ {right.strip()}".strip()
+
+
+def _quoted(name: str) -> str:
+    return name if PLAIN.match(name) else f"`{name}`"

@@ -15,7 +15,6 @@ from ..cells.numerals import percent
 from ..cells.plain import Summary
 from ..rows.cluster_profiles import ClusterProfile
 from ..rows.sampling import POINTS_SHOWN, choice_note
-from .ellipses import DEVIATIONS, ellipse
 from .histogram import histogram
 from .plot import Canvas, plotted, series, spread_axis
 
@@ -99,3 +98,26 @@ def _hidden(joint: AbstractJointStudent) -> str:
     """Sentence on components that are not drawn; empty if all are."""
     hidden = len(occupied(joint)) < len(joint.weights)
     return f" Components below {percent(OCCUPIED)} are omitted." if hidden else ""
+
+
+DEVIATIONS = (1.0, 2.0)
+"""Standard deviations at which outlines are drawn."""
+
+POINTS = 49
+
+
+def ellipse(
+    centre: Float[np.ndarray, " 2"], covariance: Float[np.ndarray, "2 2"], deviations: float
+) -> Float[np.ndarray, "2 points"]:
+    """Points at this Mahalanobis distance from the centre.
+
+    Examples
+    --------
+    >>> ellipse(np.zeros(2), np.diag([4.0, 1.0]), 2.0).max(axis=1)
+    array([4., 2.])
+    """
+    angle = np.linspace(0.0, 2.0 * np.pi, POINTS)
+    values, vectors = np.linalg.eigh(covariance)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    circle = np.stack([np.cos(angle), np.sin(angle)])
+    return np.asarray(centre[:, None] + deviations * (root @ circle))

@@ -19,9 +19,8 @@ from ..cells.names import cut
 from ..cells.numerals import PROBABILITY, counted, percent
 from ..cells.plain import Summary
 from ..cells.tables import table
-from ..figures.clusters import OCCUPIED, clusters, occupied
+from ..figures.clusters import DEVIATIONS, OCCUPIED, clusters, ellipse, occupied
 from ..figures.ecdf import ecdf_canvas
-from ..figures.ellipses import DEVIATIONS, ellipse
 from ..figures.histogram import Density, histogram
 from ..figures.plot import (
     FEW_TICKS,

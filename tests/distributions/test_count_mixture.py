@@ -7,11 +7,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, nbinom, poisson
 
-from bayesvb.distributions.binomial_mixture import BinomialMixture
 from bayesvb.distributions.count_laws import BinomialLaw, NegativeBinomialLaw, PoissonLaw
-from bayesvb.distributions.count_mixture import DrawnCountMixture
-from bayesvb.distributions.negbinomial_mixture import NegativeBinomialMixture
-from bayesvb.distributions.poisson_mixture import PoissonMixture
+from bayesvb.distributions.count_mixture import (
+    BinomialMixture,
+    DrawnCountMixture,
+    NegativeBinomialMixture,
+    PoissonMixture,
+)
 from bayesvb.errors import DataError
 
 WEIGHTS = np.array([[0.3, 1.0, 0.5], [0.7, 0.0, 0.5]])

@@ -6,7 +6,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.effects.curve_settings import CURVES
-from bayesvb.interactive.picture_numbers import picture_numbers
+from bayesvb.interactive.answers import picture_numbers
 
 RNG = np.random.default_rng(3)
 ROWS = pd.DataFrame({"x": np.linspace(0.0, 1.0, 41), "y": RNG.normal(size=41)})

@@ -23,7 +23,7 @@ from bayesvb.models.drawn_effects import EffectLaws, with_line_keys
 from bayesvb.models.mixed_elimination import MixedElimination
 from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_mixture import ScaledMixture
-from bayesvb.models.solved_systems import ConvexGroup, group_inverses
+from bayesvb.models.solved_groups import ConvexGroup, group_inverses
 from bayesvb.models.term_scales import TermScales
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.sensitivity import covariance as engine

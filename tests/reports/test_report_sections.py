@@ -19,7 +19,7 @@ import bayesvb as bvb
 from bayesvb.errors import DesignWarning
 from bayesvb.evaluation.calibration import calibration
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.reports.figures.ellipses import ellipse
+from bayesvb.reports.figures.clusters import ellipse
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.rows import sampling
 from bayesvb.reports.sections import SECTIONS, computation, conditional, learning

@@ -13,7 +13,7 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.evaluation.crps import crps
 from bayesvb.evaluation.quantile_scores import pinball
-from bayesvb.studies.score_means import mean_and_error, resampled_error
+from bayesvb.studies.cross_validated import mean_and_error, resampled_error
 
 QUICK = {"restarts": 1, "draws": 30, "covariance": "mean-field", "seed": 1}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -15,7 +15,7 @@ from scipy.special import ndtr
 from bayesvb.argument_checks import shown
 from bayesvb.data.line_width import limited, wrapped_text
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.errors import DataError, ignoring_user_warnings, without_controls
+from bayesvb.errors import DataError, ignoring_user_warnings, warn_renamed, without_controls
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
 from bayesvb.results.checks.accuracy import (
     against_least_squares,
@@ -30,7 +30,6 @@ from bayesvb.results.checks.computation import computation_checks
 from bayesvb.results.checks.covariates import covariate_tests, shape_checks
 from bayesvb.results.checks.dependence import group_tests, order_tests
 from bayesvb.results.checks.far_rows import FAR_ROWS, far_row_checks
-from bayesvb.results.checks.former_labels import FormerLabels
 from bayesvb.results.checks.joint import joint_checks
 from bayesvb.results.checks.more_components import MORE, Gain, more_component_checks, split_gain
 from bayesvb.results.checks.pits import Observed, observed
@@ -427,3 +426,49 @@ def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
         break_long_words=False,
         break_on_hyphens=False,
     )
+
+
+RENAMED: Mapping[str, str] = {
+    "Ascent ended": "Convergence",
+    "Beside": "Compared with",
+    "Component of one value": "Degenerate component",
+    "Importance ratios": "Pareto k-hat",
+    "Restarts predict alike": "Restart predictions",
+    "Row order": "Serial correlation",
+    "Rows by": "Correlation within",
+    "Shared value": "Repeated value",
+    "Width": "Predictive spread",
+}
+"""First words of a former name -> present ones; former names expire with version 0.5."""
+
+
+class FormerLabels:
+    """Indexer ``table.loc`` that finds a check under its former name, with a warning."""
+
+    def __init__(self, indexer: Any) -> None:
+        self._indexer = indexer
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._indexer, name)
+
+    def __getitem__(self, key: object) -> object:
+        """Return what pandas does, for present names."""
+        if isinstance(key, tuple) and key:
+            return self._indexer[(self._present(key[0]), *key[1:])]
+        return self._indexer[self._present(key)]
+
+    def __setitem__(self, key: object, value: object) -> None:
+        """Set what pandas does."""
+        self._indexer[key] = value
+
+    def _present(self, label: object) -> object:
+        """The label, or the present name of a check whose former name it is."""
+        index = self._indexer.obj.index
+        if not isinstance(label, str) or label in index:
+            return label
+        for former, present in RENAMED.items():
+            name = present + label.removeprefix(former)
+            if label.startswith(former) and name in index:
+                warn_renamed(f"check {label!r}", repr(name))
+                return name
+        return label

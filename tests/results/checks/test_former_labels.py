@@ -2,8 +2,7 @@
 
 import pytest
 
-from bayesvb.results.checks.former_labels import RENAMED
-from bayesvb.results.checks.table import CheckTable
+from bayesvb.results.checks.table import RENAMED, CheckTable
 
 NAMES = ["Convergence", "Compared with least squares", "Correlation within g", "Tails"]
 
