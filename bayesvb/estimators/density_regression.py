@@ -30,6 +30,7 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator, empty_stats
+from bayesvb.estimators.few_rows import few_rows_notes
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     drawn_effects,
@@ -71,6 +72,7 @@ from bayesvb.estimators.trials import with_trials
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.intervals import AbstractIntervalExperts
+from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.regression import (
     AnyExperts,
     RegressionPrior,
@@ -576,8 +578,13 @@ class DensityRegression(AbstractGatedMixture):
         return {**lines, **shared, **GROUP_SD_HEADING, **scales}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """Meaning of the weights, if no heading of coefficients has it, and of groups."""
+        """Width of intervals with few rows, meaning of groups, and of weights without heading."""
         groups = group_notes(self.design, integrated=is_integrated(fit))
+        lone = type(self.experts) is LinearExperts and self.n_components == 1
+        if lone and self.weights is None and fit.engine.prior_counts:
+            learned = () if self._scales is None else self._scales.term_blocks.get(MEAN, ())
+            n_fixed = len(self.design.terms[MEAN]) - sum(len(block.columns) for block in learned)
+            groups = [*few_rows_notes(n_fixed, self.source.n_rows), *groups]
         if self.n_components == 1 or fit.core.gate_coefficients(fit.draws):
             return groups
         return [*groups, f"Weights of the components: {fit.core.coefficient_meaning()}."]

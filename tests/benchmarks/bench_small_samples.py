@@ -1,7 +1,11 @@
-"""Widths of 90% intervals of one-component regressions, relative to those of least squares.
+"""90% intervals of one-component regressions beside those of least squares, in small samples.
 
-Four covariates, Gaussian noise, 30 to 200 rows, 40 data sets each.
+Two to ten coefficients, Gaussian noise, 30 to 200 rows, 200 data sets each. The first slope is 0 to
+5 standard errors. Coefficients have their prior in units of the noise (the default) or of the
+response.
 """
+
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -10,29 +14,42 @@ from tables import keep
 
 import bayesvb as bvb
 
-FORMULA, PROB, DATA_SETS = "y ~ a + b + c + d", 0.9, 40
+PROB, DATA_SETS, SIZES = 0.9, 200, (0, 1, 2, 3, 5)
 
 
-def compare(n_rows: int, seed: int) -> dict[str, float]:
-    """Ratios of the noise, the standard deviations, and the widths of intervals."""
-    columns = list("yabcd")
-    values = np.random.default_rng(seed).standard_normal((n_rows, len(columns)))
-    data = pd.DataFrame(values, columns=columns)
-    known = OLS.from_formula(FORMULA, data).fit()
-    fit = bvb.DensityRegression(FORMULA, data, n_components=1).fit(seed=seed)
+def compare(units: str, n_terms: int, n_rows: int, seed: int) -> dict[str, float | str]:
+    """Ratios of the noise, the standard deviation, and the width of the interval of a slope."""
+    names = [f"x{i}" for i in range(n_terms - 1)]
+    values = np.random.default_rng(seed).standard_normal((n_rows, n_terms))
+    data = pd.DataFrame(values, columns=["y", *names])
+    truth = SIZES[seed % len(SIZES)] / np.sqrt(n_rows)
+    data["y"] += truth * data["x0"]
+    formula = "y ~ " + " + ".join(names)
+    known = OLS.from_formula(formula, data).fit()
+    priors = bvb.Priors(coefficient_units=units)
+    fit = bvb.DensityRegression(formula, data, n_components=1, priors=priors).fit(seed=seed)
     table = fit.summary(prob=PROB)
-    own, ends = table.loc[("mean", 1)], known.conf_int(1.0 - PROB)
+    own, sigma = table.loc[("mean", 1, "x0")], table.loc[("sigma", 1)].iloc[0]
+    lower, upper = known.conf_int(1.0 - PROB).loc["x0"]
     return {
+        "units": units,
+        "coefficients": n_terms,
         "rows": n_rows,
-        "sigma": table.loc["sigma", "mean"].iloc[0] / np.sqrt(known.scale),
-        "sd": (own["sd"].to_numpy() / known.bse.to_numpy()).mean(),
-        "width": ((own["upper"] - own["lower"]).to_numpy() / (ends[1] - ends[0]).to_numpy()).mean(),
+        "size": SIZES[seed % len(SIZES)],
+        "sigma": sigma["mean"] / np.sqrt(known.scale),
+        "sd": own["sd"] / known.bse["x0"],
+        "width": (own["upper"] - own["lower"]) / (upper - lower),
+        "coverage": float(own["lower"] < truth < own["upper"]),
     }
 
 
 def main() -> None:
-    each = [compare(n, seed) for n in (30, 50, 100, 200) for seed in range(DATA_SETS)]
-    keep(pd.DataFrame(each).groupby("rows").mean().round(3).reset_index(), "small_samples")
+    cells = product(("noise", "response"), (2, 5, 10), (30, 50, 100, 200), range(DATA_SETS))
+    each = pd.DataFrame([compare(*cell) for cell in cells])
+    by_size = each.groupby(["units", "size"])[["coverage"]].mean()
+    print(by_size.unstack().round(3))
+    table = each.drop(columns="size").groupby(["units", "coefficients", "rows"]).mean()
+    keep(table.round(3).reset_index(), "small_samples")
 
 
 if __name__ == "__main__":
