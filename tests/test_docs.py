@@ -99,6 +99,12 @@ def test_every_page_can_be_reached_from_the_readme():
     assert lost - {"docs/benchmarks.md"} == set()
 
 
+def test_every_table_of_the_benchmarks_is_linked():
+    text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    tables = sorted((ROOT / "docs/benchmarks").glob("*.csv"))
+    assert [path.name for path in tables if f"{path.name})" not in text] == []
+
+
 def test_the_priors_are_those_of_the_code():
     rows = re.findall(
         r"^\| `(\w+)` \| (\S+) \|", (ROOT / "docs/priors.md").read_text("utf-8"), re.M
