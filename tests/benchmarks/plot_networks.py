@@ -45,6 +45,10 @@ TABLE = {
     "nuts": "NUTS",
     "logistic": "logistic regression",
 }
+PUBLISHED = "likelihood, as published"
+FEW_EXPERTS = 5
+"""Experts of fits from another split, which the table marks."""
+
 MEASURES = {
     "lpd": "log predictive density",
     "accuracy": "accuracy",
@@ -183,27 +187,48 @@ def folds_table(frame: pd.DataFrame) -> str:
 
 
 def methods_table(frame: pd.DataFrame) -> str:
-    """Table 1 as Markdown: the largest training set of each data set that a method has."""
-    heads = ("data", "method", "K", "rows", "sets", "accuracy", "LPD", "ECE", "WAIC", "printed",
-             "CPU time (s)", "steps")  # fmt: skip
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    order = {way: number for number, way in enumerate(TABLE)}
+    """Table 1 as Markdown, from the largest training set of each data set that a method has.
+
+    Log density of new rows with accuracy, then WAIC with the printed number, then CPU time.
+    """
     largest = frame[frame["n"] == frame.groupby(["data", "way"])["n"].transform("max")]
-    ordered = largest.assign(place=largest["way"].map(order)).sort_values(["data", "place"])
-    for one in ordered.to_dict("records"):
-        cells = (
-            title(one["data"]), TABLE[one["way"]], _shown(one["experts"], ".0f"),
-            f"{one['n']:,}", f"{one['training_sets']}",
-            *(_shown(one[name], ".3f") for name in ("accuracy", "lpd", "ece", "waic", "printed")),
-            _shown(one["seconds"], ".3g"), _shown(one["steps"], ",.0f"),
-        )  # fmt: skip
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+    fits = {(fit["data"], fit["way"]): fit for fit in largest.to_dict("records")}
+    printed = [way for way in TABLE if frame.loc[frame["way"] == way, "printed"].notna().any()]
+    fitted = [way for way in TABLE if way != PUBLISHED]
+    tables = [
+        _matrix(fits, list(TABLE), "log density (accuracy)", "lpd", "accuracy"),
+        _matrix(fits, printed, "WAIC (printed)", "waic", "printed"),
+        _matrix(fits, fitted, "CPU time, s", "seconds"),
+    ]
+    return "\n".join("\n".join(lines) + "\n" for lines in tables)
 
 
-def _shown(value: float, form: str) -> str:
-    """A number, or an empty cell."""
-    return "" if np.isnan(value) else format(value, form)
+def _matrix(
+    fits: dict[tuple[str, str], dict], ways: list[str], head: str, *columns: str
+) -> list[str]:
+    """Lines of a table with a row for each data set and a column for each method."""
+    lines = [f"| {head} | " + " | ".join(TABLE[way] for way in ways) + " |"]
+    lines.append("|" + "---|" * (len(ways) + 1))
+    for data in sorted({data for data, _ in fits}):
+        row = [title(data)]
+        for way in ways:
+            fit = fits.get((data, way), {})
+            value, *others = (_shown(column, fit.get(column, np.nan)) for column in columns)
+            mark = "*" if value and fit["experts"] == FEW_EXPERTS else ""
+            row.append(
+                " ".join([value + mark, *(f"({other})" for other in others if other)]).strip()
+            )
+        lines.append("| " + " | ".join(row) + " |")
+    return lines
+
+
+def _shown(column: str, value: float) -> str:
+    """A number with three places, seconds with two digits; an empty cell."""
+    if np.isnan(value):
+        return ""
+    if column == "seconds":
+        return f"{value:.2g}" if value < 100 else f"{value:,.0f}"
+    return f"{value:.3f}"
 
 
 def with_table(page: str, name: str, table: str) -> str:
