@@ -195,9 +195,7 @@ def check_compared(name: str, value: object) -> None:
 def check_fit(name: str, value: object) -> None:
     """Raise unless ``value`` is what ``model.fit()`` returns."""
     if not all(hasattr(value, own) for own in ("model", "variational_draws", "traces")):
-        raise DataError(
-            f"{name}={shown(value)} must be a fit", hint="it is what model.fit() returns"
-        )
+        raise DataError(f"{name}={shown(value)} must be a fit", hint="model.fit() returns one")
 
 
 def check_start(name: str, value: object) -> None:
@@ -236,19 +234,19 @@ def check_listed(name: str, value: object) -> None:
 def check_audit(name: str, value: object) -> None:
     """Raise unless ``value`` is what ``bvb.sbc()`` returns."""
     if not (hasattr(value, "ranks") and hasattr(value, "replications")):
-        raise DataError(f"{name}={shown(value)} must be what bvb.sbc() returns")
+        raise DataError(f"{name}={shown(value)} must be a result of bvb.sbc()")
 
 
 def check_selection(name: str, value: object) -> None:
     """Raise unless ``value`` is what ``bvb.select()`` returns."""
     if not all(hasattr(value, own) for own in ("table", "doubts", "criterion", "chosen")):
-        raise DataError(f"{name}={shown(value)} must be what bvb.select() returns")
+        raise DataError(f"{name}={shown(value)} must be a result of bvb.select()")
 
 
 def check_effects(name: str, value: object) -> None:
     """Raise unless ``value`` was returned by a function of ``bvb.effects``."""
     if not all(hasattr(value, own) for own in ("summary", "draws", "held")):
-        raise DataError(f"{name}={shown(value)} must be what bvb.effects.predictions() returns")
+        raise DataError(f"{name}={shown(value)} must be a result of bvb.effects.predictions()")
 
 
 def check_texts(name: str, value: object) -> None:

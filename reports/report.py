@@ -121,7 +121,7 @@ def report(
     if calibration is not None:
         if len(fits) > 1:
             raise DataError(
-                f"calibration: of which of {len(fits)} fits?",
+                f"calibration= does not state to which of {len(fits)} fits it belongs",
                 hint="write {name: fit.with_sbc(calibration), ...}",
             )
         fits = {name: one.with_sbc(calibration) for name, one in fits.items()}

@@ -144,9 +144,9 @@ def test_values_that_are_not_zero_or_one_are_refused(data, tmp_path):
     wrong.to_parquet(tmp_path / "rows.parquet")
     with pytest.raises(DataError, match="`y` holds 2, and must be 0 or 1"):
         model_of(str(tmp_path / "rows.parquet"))
-    with pytest.raises(DataError, match="comes alone"):
+    with pytest.raises(DataError, match="must be the only one"):
         model_of(data.assign(w=data["y"]), "y + w ~ x")
-    with pytest.raises(DataError, match="an offset is subtracted"):
+    with pytest.raises(DataError, match="is subtracted from the response"):
         model_of(data, "y ~ x + offset(z)")
 
 

@@ -57,8 +57,9 @@ def weights_and_frame(
     index = getattr(weights, "index", None)
     if isinstance(index, type(frame.index)) and not index.equals(frame.index):
         raise DataError(
-            "weights are a Series with another index than the data",
-            hint="give them the data's index, or weights.to_numpy() if they are in its order",
+            "the index of the Series weights differs from the index of the data",
+            hint="give it the index of the data; if weights are in the order of the rows, pass "
+            "weights.to_numpy()",
         )
     return _checked(weights, len(frame)), frame
 

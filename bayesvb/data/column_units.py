@@ -77,7 +77,7 @@ def check_units(argument: str, units: object) -> None:
     for name, unit in units.items():
         if not isinstance(unit, str) or not 0 < len(unit) <= LONGEST:
             raise DataError(
-                f"{argument}: {str(unit)[:80]!r} of {name[:80]!r} is not a unit",
+                f"{argument}: the unit {str(unit)[:80]!r} of {name[:80]!r} is not valid",
                 hint=f"write a text of at most {LONGEST} characters, such as 'ms'",
             )
 

@@ -126,7 +126,7 @@ def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list
         except UnicodeDecodeError as error:
             if encoding is not None:
                 raise DataError(
-                    f"encoding={encoding!r}: {name!r} is written otherwise: {error}"
+                    f"encoding={encoding!r}: {name!r} has another encoding: {error}"
                 ) from error
             continue
         except LookupError as error:
@@ -136,7 +136,7 @@ def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list
         if "\0" in text:
             raise DataError(
                 f"{name!r} cannot be read as CSV: it holds NUL characters",
-                hint="of text in UTF-16 say so: --encoding utf-16",
+                hint="if the text is UTF-16, give --encoding utf-16",
             )
         other = encoding is None and one != "utf-8"
         notes = [f"{name}: not UTF-8, read as {one}{usual[one]}; {TELL}"] if other else []
@@ -166,8 +166,8 @@ def _parsed(text: str, name: str, separator: str) -> pd.DataFrame:
             frame = pd.read_csv(io.StringIO(text), sep=separator, index_col=False, low_memory=False)
     except pd.errors.ParserWarning as error:
         raise DataError(
-            f"{name!r} has more values in a row than names in its header",
-            hint="give every column a name, the row numbers too",
+            f"{name!r} has a row with more values than the header has names",
+            hint="give every column a name, also a column of row numbers",
         ) from error
     except ValueError as error:
         raise DataError(f"{name!r} cannot be read as CSV: {error}") from error

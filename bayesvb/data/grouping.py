@@ -63,7 +63,7 @@ class Grouping:
             raise DataError(
                 f"group={name!r} is missing in {int(absent.sum())} rows, the first "
                 f"{column.index[int(absent.argmax())]!r}",
-                hint="remove these rows, or give them labels of their own",
+                hint="remove these rows, or give each of them a new label",
             )
         numbers, labels = pd.factorize(column)
         return cls(name, pd.Index(labels, name=name), np.asarray(numbers, dtype=np.intp))

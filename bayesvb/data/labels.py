@@ -67,7 +67,7 @@ def match_labels(labels: pd.Index, known: pd.Index, name: str) -> Int[np.ndarray
         several = found.get(read(label), [])
         if len(several) > 1:
             raise DataError(
-                f"`{name}`: {shown(label)} can be any of the levels "
+                f"`{name}`: {shown(label)} matches several levels: "
                 + ", ".join(shown(known[place]) for place in several),
                 hint=f"give `{name}` as text, as in the data of the fit",
             )

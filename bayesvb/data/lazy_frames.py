@@ -103,4 +103,6 @@ def _failed(error: Exception, words: str, module: str) -> Exception:
     if not type(error).__module__.lstrip("_").startswith(module):
         return error
     told = " ".join(str(error).split())
-    return DataError(f"data: {words} cannot be computed: {told}", hint="collect it by itself first")
+    return DataError(
+        f"data: {words} cannot be computed: {told}", hint="run this query alone to find the error"
+    )

@@ -81,7 +81,7 @@ class ParquetFrames(AbstractFrames):
             except (OSError, ValueError) as error:
                 raise DataError(
                     f"data: {file!r} cannot be read: {' '.join(str(error).split())}",
-                    hint="the file is damaged: write it again, or take it away",
+                    hint="the file is damaged: write it again, or remove it",
                 ) from error
 
     def _check_columns(self, names: Sequence[str]) -> None:
@@ -126,7 +126,9 @@ def parquet_files(path: str) -> tuple[str, ...]:
     if glob.has_magic(path) and not os.path.exists(path):
         files = sorted(one for one in glob.glob(path, recursive=True) if os.path.isfile(one))
         if not files:
-            raise DataError(f"data={path!r} matches no file", hint="look at the folder's name")
+            raise DataError(
+                f"data={path!r} matches no file", hint="correct the folder or the pattern"
+            )
         return tuple(files)
     if os.path.isdir(path):
         files = sorted(str(one) for one in Path(path).rglob("*") if one.suffix in ENDINGS)

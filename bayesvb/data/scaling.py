@@ -130,8 +130,9 @@ class Scaling:
         farthest = float((response.moments.largest / scale).max(initial=0.0))
         if not farthest < FARTHEST:
             raise DataError(
-                f"a response is {farthest:.3g} times the median deviation of the others",
-                hint="no computation can hold both: correct it, or remove its row",
+                f"a response is {farthest:.3g} median absolute deviations from the median, beyond "
+                "double precision",
+                hint="correct it, or remove its row",
             )
         return cls(centre, scale, None)
 

@@ -194,6 +194,7 @@ RECALIBRATED_KINDS = ("quantile", "interval", "cdf", "density")
 def not_recalibrated(kind: str) -> DataError:
     """Error for a kind of prediction that is not made of a recalibrated distribution."""
     return DataError(
-        f"kind={kind!r} is not recalibrated; {', '.join(RECALIBRATED_KINDS)} are",
-        hint="omit calibrated, or take kind='quantile' with q=0.5 for the centre",
+        f"recalibrate= is not available for kind={kind!r}, only for "
+        f"{', '.join(map(repr, RECALIBRATED_KINDS))}",
+        hint="omit recalibrate, or predict the median: kind='quantile', q=0.5",
     )

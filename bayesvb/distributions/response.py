@@ -254,12 +254,14 @@ class Response:
         """Refuse what would need other values than those given."""
         if len(names) > 1:
             raise DataError(
-                f"the formula has {len(names)} responses, and a {self.kind} response comes alone",
+                f"the formula has {len(names)} responses, but a {self.kind} response must be the "
+                "only one",
                 hint=f"fit one model for each: {names[0]} ~ ...",
             )
         if has_offset:
             raise DataError(
-                f"an offset is subtracted from the response, and `{names[0]}` is {self.kind}",
+                f"offset(...) is subtracted from the response, which is not possible for the "
+                f"{self.kind} response `{names[0]}`",
                 hint="omit the offset, or write its column as a term",
             )
 

@@ -118,7 +118,7 @@ class Exponential(AbstractTransformation):
         if not np.isfinite(log_mgf[1]).all():
             raise DataError(
                 "the mean of exp(y) is infinite where y has the tails of a Student t",
-                hint="quantiles are finite: kind='quantile', of which q=0.5 is the centre",
+                hint="predict the median, which is finite: kind='quantile', q=0.5",
             )
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             log_each = self.rate * mixture.location + log_mgf[0]

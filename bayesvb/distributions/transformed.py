@@ -91,8 +91,9 @@ class Transformed(AbstractRowDistribution):
 def no_moments(kind: str) -> DataError:
     """Error for a moment that is not available for a transformed response."""
     return DataError(
-        f"kind={kind!r} of a transformed response is not available here",
-        hint="quantiles are transformed exactly: kind='quantile', of which q=0.5 is the centre",
+        f"kind={kind!r} is not available for this transformed response",
+        hint="predict quantiles, which are transformed exactly: kind='quantile', q=0.5 for the "
+        "median",
     )
 
 

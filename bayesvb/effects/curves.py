@@ -124,13 +124,14 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     """
     known = fit.model.design.smooths(MEAN) if _checked(fit, MEAN) else {}
     if not known:
-        raise DataError("the mean has no smooth", hint="a smooth curve is written s(x)")
+        raise DataError("the mean has no smooth term", hint="a smooth curve is written s(x)")
     found = smooth_dof(fit)
     if found is None:
         raise DataError(
-            "effective degrees of freedom are not known for this fit",
-            hint="they are for a DensityRegression with Gaussian experts and coefficients in units "
-            "of the noise, fitted by 'cavi' or 'svi'; for other fits use effects.curves()",
+            "effective degrees of freedom are not available for this fit, only for a "
+            "DensityRegression with family='gaussian' and coefficient_units='noise', fitted by "
+            "'cavi' or 'svi'",
+            hint="use effects.curves()",
         )
     rows = [
         {
@@ -206,8 +207,8 @@ def _checked(fit: AbstractFit, part: str) -> bool:
     check_choice("part", part, tuple(PARTS))
     if part not in fit.model.design.terms or PARTS[part].coefficients not in fit.named_draws.values:
         raise DataError(
-            f"the {part} of {type(fit.model).__name__} has no coefficients of terms here",
-            hint="a DensityRegression has, its gating with two components or more",
+            f"the part {part} of this {type(fit.model).__name__} has no coefficients of terms",
+            hint="fit a DensityRegression; its gating has coefficients with two or more components",
         )
     return True
 

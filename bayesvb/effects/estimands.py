@@ -190,7 +190,8 @@ def estimand(
         return Estimand(target, described=response)
     if len(given) != 1:
         listed = " or ".join(f"{name}=..." for name in reads)
-        raise DataError(f"target={target!r} needs {listed}, and one of them only")
+        one = "exactly one of " if len(reads) > 1 else ""
+        raise DataError(f"target={target!r} needs {one}{listed}")
     ((name, value),) = given.items()
     numbers = _numbers(name, value, response)
     if name == "q" and not ((numbers > 0.0) & (numbers < 1.0)).all():

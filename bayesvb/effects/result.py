@@ -178,7 +178,10 @@ def joined(each: Sequence[Effects]) -> Effects:
     import xarray as xr
 
     if not each:
-        raise DataError("the formula has no covariate of this kind", hint="name one")
+        raise DataError(
+            "the formula has no covariate of the kind that this function needs",
+            hint="slopes() needs numeric covariates; comparisons() also takes factors",
+        )
     return replace(
         each[0],
         summary=pd.concat([effects.summary for effects in each], ignore_index=True),
@@ -219,6 +222,6 @@ def _check_names(ours: Sequence[str], covariates: Sequence[str]) -> None:
     for name in covariates:
         if name in ours:
             raise DataError(
-                f"a covariate is called {name!r}, as a column of the result is",
-                hint="rename it in the data",
+                f"the covariate {name!r} has the name of a column of the result",
+                hint="rename it in the data and in the formula",
             )

@@ -124,13 +124,13 @@ def _check_rows(effects: EffectsTable, names: Sequence[str]) -> None:
     n = len(effects.summary)
     if not names or n < 2:
         raise DataError(
-            "the rows of these effects have no covariate by which they could be compared",
-            hint='name one: predictions(fit, "x").pairs() or average_by="x"; comparisons are pairs '
-            "already, and .adjusted() adjusts their intervals",
+            "pairs() compares values of a covariate, and the rows of this table have none",
+            hint='name one: predictions(fit, "x").pairs() or average_by="x"; of comparisons, '
+            ".adjusted() adjusts the intervals",
         )
     if effects.of_rows and n > LIMITS.printed_rows:
         raise DataError(
-            f"the effects are of {n:,} single rows of the data, whose pairs have no use",
+            f"pairs() is not for effects of {n:,} single rows of the data",
             hint="average the rows first: average_by=True, or by a covariate",
         )
 

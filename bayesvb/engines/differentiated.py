@@ -38,9 +38,9 @@ def check_differentiable(core: AnyModel, method: str) -> None:
         )
     if core.with_complete_draws().parameter_space() is None:
         raise DataError(
-            f"method={method!r} does not fit this {type(core).__name__}: it needs derivatives of "
-            "the log joint density, and a part of the model does not define its support",
-            hint="choose method='cavi', or write the part for arrays of JAX as well",
+            f"method={method!r} is not available for this model ({type(core).__name__}): a part of "
+            "it has no derivatives of the log joint density",
+            hint="choose method='cavi'; user-defined parts must also accept arrays of JAX",
         )
 
 

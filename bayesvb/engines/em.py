@@ -129,9 +129,9 @@ class Em(AbstractEngine):
             names = ", ".join(str(k + 1) for k in collapsed)
             plural = len(collapsed) > 1
             warn(
-                f"{'components' if plural else 'component'} {names} shrank to a few rows, where "
-                "the likelihood has no maximum, in all restarts; fit with prior=True, "
-                "fewer components, or more restarts",
+                f"{'components' if plural else 'component'} {names} shrank to a few rows in all "
+                "restarts: the likelihood has no maximum there; fit with prior=True, fewer "
+                "components, or more restarts",
                 ConvergenceWarning,
             )
             return {"collapsed_components": float(len(collapsed))}
@@ -160,7 +160,7 @@ class Em(AbstractEngine):
             return PointEstimates.of(core, penalised=bool(self.prior))
         except NotImplementedError as error:
             raise DataError(
-                f"method='em' does not fit this {type(core).__name__}: {error}",
+                f"method='em' is not available for this model ({type(core).__name__}): {error}",
                 hint="method='cavi' fits every model",
             ) from error
 

@@ -270,8 +270,8 @@ class AbstractEstimator(AbstractPublicModel):
             return None
         if checkpoint is not None:
             raise DataError(
-                f"checkpoint={str(checkpoint)!r} with start=: the file does not hold the fit from "
-                "which the first run continues",
+                f"checkpoint={str(checkpoint)!r} cannot be combined with start=: the file does not "
+                "contain the fit from which the first run continues",
                 hint="omit one of them",
             )
         blank = self.core.first_stats(empty_stats(self.core, self.source))
@@ -284,8 +284,8 @@ class AbstractEstimator(AbstractPublicModel):
         method = settings["method"]
         if not ENGINES[method].resumes:
             raise DataError(
-                f"checkpoint={str(path)!r} with method={method!r}: this engine has no checkpoints",
-                hint="omit checkpoint, or fit with one whose runs are: "
+                f"checkpoint={str(path)!r}: method={method!r} has no checkpoints",
+                hint="omit checkpoint, or choose one of the methods "
                 + ", ".join(repr(name) for name in sorted(ENGINES) if ENGINES[name].resumes),
             )
         return replace(budget, log=opened(path, float(every), described(self, settings)))

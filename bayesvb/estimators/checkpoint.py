@@ -166,7 +166,7 @@ def opened(
     if other:
         name = other[0]
         raise DataError(
-            f"checkpoint={str(target)!r} is of another fit: "
+            f"checkpoint={str(target)!r} belongs to another fit: "
             + _differs(name, before.get(name), description[name]),
             hint="give another name, or delete the file",
         )

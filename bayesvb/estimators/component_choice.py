@@ -46,8 +46,9 @@ def choose_components(
     """
     if not request.engine.maximises_bound or request.budget.log or request.start is not None:
         raise DataError(
-            "n_components=None is chosen among variational fits, without checkpoint= and start=",
-            hint="choose the number first: bayesvb.select(model).chosen",
+            "n_components=None, the automatic choice, needs a variational method, and neither "
+            "checkpoint= nor start=",
+            hint="choose the number first: n_components=bayesvb.select(model).chosen",
         )
 
     def fit_one(candidate: AbstractEstimator) -> Fit:

@@ -83,8 +83,8 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
         ascent = Cavi().run(beside, nobody, gone, budget, place)
     except np.linalg.LinAlgError as error:
         raise DataError(
-            f"the sums without these rows do not belong to any data: {error}",
-            hint="give training rows with their case weights",
+            f"data contain rows that are not rows of this fit: {error}",
+            hint="give rows of the fit, with the same case weights",
         ) from error
     share = total / (total + source.total_weight)
     return Run(

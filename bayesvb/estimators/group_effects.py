@@ -126,7 +126,7 @@ def check_parts(formula: Formula, family: str, read: tuple[str, ...]) -> None:
                 formula.text,
                 f"family={family!r} has no part {name}{WITHOUT.get(name, '')}",
                 formula.place(name),
-                INSTEAD.get(name, f"leave {name}(...) out, or choose a family that has it"),
+                INSTEAD.get(name, f"omit {name}(...), or choose a family that has it"),
             )
 
 
@@ -142,9 +142,9 @@ def check_response_columns(formula: Formula, family: str, read: tuple[str, ...])
         name = call.form.name
         raise FormulaError(
             formula.text,
-            f"family={family!r} has no {name}(...)",
+            f"family={family!r} does not support {name}(...)",
             formula.place(name),
-            "choose a family that has it: see docs/responses.md",
+            "choose family='gaussian', or one that docs/responses.md lists for it",
         )
 
 
@@ -171,9 +171,9 @@ def check_levels(design: Design) -> None:
         if PARTS[name].has_level and INTERCEPT not in design.terms[name]:
             raise FormulaError(
                 design.formula.text,
-                f"{name}(...) without an intercept: its level is a parameter in any case",
+                f"{name}(...) cannot be written without its intercept",
                 design.formula.place(name),
-                "omit `0 +` or `- 1`; its terms are centred",
+                "omit `0 +` or `- 1`",
             )
 
 

@@ -159,8 +159,8 @@ def with_memberships(
     """
     if fit.is_sampled:
         raise DataError(
-            "observed= needs a posterior; this fit is of draws",
-            hint="model.fit() by 'cavi', 'em' or 'svi'",
+            f"observed= is not available for a fit by method={fit.method!r}",
+            hint="fit by method='cavi', 'em', or 'svi'",
         )
     grouping = grouping_of(fit.model)
     name = "" if grouping is None else grouping.name

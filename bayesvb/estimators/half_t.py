@@ -85,8 +85,9 @@ def check_numbers(n_scales: int, joint: Sequence[str], design: Design) -> None:
     if joint and n_numbers > MOST_NUMBERS:
         raise FormulaError(
             design.formula.text,
-            f"{n_scales} standard deviations of penalised terms and {n_numbers - n_scales} "
-            f"correlations, and at most {MOST_NUMBERS} of them can be integrated over together",
+            f"smooth terms and groups have {n_scales} standard deviations and "
+            f"{n_numbers - n_scales} correlations, more than the {MOST_NUMBERS} that can be "
+            "integrated over",
             design.formula.place(MEAN),
             f"write `{joint[0].replace('|', '||')}` for independent effects",
         )

@@ -68,8 +68,8 @@ def imputed_rows(
     """
     if options.group is not None or frames_of(data) is not None:
         raise DataError(
-            "missing='impute' is for rows in memory that have separate components",
-            hint="omit group=, or read the table first: data=pandas.read_parquet(path)",
+            "missing='impute' is not available with group=, and for rows that are read in blocks",
+            hint="omit group=, and read the table first: data=pandas.read_parquet(path)",
         )
     frame, options = as_frame(data), replace(options, missing="drop")
     with warnings.catch_warnings():

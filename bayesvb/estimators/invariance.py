@@ -74,8 +74,8 @@ def _compare(fit: AbstractFit) -> pd.DataFrame:
     """Changes of the fit by the form of the rows."""
     if fit.members:
         raise DataError(
-            f"invariance is not available: the fit {fit.combination}",
-            hint="use one of them: fit.members[0].fit.invariance()",
+            f"invariance() needs a single restart, but the fit {fit.combination}",
+            hint="use one of the restarts: fit.members[0].fit.invariance()",
         )
     check_all_rows(fit.model, "invariance", "the model is fitted again to each form of them")
     rows = fit.model.design.given.reset_index(drop=True)

@@ -159,7 +159,7 @@ class AbstractGatedMixture(AbstractMixture):
         """Predictive distribution of one numeric response at the complete rows, in its units."""
         names, scaling = self.design.response_names, self.scales.response
         if response is None and len(names) > 1:
-            raise DataError("response=None, and there are several", hint=f"name one of {names}")
+            raise DataError("response=None, but the model has several", hint=f"name one of {names}")
         if response is not None and str(response) not in names:
             raise DataError(f"response={response!r} is not one of {', '.join(names)}")
         number = 0 if response is None else names.index(response)

@@ -217,6 +217,6 @@ def _weight_column(options: RowOptions) -> str | None:
     if options.weights is None or isinstance(options.weights, str):
         return options.weights
     raise DataError(
-        "weights are a list of numbers, and rows that are not all in memory take a column only",
+        "weights= is a list of numbers, but must name a column where rows are read in blocks",
         hint="name their column: weights='w'",
     )

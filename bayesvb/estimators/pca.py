@@ -521,7 +521,10 @@ def _predictive(
     only.
     """
     if response is None:
-        raise DataError("response=None", hint=f"name a variable: response={model.variables[0]!r}")
+        raise DataError(
+            "response=None names no variable to predict",
+            hint=f"name one: response={model.variables[0]!r}",
+        )
     check_choice("response", response, model.varying_variables)
     number = model.variables.index(response)
     loadings, block = fit.q.loadings, without(model.block(rows), number)

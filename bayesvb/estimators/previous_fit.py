@@ -54,8 +54,8 @@ def _check_same(model: AbstractPublicModel, fit: AbstractFit, blank: SufficientS
     families = [one.options().get("family") for one in (model, fit.model)]
     if shapes[0] != shapes[1] or families[0] != families[1]:
         raise DataError(
-            f"start is a fit of other parameters: of {fit.model.formula.canonical()} with "
-            f"{fit.model.size_name}={fit.model.size}, and this model is "
+            f"start is a fit of {fit.model.formula.canonical()} with "
+            f"{fit.model.size_name}={fit.model.size}, but this model is "
             f"{model.formula.canonical()} with {model.size_name}={model.size}",
             hint="start from a fit with the same formula, family and number of components",
         )

@@ -71,7 +71,7 @@ def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> d
         return options | {"weights": model.weights}
     if model.weights is not None and "weights" not in changes:
         raise DataError(
-            "the fit has case weights, which the new data need too",
-            hint="weights= is a column of the data, or one number per row",
+            "the fit has case weights, so the new data need them too",
+            hint="give weights=, the name of a column or one number per row",
         )
     return options

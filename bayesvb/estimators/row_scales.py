@@ -120,9 +120,8 @@ def _check_right_censored(rows: AbstractDesignRows) -> None:
     lowest, highest = rows.ends(INTERVAL)
     if lowest[0] or highest[0] or highest[1] > 0.0:
         raise DataError(
-            "this family supports observed and right-censored rows, but some rows are left or "
-            "interval censored",
-            hint="family='gaussian' takes them: log(y) with the status in cens(log(y), status)",
+            "some rows are left or interval censored, but this family takes right censoring only",
+            hint="choose family='gaussian' with the logarithm: cens(log(y), status)",
         )
 
 
@@ -131,7 +130,7 @@ def _check_levels(name: str, n_levels: int) -> None:
     if n_levels < 3:
         raise DataError(
             f"`{name}` has {n_levels} levels, and an ordinal regression needs three or more",
-            hint="of two levels: 0 and 1 with family='bernoulli'",
+            hint="with two levels write 0 and 1, and choose family='bernoulli'",
         )
 
 
@@ -139,9 +138,9 @@ def _check_one_trial(name: str, most: float) -> None:
     """Raise for several successes in a row that does not say among how many trials."""
     if most > 1.0:
         raise DataError(
-            f"the response `{name}` holds {most:g}, and without a number of trials must be 0 or 1",
-            hint=f"write {name} | trials(n) ~ ..., or cbind({name}, failures) ~ ...; counts that "
-            "have no largest value: family='poisson'",
+            f"the response `{name}` holds {most:g}, but must be 0 or 1 without a number of trials",
+            hint=f"write {name} | trials(n) ~ ..., or cbind({name}, failures) ~ ...; for counts "
+            "without an upper limit choose family='poisson'",
         )
 
 
@@ -181,7 +180,7 @@ def variables_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
     """
     found = rows.moments[VARIABLES]
     if (found.lowest == found.highest).all():
-        raise DataError("the variables are the same in every row: there is nothing to mix")
+        raise DataError("all variables of the formula are constant: every row has the same values")
     return Scaling.of_columns(found, active=active)
 
 

@@ -56,7 +56,7 @@ def shell_line(fit: AbstractFit, data: str, weights: str | None) -> str:
         raise _no_option(call.steps[0].removeprefix("# "))
     if fit.model.weights is not None and weights is None:
         raise DataError(
-            "weights=None, and the rows of the fit have case weights",
+            "weights=None, but the rows of the fit have case weights",
             hint="name their column: fit.shell(data, weights='w')",
         )
     return command_line(call, type(fit.model), data, weights, settings=tuple(fit.method_options))

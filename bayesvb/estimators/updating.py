@@ -426,8 +426,8 @@ def new_rows(model: AbstractPublicModel, data: object, weights: object) -> Abstr
     """
     if weights is None and model.weights is not None:
         raise DataError(
-            "weights=None, and the rows of the fit have case weights",
-            hint="name their column, or give ones",
+            "weights=None, but the rows of the fit have case weights",
+            hint="give weights=, the name of a column or one number per row (1 for equal weights)",
         )
     frames = frames_of(data)
     if frames is not None:
@@ -461,7 +461,7 @@ def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> N
         j, i = np.argwhere(np.abs(values) >= FAR)[0]
         raise DataError(
             f"`{names[j]}` in row {index[i]} is {abs(values[j, i]):.1g} standard deviations from "
-            "its mean in the fit: added to its square, the sums over earlier rows vanish by "
+            "its mean in the fit: next to its square, the sums of earlier rows are lost by "
             "rounding",
             hint="correct it, or remove the row",
         )
@@ -469,7 +469,7 @@ def _check_sizes(model: AbstractPublicModel, block: Block, index: pd.Index) -> N
 
 def _none_complete() -> DataError:
     """Error if all rows have missing values."""
-    return DataError("data have no row with all values that the formula reads")
+    return DataError("data have no complete row: each lacks a value that the formula needs")
 
 
 def _read_in_blocks(
@@ -478,7 +478,7 @@ def _read_in_blocks(
     """Rows that are read for each iteration; a first pass counts them."""
     if weights is not None and not isinstance(weights, str):
         raise DataError(
-            "weights are a list of numbers, and rows that are not all in memory take a column only",
+            "weights= is a list of numbers, but must name a column where rows are read in blocks",
             hint="name their column: weights='w'",
         )
     names = list(map(str, model.design.frame.columns))

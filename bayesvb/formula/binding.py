@@ -402,9 +402,9 @@ def _require_numbers(bound: BoundFormula, columns: Mapping[str, pd.Series]) -> N
     for role in bound.roles(["variables"]):
         if role.role == "levels" or kind_of(columns[role.column], role.column) != "number":
             raise DataError(
-                f"`{role.column}` holds text or levels, and all variables of this "
-                "model are numbers",
-                hint="omit it",
+                f"`{role.column}` holds text or levels, but all variables of this model must be "
+                "numbers",
+                hint="omit it from the formula",
             )
 
 

@@ -260,7 +260,7 @@ def check_columns(
             raise FormulaError(
                 formula,
                 f"the {part} part would have more than {LIMITS.columns} columns",
-                hint="join levels of its factors, or omit an interaction",
+                hint="merge levels of its factors, or omit an interaction",
             )
 
 

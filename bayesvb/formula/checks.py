@@ -187,7 +187,10 @@ def check_squares(
 def _check_response(found: Ranges, names: Sequence[str]) -> None:
     """Refuse a response that never varies."""
     for j in np.flatnonzero(found.constant).tolist():
-        raise DataError(f"the response `{names[j]}` is {found.lowest[j]:g} in every row")
+        raise DataError(
+            f"the response `{names[j]}` is {found.lowest[j]:g} in every row",
+            hint="choose a response that varies",
+        )
 
 
 def _check_width(bound: BoundFormula, names: Sequence[str]) -> None:

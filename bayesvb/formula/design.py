@@ -279,9 +279,9 @@ class Design:
         kinds = {block.kind for blocks in self.term_blocks.values() for block in blocks}
         if unseen.groups == "marginal" and "group" not in kinds:
             raise DataError(
-                'new_groups="marginal", and the formula has no groups',
-                hint="effects of groups that have a distribution are written (1 | g); "
-                "new_levels= is for levels of other columns",
+                'new_groups="marginal", but the formula has no group-level effects',
+                hint="omit it; group-level effects are written (1 | g), and new levels of other "
+                "columns take new_levels=",
             )
         return replace(self, unseen=unseen)
 

@@ -145,7 +145,7 @@ def fit_groups(term: GroupTerm, codes: tuple[str, ...], data: TermData) -> Group
     groups = np.unique(_combinations(data))
     count = len(groups)
     if count == 1:
-        raise DataError(f"`{term.place.text}`: there is one group only", hint="omit it")
+        raise DataError(f"`{term.place.text}` has only one group", hint="omit this term")
     effects = (*(("1",) if term.intercept else ()), *map(with_own_names, codes))
     if term.correlated and len(effects) > MOST_CORRELATED:
         raise term.place.refused(

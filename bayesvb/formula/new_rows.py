@@ -106,7 +106,7 @@ def _check_groups(encoder: Encoder, rows: UsableRows) -> None:
     """Refuse groups that were not in the first rows."""
     for column, (groups, _) in encoder.new_groups(rows).items():
         raise DataError(
-            f"`{column}` has groups without rows in the data of the fit: {first_labels(groups)}",
+            f"`{column}` has groups that are not in the data of the fit: {first_labels(groups)}",
             hint="fit again with a few rows of each group, or remove these rows",
         )
 

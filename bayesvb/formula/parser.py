@@ -29,6 +29,9 @@ RESERVED = {"precision", "sigma", "tau", "phi"}
 FUNCTIONS = {"scale"}
 """Synonyms of a part that are functions too: `| scale(z)` is a gate on standardised z."""
 
+COMPARISON = frozenset("=<>!")
+"""Signs that stand in calls only: a formula has `~` for its equality."""
+
 
 @dataclass(frozen=True)
 class Formula:
@@ -188,8 +191,8 @@ def split_sections(whole: Section, *, one_sided: bool) -> tuple[Section | None, 
     for token in whole.tokens:
         if token.kind == "bracket":
             depth += 1 if token.text in "([" else -1
-        elif token.kind == "operator" and token.text == "=":
-            raise FormulaError(text, "a formula uses `~`, not `=`", token.span)
+        elif token.kind == "operator" and token.text in COMPARISON:
+            raise _comparison(text, token)
         elif token.kind == "operator" and token.text == "|" and not depth and tildes:
             _check_bar(text, token, bars)
             bars.append(token)
@@ -199,6 +202,19 @@ def split_sections(whole: Section, *, one_sided: bool) -> tuple[Section | None, 
     begins = [tildes[0].stop, *(bar.stop for bar in bars)]
     ends = [*(bar.start for bar in bars), len(text)]
     return left, [whole.between(begin, end) for begin, end in zip(begins, ends, strict=True)]
+
+
+def _comparison(text: str, sign: Token) -> FormulaError:
+    """Error for a sign of a comparison outside of a call, or for `=` instead of `~`."""
+    around = text[max(sign.start - 1, 0) : sign.stop + 1]
+    if sign.text == "=" and not any(other in around for other in ("==", "!=", "<=", ">=")):
+        return FormulaError(text, "a formula uses `~`, not `=`", sign.span)
+    left = text.partition("~")[0].strip()
+    inside = left[1:-1] if left.startswith("(") and left.endswith(")") else left
+    example = "I(x > 0)" if "~" in text[: sign.start] else f"I({inside}) ~ ..."
+    return FormulaError(
+        text, "a comparison must stand in I(...)", sign.span, f"write {example}, which is 0 or 1"
+    )
 
 
 def _check_bar(text: str, bar: Token, before: list[Token]) -> None:

@@ -41,9 +41,9 @@ def _status(column: pd.Series, name: str) -> Column:
     if unknown:
         differs = "!=" if unknown[0].strip("'") in SEEN else "=="
         raise DataError(
-            f"the status `{name}` has unknown words: {', '.join(unknown[:4])}",
-            hint=f"the words are {', '.join(map(repr, STATUS))}; or a comparison that is true "
-            f"where the response is right censored: cens(y, {name} {differs} {unknown[0]})",
+            f"the status `{name}` has unknown values: {', '.join(unknown[:4])}",
+            hint=f"use {', '.join(map(repr, STATUS))}, or write a comparison that is true for "
+            f"right-censored rows: cens(y, {name} {differs} {unknown[0]})",
         )
     return words.map(STATUS).to_numpy(dtype=np.float64)
 

@@ -135,8 +135,8 @@ def class_column(
             raise DataError(
                 f"the response `{words[0]}` holds classes, but this model needs numbers",
                 hint=f"{_hint_of_two(columns[words[0]], words[0])}"
-                "bayesvb.ConditionalMixtureNetwork takes classes; text that means numbers is "
-                f"converted by pandas.to_numeric(data[{words[0]!r}])",
+                "fit classes by bayesvb.ConditionalMixtureNetwork; convert text that means numbers "
+                f"by pandas.to_numeric(data[{words[0]!r}])",
             )
         return None
     only = alone[0] if len(factors) == 1 else None
@@ -161,7 +161,7 @@ def _hint_of_two(column: pd.Series, name: str) -> str:
     labels = sorted(map(str, column.dropna().unique()))
     if len(labels) != 2:
         return ""
-    return f"of two classes write the event, I({name} == {labels[1]!r}), with family='bernoulli'; "
+    return f"write I({name} == {labels[1]!r}) ~ ... with family='bernoulli'; "
 
 
 def _is_ordered(column: pd.Series) -> bool:

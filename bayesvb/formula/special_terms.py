@@ -115,7 +115,7 @@ def _special(section: Section, summand: Summand) -> SpecialTerm | None:
     term = SpecialTerm(kind, section.between(first.start, last.stop))
     if summand.sign is not None and summand.sign.text == "-":
         raise term.refused(
-            f"`{term.text}` cannot be taken out of a part", "omit it from the formula"
+            f"`- {term.text}` is not possible: this term cannot be subtracted", "omit it"
         )
     return term
 

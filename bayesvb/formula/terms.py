@@ -88,7 +88,7 @@ def read_part(section: Section, *, intercept: bool = True) -> Part:
     rest, special = taken_out(section, (SMOOTH, GROUP))
     own = _own_terms(special)
     if special and not intercept:
-        raise special[0].refused(f"`{special[0].text}`: this model has no coefficients of terms")
+        raise special[0].refused(f"`{special[0].text}`: only a DensityRegression has such terms")
     code = _code(rest, _check_operator)
     for before, token in pairwise(rest.tokens):
         if token.text == "^" or (before.text == token.text == "*" and before.stop == token.start):
@@ -203,7 +203,9 @@ def _check_operator(formula: str, token: Token) -> None:
     if token.text == "~":
         raise FormulaError(formula, "there is more than one `~`", token.span, "omit it")
     if token.text == "|":
-        raise FormulaError(formula, "a part cannot have parts", token.span)
+        raise FormulaError(
+            formula, "`|` cannot stand inside a part", token.span, "write it outside of brackets"
+        )
     if token.text == ",":
         raise FormulaError(formula, "terms are joined by +, not by commas", token.span)
 
@@ -214,7 +216,7 @@ def _check_in_response(formula: str, token: Token) -> None:
             formula,
             f"`{token.text}` cannot stand in a response",
             token.span,
-            "several responses are joined by +, arithmetic stands in I(): I(y - z) ~ x",
+            "join several responses by +, and write arithmetic in I(): I(y - z) ~ x",
         )
 
 

@@ -293,14 +293,14 @@ def _numbers(model: object, n_components: Iterable[int]) -> list[int]:
     """Numbers to try, ascending."""
     if not isinstance(model, AbstractEstimator):
         raise DataError(
-            f"model is a {type(model).__name__}, not a model",
-            hint="give bayesvb.DensityRegression(...) or bayesvb.GaussianMixture(...), not fitted",
+            f"model is a {type(model).__name__}, but must be a model before its fit",
+            hint="give bayesvb.DensityRegression(...) or bayesvb.GaussianMixture(...)",
         )
     if model.size_name not in model.options():
         raise DataError(f"{type(model).__name__} has no number of components to select")
     if isinstance(n_components, str) or not isinstance(n_components, Iterable):
         raise DataError(
-            f"n_components={n_components!r} must be several numbers", hint="write range(1, 9), say"
+            f"n_components={n_components!r} must be a list of numbers", hint="write range(1, 9)"
         )
     numbers = list(n_components)
     for number in numbers:

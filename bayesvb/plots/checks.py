@@ -162,7 +162,10 @@ def _residuals_of(fit: AbstractFit, name: str) -> tuple[pd.Series, pd.Series]:
         Of classes.
     """
     if fit.model.response.is_binary:
-        raise DataError("quantile residuals of a binary response are mostly noise")
+        raise DataError(
+            "residuals of a binary response are not drawn, because they are mostly random",
+            hint="bvb.plots.calibration(fit) compares probabilities with the data",
+        )
     found, means = residuals(fit, "quantile"), fitted(fit)
     if isinstance(found, pd.DataFrame):
         found = found[name]
@@ -233,7 +236,10 @@ def _confidence(fit: AbstractFit, *, ax: Axes) -> None:
         If no classes are predicted.
     """
     if not (fit.model.response.is_categorical or fit.model.response.is_binary):
-        raise DataError("no classes are predicted")
+        raise DataError(
+            "the response of this fit has no classes",
+            hint="bvb.plots.calibration(fit) is for all responses",
+        )
     palette = palette_of(ax)
     marks.dress(ax, palette, x="predicted probability of the observed class", y="rows")
     ax.hist(

@@ -89,7 +89,7 @@ def curve_rows(
     for name in at or {}:
         if name not in known or name == along:
             raise DataError(
-                f"at names {name!r}, which is not one of the other covariates",
+                f"at= names {name!r}, which is not a covariate other than along={along!r}",
                 hint=nearest(str(name), [other for other in known if other != along]),
             )
     given = {name: design.in_days(name, [value])[0] for name, value in (at or {}).items()}

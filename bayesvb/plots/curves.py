@@ -99,7 +99,10 @@ def groups(
     table = _chosen(groups_of(fit, part), "term", term)
     table = table[table["component"] == component]
     if table.empty:
-        raise DataError(f"component={component!r} has no effects of groups in the {part}")
+        raise DataError(
+            f"component={component!r} has no group-level effects in the part {part}",
+            hint="fit.components() lists the components",
+        )
     table = table.sort_values("estimate", ignore_index=True)
     height = 1.1 + 0.2 * min(max(len(table), 6), CURVES.named_groups)
     axes = marks.new_axes((6.4, height)) if ax is None else ax

@@ -244,8 +244,8 @@ def data_scale(fit: AbstractFit, data: object, scores: pd.Series) -> pd.Series:
     """
     if not fit.model.response.is_numeric or units_of(fit.model).grouping is not None:
         raise DataError(
-            "jacobian=True: only the density of a single row's numbers has a scale",
-            hint="omit jacobian; bvb.compare(fits, jacobian=True) compares models with groups",
+            "jacobian=True needs densities of single rows of a numeric response",
+            hint="omit jacobian; bvb.compare(fits, jacobian=True) compares models with group=",
         )
     rows = fit.model.rows(data, response=True)
     found, names = scores.copy(), fit.model.design.response_names

@@ -197,7 +197,7 @@ class AbstractPublicModel(abc.ABC):
         self, fit: AbstractFit, core: object, stats: object
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Like ``ordered``, with the labels of another fit to the same rows."""
-        raise self._lacks("restarts that are combined")
+        raise self._lacks("combination of restarts")
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """Sentences at the end of the printed fit."""
@@ -213,7 +213,7 @@ class AbstractPublicModel(abc.ABC):
 
     def predictive(self, fit: AbstractFit, data: object, response: str | None) -> Any:
         """Predictive distribution; see ``Fit.predictive``."""
-        raise self._lacks("a predictive distribution of one response")
+        raise self._lacks("predictive distribution of one response")
 
     def weights_at(
         self, fit: AbstractFit, data: object, draws: int | None
@@ -222,7 +222,7 @@ class AbstractPublicModel(abc.ABC):
         raise self._lacks("weights that depend on covariates")
 
     def _lacks(self, what: str) -> DataError:
-        return DataError(f"{type(self).__name__} does not have {what}")
+        return DataError(f"a {type(self).__name__} has no {what}")
 
     @property
     def size(self) -> int:

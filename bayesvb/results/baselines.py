@@ -54,7 +54,7 @@ def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     if MEAN not in design.matrices or response.is_categorical:
         raise DataError(
             f"a fit of {type(fit.model).__name__} has no linear model to compare with",
-            hint="fits of numeric responses given terms have, as of DensityRegression",
+            hint="give a fit of a DensityRegression with a numeric response",
         )
     grouping, terms = grouping_of(fit.model), design.matrices[MEAN]
     total = np.zeros(design.n_rows if grouping is None else len(grouping.labels))

@@ -37,8 +37,8 @@ def r2_table(fit: AbstractFit, prob: float) -> pd.DataFrame:
     model, kind = fit.model, fit.model.response.kind
     if kind in WITHOUT_VARIANCE or not isinstance(model, HasDrawnDistributions):
         raise DataError(
-            "R2 compares variances, and "
-            + ("the model has no response" if kind == "none" else f"{kind} have none"),
+            "R2 needs a response with a variance, and this fit has "
+            + ("no response" if kind == "none" else f"a response of {kind}"),
             hint="fit.loo() measures predictive accuracy",
         )
     check_all_rows(model, "R2", "it averages over them")

@@ -197,8 +197,8 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
     """Raise unless an interval is requested and a posterior without each row is available."""
     if kind != "interval":
         raise DataError(
-            f"recalibrate={JACKKNIFE!r} is of intervals, not of kind={kind!r}",
-            hint="kind='interval', or recalibrate=True",
+            f"recalibrate={JACKKNIFE!r} is for kind='interval', not for kind={kind!r}",
+            hint="predict kind='interval', or choose recalibrate=True",
         )
     for name in replace(options, prob=None, response=None, transformation=None).given():
         raise DataError(f"kind='interval' does not use {name}", hint=f"omit {name}")
@@ -206,7 +206,7 @@ def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
         raise DataError(
             f"recalibrate={JACKKNIFE!r} needs the posterior without each row, available for a "
             "density regression with Gaussian or Student experts and a single restart",
-            hint="recalibrate=True is available",
+            hint="choose recalibrate=True, or omit it",
         )
 
 
@@ -216,7 +216,9 @@ def _number(names: Sequence[str], response: str | None) -> int:
         return 0
     if response is not None and response in names:
         return list(names).index(response)
-    raise DataError(f"response={response!r} is not one of several", hint=f"name one of {names}")
+    raise DataError(
+        f"response={response!r} is not a response of the fit", hint=f"name one of {names}"
+    )
 
 
 def _counterparts(

@@ -56,13 +56,13 @@ def loo(
     check_choice("method", method, METHODS)
     if corrected and method != "psis":
         raise DataError(
-            f"corrected=True with method={method!r}: this method has no draws to correct",
-            hint="method='psis' weighs draws",
+            f"corrected=True is for method='psis', not for method={method!r}, which has no draws",
+            hint="omit corrected, or choose method='psis'",
         )
     if groups is not None and method not in ("linear-response", "exact"):
         raise DataError(
             f"method={method!r} does not hold out groups of rows",
-            hint="method='linear-response' and method='exact' do",
+            hint="choose method='linear-response' or method='exact'",
         )
     estimates: dict[str, Callable[[AbstractFit], Elpd]] = {
         "linear-response": partial(_by_response, groups=groups, exact=False),
@@ -183,8 +183,8 @@ def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
     own = grouping_of(fit.model)
     if groups is not None and own is not None:
         raise DataError(
-            f"groups are given, and the model has group={own.name!r}",
-            hint="omit groups: all rows of a group are held out together already",
+            f"groups= is given, but the model has group={own.name!r}",
+            hint="omit groups=: loo() holds out all rows of a group together",
         )
 
 

@@ -189,7 +189,10 @@ def _sample_chains(
         interrupted=chains.interrupted,
     )
     if not is_converged(record):
-        warn(f"draws of the exact posterior are rough ({record.words}): several regimes fit")
+        warn(
+            f"draws of the exact posterior are inaccurate ({record.words}), because the posterior "
+            "has several modes"
+        )
     chosen = _choose(weights, count(fit.draws), streams.rng("resampling"))
     some = {name: values[chosen] for name, values in draws.items()}
     block = fit.model.source.thinned(LIMITS.quick_subsample)

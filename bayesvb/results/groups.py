@@ -232,12 +232,13 @@ def predict_with(
     model: object = fit.model
     if not isinstance(model, HasGroups) or model.grouping is None:
         raise DataError(
-            "observed= informs the components of groups, and this model has no groups",
-            hint="give the model their column: group='id'",
+            "observed= is for models of whole groups, and this model has no group=",
+            hint="omit observed, or name the column of groups in the model: group='id'",
         )
     if recalibrate is not False:
         raise DataError(
-            f"recalibrate={recalibrate!r} is of rows without others of their group",
+            f"recalibrate={recalibrate!r} cannot be combined with observed=: it is measured on "
+            "groups of which no row is known",
             hint="omit observed or recalibrate",
         )
     return model.predict_with(fit, data, kind, options, observed)

@@ -54,8 +54,8 @@ def check_numeric(fit: AbstractFit) -> None:
     if not response.is_numeric:
         what = "classes" if response.is_categorical else "no response"
         raise DataError(
-            f"{type(fit.model).__name__} has {what}, so that no row has a PIT value",
-            hint="it is the distribution function at a numeric response",
+            f"PIT values need a numeric response, and this {type(fit.model).__name__} has {what}",
+            hint="fit.calibration() is for classes" if response.is_categorical else None,
         )
 
 

@@ -85,7 +85,7 @@ def changes_with_numbers(
     """
     if not fit.engine.prior_counts:
         raise DataError(
-            f"the {fit.engine.found} do not depend on the prior",
+            f"method={fit.method!r} with prior=False does not depend on the prior",
             hint="fit with prior=True, or with method='cavi'",
         )
     one = fit.parts[0].fit

@@ -81,7 +81,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
         raise DataError(
             f"{type(fit.model).__name__} fitted by {fit.engine.title} with these priors has no "
             f"{what}",
-            hint="fits of DensityRegression whose intervals are by linear response do",
+            hint="it is available for a DensityRegression with covariance='linear-response'",
         )
     return with_complete_draws(fit).one_restart.jackknife
 

@@ -40,7 +40,8 @@ def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None
     check_choice("covariance", covariance, allowed)
     if cluster is not None and covariance != "robust":
         raise DataError(
-            f"covariance={covariance!r} has no clusters", hint="covariance='robust' goes by them"
+            f"cluster= is for covariance='robust', not for covariance={covariance!r}",
+            hint="omit cluster, or choose covariance='robust'",
         )
     if covariance == "auto":
         return _with_automatic(fit)

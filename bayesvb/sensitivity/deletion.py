@@ -268,8 +268,7 @@ def check_answers(model: AnyModel, what: str) -> None:
     """
     if not model.draws_complete:
         raise DataError(
-            f"{what} is not available with this many groups: it needs a derivative in the "
-            "statistics of every group",
-            hint="fit.loo() holds the memberships of other rows; bayesvb.cross_validate(..., "
-            "groups=) fits again without whole groups",
+            f"{what} is not available with this many groups: it would need derivatives with "
+            "respect to the statistics of every group",
+            hint="use fit.loo(), or bayesvb.cross_validate(..., groups=), which refits the model",
         )

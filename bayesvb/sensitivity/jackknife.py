@@ -327,6 +327,6 @@ def _smooth() -> Iterator[None]:
         yield
     except np.linalg.LinAlgError as error:
         raise DataError(
-            f"the fit does not change smoothly with its statistics: {error}",
+            f"the posterior is not a differentiable function of the data at this fit: {error}",
             hint="remove terms that are confounded within a component, or fit with a prior",
         ) from error

@@ -148,8 +148,8 @@ def _replicator(
     model = given if fit is None else fit.model
     if not isinstance(model, AbstractEstimator):
         raise DataError(
-            f"model is a {type(given).__name__}, not a model or a fit",
-            hint="give bayesvb.DensityRegression(...), say, or what its fit() returned",
+            f"model is a {type(given).__name__}, but must be a model or a fit of bayesvb",
+            hint="give bayesvb.DensityRegression(...), or the result of its fit()",
         )
     core = model.core if fit is None else fit.core
     if not isinstance(core, HasResponses):

@@ -226,7 +226,9 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_data_are_read(run, 
 
 
 def test_one_path_for_two_outputs_is_refused(run):
-    refused(run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "written over './a'")
+    refused(
+        run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "overwrite the input './a'"
+    )
 
 
 @pytest.mark.parametrize("kind", ["text with zeros", "truth values", "dates as text"])
@@ -275,13 +277,13 @@ def test_predictions_are_recalibrated_on_request(run, saved):
     words = ["predict", saved, "mcycle", "--kind", "quantile", "--q", "0.1,0.9"]
     plain, own = (succeeded(run(*words, *more)).stdout for more in ([], ["--recalibrate"]))
     assert plain.splitlines()[0] == own.splitlines()[0] == "0.1,0.9" and plain != own
-    refused(run("predict", saved, "mcycle", "--recalibrate"), "kind='mean' is not recalibrated")
+    refused(run("predict", saved, "mcycle", "--recalibrate"), "not available for kind='mean'")
 
 
 def test_data_are_not_overwritten_by_their_predictions(run, saved, mcycle):
     mcycle.to_csv("new.csv", index=False)
     before = Path("new.csv").read_bytes()
-    refused(run("predict", saved, "new.csv", "-o", "new.csv"), "written over 'new.csv'")
+    refused(run("predict", saved, "new.csv", "-o", "new.csv"), "overwrite the input 'new.csv'")
     assert Path("new.csv").read_bytes() == before
 
 
@@ -314,7 +316,10 @@ BAD_FILES = {
     "empty": (b"", "cannot be read as CSV"),
     "not text": (b"\xff\xfe\x00\x01,\x80\n", "cannot be read as CSV"),
     "ragged": (b"times,accel\n1,2\n1,2,3\n", "cannot be read as CSV"),
-    "no name for row numbers": (b"times,accel\n1,7,2\n2,8,9\n", "more values in a row than names"),
+    "no name for row numbers": (
+        b"times,accel\n1,7,2\n2,8,9\n",
+        "a row with more values than the header",
+    ),
     "one name twice": (b"times,accel,times\n1,2,3\n", "two columns named 'times'"),
     "no rows": (b"times,accel\n", "row"),
     "words for numbers": (b"times,accel\n1,low\n2,high\n", "accel"),

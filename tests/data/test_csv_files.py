@@ -80,7 +80,7 @@ def test_separators_between_quotes_do_not_count_and_texts_with_commas_stay_texts
 WRONG = {
     "UTF-16 without its mark": (written(encoding="utf-16-le"), CsvFormat(), "utf-16"),
     "a broken gzip": (b"\x1f\x8b\x08" + b"broken" * 9, CsvFormat(), "cannot be read as CSV"),
-    "another encoding": (written(), CsvFormat(encoding="ascii"), "written otherwise"),
+    "another encoding": (written(), CsvFormat(encoding="ascii"), "another encoding"),
     "no encoding": (written(), CsvFormat(encoding="nothing"), "encoding='nothing'"),
     "cut off": (gzip.compress(written())[:30], CsvFormat(), "cannot be read as CSV"),
 }

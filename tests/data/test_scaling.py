@@ -124,7 +124,7 @@ def test_how_far_out_gross_errors_are_does_not_matter(rng, centred):
 
 def test_a_response_whose_square_overflows_is_refused():
     given = np.array([[1.0], [2.0], [3.0], [1e200]])
-    with pytest.raises(DataError, match="times the median deviation of the others"):
+    with pytest.raises(DataError, match="median absolute deviations from the median"):
         Scaling.of_response_by_medians(responses(given), centred=True)
     assert Scaling.of_response(responses(given), centred=True).scale[0] > 1e199
 

@@ -120,7 +120,7 @@ def test_what_is_missing_stays_missing(mixture):
 def test_what_is_not_to_be_had_is_said(mixture):
     own = Recalibrated(mixture, Recalibration.of(pits("uniform")))
     for ask in (own.mean, own.sd, lambda: own.draws(3, np.random.default_rng(1))):
-        with pytest.raises(DataError, match="is not recalibrated; quantile, interval, cdf"):
+        with pytest.raises(DataError, match="only for 'quantile', 'interval', 'cdf'"):
             ask()
     with pytest.raises(DataError, match="no row has a PIT value"):
         Recalibration.of(np.array([np.nan]))

@@ -41,9 +41,9 @@ def test_a_value_that_a_family_cannot_have_is_named_with_its_remedy(response, va
 
 def test_a_discrete_response_comes_alone_and_has_no_offset():
     two = np.zeros((3, 2))
-    with pytest.raises(DataError, match="comes alone"):
+    with pytest.raises(DataError, match="must be the only one"):
         BINARY.check(two, ("y", "z"))
-    with pytest.raises(DataError, match="offset is subtracted"):
+    with pytest.raises(DataError, match="is subtracted from the response"):
         COUNT.check(column(1, 2), ("y",), has_offset=True)
     CONTINUOUS.check(two, ("y", "z"), has_offset=True)
 

@@ -64,7 +64,7 @@ def test_degrees_of_freedom_are_the_trace_of_what_the_rows_decide(fit):
 
 def test_degrees_of_freedom_are_none_of_point_estimates(fit):
     model = bvb.DensityRegression("y ~ s(x)", fit.model.design.frame, n_components=1)
-    with pytest.raises(DataError, match="not known"):
+    with pytest.raises(DataError, match="not available"):
         bvb.effects.smoothness(model.fit("em", seed=1, restarts=1))
 
 
@@ -147,6 +147,6 @@ def test_networks_have_curves_and_pages_without_degrees_of_freedom(response, tmp
     model = bvb.ConditionalMixtureNetwork(f"{response} ~ s(x, k=4)", data, n_experts=2)
     fit = model.fit(seed=1, restarts=1, draws=25, tol=0.1)
     assert len(bvb.effects.curves(fit)) > 0
-    with pytest.raises(DataError, match="effective degrees of freedom are not known"):
+    with pytest.raises(DataError, match="effective degrees of freedom are not available"):
         bvb.effects.smoothness(fit)
     assert "s(x, k=4)" in fit.report(tmp_path / "page.html").read_text()

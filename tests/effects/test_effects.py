@@ -66,7 +66,7 @@ def test_without_a_name_effects_are_averages_of_all_covariates(data, fit, one):
     np.testing.assert_array_equal(every.draws[:, -3:], alone.draws)
     slopes = effects.slopes(one, variables=None, target="sd").summary
     assert slopes["term"].tolist() == ["x", "z"]
-    with pytest.raises(DataError, match="no covariate of this kind"):
+    with pytest.raises(DataError, match="no covariate of the kind"):
         effects.slopes(fitted("log(y) ~ 1", data, 1))
 
 

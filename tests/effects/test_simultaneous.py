@@ -54,7 +54,7 @@ def test_pairs_of_single_rows_of_the_data_are_refused(fit):
     assert len(few.pairs().summary) == 3
     averaged = bvb.effects.comparisons(fit, "label", average_by=True)
     assert not averaged.of_rows
-    with pytest.raises(DataError, match=r"\.adjusted\(\) adjusts their intervals"):
+    with pytest.raises(DataError, match=r"\.adjusted\(\) adjusts the intervals"):
         averaged.pairs()
 
 
@@ -81,5 +81,5 @@ def test_pairs_stay_within_a_quantile(fit):
 
 
 def test_rows_without_a_covariate_have_no_pairs(fit):
-    with pytest.raises(DataError, match="no covariate by which"):
+    with pytest.raises(DataError, match="compares values of a covariate"):
         bvb.effects.predictions(fit, average_by=True).pairs()

@@ -402,7 +402,7 @@ def test_weights_that_covariates_tell_for_certain_are_warned_of():
     ],
 )
 def test_models_without_point_estimates_are_refused_with_a_remedy(made, words, data):
-    with pytest.raises(DataError, match="method='em' does not fit this") as caught:
+    with pytest.raises(DataError, match="method='em' is not available for this model") as caught:
         made(data).fit("em")
     assert words in str(caught.value) and "method='cavi'" in str(caught.value)
 
@@ -432,9 +432,7 @@ def test_the_prior_is_a_switch(data, unchecked):
 
 def test_estimates_without_prior_say_so_where_the_prior_is_asked_for(data):
     fit = bvb.DensityRegression("y ~ x", data, n_components=1).fit("em", **LIKELIHOOD)
-    with pytest.raises(
-        DataError, match=r"maximum likelihood estimates.*do not depend on the prior"
-    ):
+    with pytest.raises(DataError, match=r"prior=False does not depend on the prior"):
         fit.prior_sensitivity()
     with pytest.raises(DataError, match="cannot compare components"):
         bvb.prune(fit)
@@ -492,7 +490,7 @@ def test_the_report_is_written_where_the_likelihood_does_not_tell_coefficients_a
     formula = "accel ~ bs(times, df=5) | gating(times)"
     model = bvb.DensityRegression(formula, bvb.datasets.load("mcycle"), n_components=3)
     fit = model.fit("em", prior=False, seed=1)
-    with pytest.raises(DataError, match="does not change smoothly with its statistics"):
+    with pytest.raises(DataError, match="not a differentiable function of the data"):
         fit.influence()
     page = fit.report(tmp_path / "page.html").read_text("utf-8")
     assert "without a prior" in page and "Influence" not in page

@@ -85,7 +85,7 @@ def test_weights(regimes, weights, words):
 
 
 def test_weights_of_other_rows(regimes):
-    with refused(DataError, "another index than the data", r"weights.to_numpy\(\)"):
+    with refused(DataError, "differs from the index of the data", r"weights.to_numpy\(\)"):
         model(regimes, weights=pd.Series(np.ones(150), regimes.index[::-1]))
     aligned = pd.Series(np.ones(150), regimes.index)
     assert model(regimes, weights=aligned).source.total_weight == 150.0

@@ -221,7 +221,7 @@ def written(tmp_path_factory):
 
 @pytest.mark.parametrize("what", OTHERS)
 def test_a_checkpoint_of_another_fit_is_refused(what, written):
-    with pytest.raises(DataError, match=f"is of another fit: its {what}"):
+    with pytest.raises(DataError, match=f"belongs to another fit: its {what}"):
         OTHERS[what](written)
 
 
@@ -236,7 +236,7 @@ def test_a_checkpoint_of_other_functions_is_refused(tmp_path):
         return model.fit(**FIT, checkpoint=tmp_path / "state")
 
     fitted(np.sqrt)
-    with pytest.raises(DataError, match="is of another fit: its data are others"):
+    with pytest.raises(DataError, match="belongs to another fit: its data are others"):
         fitted(np.log1p)
 
 
@@ -312,8 +312,8 @@ def test_a_file_that_is_no_checkpoint_is_refused(damage, written, tmp_path):
     ("options", "message"),
     [
         ({"checkpoint_every": -1.0}, "checkpoint_every=-1.0 must be a number of seconds"),
-        ({"method": "nuts"}, "with method='nuts': this engine has no checkpoints"),
-        ({"method": "bbvi"}, "fit with one whose runs are: 'cavi', 'em', 'svi'"),
+        ({"method": "nuts"}, "method='nuts' has no checkpoints"),
+        ({"method": "bbvi"}, "choose one of the methods 'cavi', 'em', 'svi'"),
         ({"checkpoint": "no/such/folder/state"}, "does not exist"),
     ],
 )

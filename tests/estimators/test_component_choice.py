@@ -52,7 +52,9 @@ def test_other_families_and_groups_have_one(formula, family):
 def test_what_needs_a_number_says_so(model):
     with pytest.raises(DataError, match="n_components=None"):
         model.over(model.source)
-    with pytest.raises(DataError, match="n_components=None is chosen among variational fits"):
+    with pytest.raises(
+        DataError, match="n_components=None, the automatic choice, needs a variational method"
+    ):
         model.fit(
             seed=1, start=bvb.DensityRegression("waiting ~ 1", FAITHFUL).fit(seed=1, restarts=1)
         )

@@ -75,5 +75,5 @@ def test_rows_that_the_fit_has_not_seen_are_refused():
     fit = bvb.DensityRegression("y ~ x", SITE, n_components=1).fit(**FEW)
     with pytest.raises(DataError, match="none would be left"):
         fit.downdate(DATA)
-    with pytest.raises(DataError, match="do not belong to any data"):
+    with pytest.raises(DataError, match="rows that are not rows of this fit"):
         fit.downdate(SITE[:20].assign(x=lambda rows: 100.0 * rows["x"]))

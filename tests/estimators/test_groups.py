@@ -172,7 +172,7 @@ def test_subjects_with_responses_are_predicted_from_them(fit):
     assert_allclose(same.iloc[0], told.iloc[0], rtol=1e-9)
     interval = fit.predict(ahead, "interval", observed=known)
     assert interval.loc[0, "upper"] - interval.loc[0, "lower"] > 0.0
-    with pytest.raises(DataError, match="this model has no groups"):
+    with pytest.raises(DataError, match="this model has no group="):
         model(group=None).fit(seed=1, restarts=1).predict(ahead, observed=known)
 
 

@@ -99,7 +99,7 @@ def test_a_fit_of_other_parameters_is_refused():
         line.fit(start=3)
     with pytest.raises(DataError, match="start='a fit' is not an option of CAVI"):
         line.fit(start="a fit")
-    with pytest.raises(DataError, match="with start=: the file does not hold"):
+    with pytest.raises(DataError, match="cannot be combined with start="):
         line.fit(start=fit, checkpoint="runs.ckpt")
 
 

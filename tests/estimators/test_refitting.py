@@ -60,7 +60,7 @@ def test_what_is_missing_is_named(fit, table):
     with pytest.raises(FormulaError, match="`z` is neither a column") as caught:
         fit.refit("~ . + z")
     assert "give data=" in caught.value.__notes__[0]
-    with pytest.raises(DataError, match="case weights, which the new data need"):
+    with pytest.raises(DataError, match="case weights, so the new data need them"):
         fit.refit(data=table)
     with pytest.raises(DataError, match="n_component"):
         fit.refit(n_component=2)

@@ -115,7 +115,7 @@ def test_weights_go_by_the_name_of_their_column():
     assert space["fit"].elbo == fit.elbo
     assert "weights=weights" in fit.code()
     assert "--weights w" in fit.shell("rows.csv", weights="w")
-    with pytest.raises(DataError, match="weights=None, and the rows of the fit have case weights"):
+    with pytest.raises(DataError, match="weights=None, but the rows of the fit have case weights"):
         fit.shell("rows.csv")
 
 

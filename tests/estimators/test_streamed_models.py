@@ -116,7 +116,11 @@ def test_a_block_without_any_value_of_a_variable():
 
 
 HOSTILE = {
-    "nothing to mix": (bvb.GaussianMixture, "~ one", "the same in every row"),
+    "nothing to mix": (
+        bvb.GaussianMixture,
+        "~ one",
+        "all variables of the formula are constant",
+    ),
     "one class": (Network, "word ~ x", "one class only"),
     "classes": (bvb.DensityRegression, "h ~ x", "holds classes"),
     "numbers": (bvb.GaussianMixture, "~ h", "holds text"),

@@ -167,7 +167,7 @@ def test_new_rows_may_be_read_in_blocks(model):
 
 def test_new_rows_that_cannot_be_used_are_refused():
     fit = bvb.DensityRegression("y ~ x", FIRST, n_components=1).fit(seed=1, restarts=1, draws=50)
-    with pytest.raises(DataError, match="no row with all values"):
+    with pytest.raises(DataError, match="no complete row"):
         fit.update([LATER.assign(y=np.nan)])
     with pytest.raises(DataError, match="name their column"):
         fit.update([LATER], weights=np.ones(150))
@@ -185,7 +185,7 @@ def test_groups_without_rows_in_the_fit_are_refused(in_blocks):
     more = LATER.head(20).assign(site=np.arange(20) % 5)
     assert fit.update([more] if in_blocks else more).model.source.n_rows == 80
     more.iloc[3, -1] = 7
-    with pytest.raises(DataError, match=r"`site` has groups without rows in the data .*: 7"):
+    with pytest.raises(DataError, match=r"`site` has groups that are not in the data .*: 7"):
         fit.update([more] if in_blocks else more)
 
 
@@ -195,7 +195,7 @@ def test_wrong_arguments_are_named():
         fit.update(LATER, forgetting=1.5)
     with pytest.raises(DataError, match="forgetting"):
         fit.update(LATER, forgetting=0.0)
-    with pytest.raises(DataError, match="no row with all values"):
+    with pytest.raises(DataError, match="no complete row"):
         fit.update(LATER.assign(y=np.nan))
     with pytest.raises(DataError, match="z"):
         bvb.DensityRegression("y ~ x + z", FIRST, n_components=1).fit(

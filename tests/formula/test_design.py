@@ -250,7 +250,7 @@ def test_the_dot_of_variables_is_the_numeric_columns():
 
 @pytest.mark.parametrize("text", ["~ x1 + g", "~ x1 + C(k)"])
 def test_variables_are_numbers(text):
-    with pytest.raises(DataError, match="all variables of this model are numbers"):
+    with pytest.raises(DataError, match="all variables of this model must be numbers"):
         variables_of(text)
 
 

@@ -103,7 +103,7 @@ REFUSED = {
     "y ~ (1 | y)": "both sides",
     "y ~ (log(0 * x) | g)": "not finite",
     "y ~ (1 | g) + (1 | g)": "two terms called",
-    "y ~ (1 | one)": "one group only",
+    "y ~ (1 | one)": "only one group",
 }
 
 

@@ -67,7 +67,7 @@ REFUSED = {
     "y ~ (x.max() | g)": "attributes",
     "y ~ x*(1 | g)": "term of its own",
     "y ~ ((1 | g) + x)": "term of its own",
-    "y ~ x - (1 | g)": "cannot be taken out",
+    "y ~ x - (1 | g)": "cannot be subtracted",
 }
 
 

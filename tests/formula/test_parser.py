@@ -94,6 +94,8 @@ ERRORS = {
     "y x1": ("`~` is missing", ""),
     "x1 + x2": ("`~` is missing", ""),
     "y = x1": ("uses `~`, not `=`", "="),
+    "(g == 'a') ~ x1": ("must stand in I", "="),
+    "y ~ x1 >= 2": ("must stand in I", ">"),
     "y ~ x1 ~ z": ("more than one `~`", "~"),
     "~ x1": ("response left of", "~"),
     "y | x1 ~ z": ("right of `~`", "|"),
@@ -119,7 +121,7 @@ ERRORS = {
     "y ~ gating(x1)": ("first part is the mean", "gating(x1)"),
     "y ~ x1 | gating": ("has no terms", "gating"),
     "y ~ x1 | gating(~ x1)": ("more than one `~`", "~"),
-    "y ~ x1 | gating(x1 | z)": ("cannot have parts", "|"),
+    "y ~ x1 | gating(x1 | z)": ("cannot stand inside a part", "|"),
     "y ~ x1 | gating(x1, z)": ("not by commas", ","),
     "y ~ x1, x2": ("not by commas", ","),
     "y ~ x1 + (x2": ("cannot read", "("),
@@ -171,6 +173,16 @@ def test_the_caret_stands_under_the_mistake():
         "             ^^^^^^^^^^\n\n"
         "hint: put all its terms inside: gating(x + z)"
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "remedy"),
+    [("(g == 'a') ~ x", "I(g == 'a') ~"), ("g > 1 ~ x", "I(g > 1) ~"), ("y ~ x > 1", "I(x > 0)")],
+)
+def test_a_comparison_outside_of_a_call_has_a_remedy(text, remedy):
+    with pytest.raises(FormulaError) as caught:
+        parse_formula(text)
+    assert remedy in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("text", ["a + b", "y ~ a", "~ a | b", "~", ""])

@@ -109,7 +109,7 @@ def test_a_row_without_an_offset_is_left_out(data):
 # Formula -> what is said, and the characters that are marked.
 REFUSED = {
     "y ~ x | gating(z + offset(e))": ("offset of the mixing weights has no effect", "offset(e)"),
-    "y ~ x - offset(e)": ("cannot be taken out", "offset(e)"),
+    "y ~ x - offset(e)": ("cannot be subtracted", "offset(e)"),
     "y ~ x:offset(e)": ("term of its own", "offset(e)"),
     "y ~ (x + offset(e))": ("term of its own", "offset(e)"),
     "y ~ x + offset(2)": ("reads no column", "offset(2)"),

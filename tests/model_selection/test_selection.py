@@ -260,7 +260,7 @@ def test_errors_say_what_to_write(humps):
 
 
 def test_what_is_no_model_or_no_numbers_is_refused(humps, unchecked):
-    with pytest.raises(DataError, match="model is a Fit, not a model"):
+    with pytest.raises(DataError, match="model is a Fit, but must be a model before its fit"):
         bvb.select(humps.best)
-    with pytest.raises(DataError, match=r"n_components=3 must be several numbers"):
+    with pytest.raises(DataError, match=r"n_components=3 must be a list of numbers"):
         bvb.select(humps.best.model, 3)

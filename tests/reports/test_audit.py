@@ -47,7 +47,7 @@ def test_the_page_has_the_section(fit, calibration, tmp_path):
 
 
 def test_a_calibration_does_not_say_of_which_fit_it_is(fit, calibration, tmp_path):
-    with pytest.raises(DataError, match="of which of 2 fits"):
+    with pytest.raises(DataError, match="to which of 2 fits"):
         bvb.report({"a": fit, "b": fit}, tmp_path / "two.html", calibration=calibration)
 
 

@@ -170,7 +170,7 @@ def test_rough_chains_are_kept_with_a_warning(fit, monkeypatch):
     monkeypatch.setattr(exact_draws, "importance_sample", lambda *args: _bad())
     monkeypatch.setitem(vars(LIMITS), "exact_r_hat", 0.5)
     monkeypatch.setattr(exact_draws, "STEPS", 60)
-    with pytest.warns(UserWarning, match="draws of the exact posterior are rough"):
+    with pytest.warns(UserWarning, match="draws of the exact posterior are inaccurate"):
         found = fit.with_covariance("exact")
     assert found.covariance == "exact"
 

@@ -97,7 +97,7 @@ def test_a_missing_value_stays_missing_and_no_rows_are_none(fit):
 
 
 def test_what_is_not_to_be_had_is_said(fit, class_fit):
-    with pytest.raises(DataError, match=r"is of intervals, not of kind='quantile'"):
+    with pytest.raises(DataError, match=r"is for kind='interval', not for kind='quantile'"):
         fit.predict(kind="quantile", recalibrate="jackknife+")
     with pytest.raises(DataError, match="does not use q"):
         fit.predict(kind="interval", q=0.5, recalibrate="jackknife+")
@@ -106,5 +106,7 @@ def test_what_is_not_to_be_had_is_said(fit, class_fit):
     with pytest.raises(DataError, match=r"response='z' is not"):
         fit.predict(kind="interval", response="z", recalibrate="jackknife+")
     normal = bvb.Normal("y ~ 1", lines(20)).fit(seed=1)
-    with pytest.raises(DataError, match=r"needs the posterior without each row.*\nhint: recalib"):
+    with pytest.raises(
+        DataError, match=r"needs the posterior without each row.*\nhint: choose recalib"
+    ):
         normal.predict(kind="interval", recalibrate="jackknife+")

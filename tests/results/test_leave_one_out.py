@@ -126,7 +126,7 @@ def test_groups_are_left_out_together(line, regimes):
         ({"groups": np.zeros(150)}, "a single level"),
         ({"groups": np.full(150, np.nan)}, "150 missing labels"),
         ({"groups": np.arange(150), "method": "psis"}, "does not hold out groups"),
-        ({"corrected": True, "method": "exact"}, "no draws to correct"),
+        ({"corrected": True, "method": "exact"}, "which has no draws"),
     ],
 )
 def test_what_cannot_be_left_out_is_refused(fit, arguments, message):

@@ -98,7 +98,7 @@ def test_what_has_no_posterior_without_a_group_is_refused(right):
     other = model.fit("svi", seed=1, restarts=1, max_iter=20)
     with pytest.raises(DataError, match="recalibrate=True needs the posterior without each group"):
         other.predict(kind="interval", recalibrate=True)
-    with pytest.raises(DataError, match="kind='mean' is not recalibrated"):
+    with pytest.raises(DataError, match="not available for kind='mean'"):
         right.predict(recalibrate=True)
     with pytest.raises(DataError, match="group='id'"):
         right.predict(kind="interval", recalibrate="jackknife+")

@@ -55,7 +55,7 @@ def test_only_coefficients_have_thresholds_each_with_every_number(table):
 
 def test_numbers_that_do_not_count_are_refused():
     model = bvb.DensityRegression("y ~ x", DATA, n_components=1)
-    with pytest.raises(DataError, match="do not depend on the prior"):
+    with pytest.raises(DataError, match="does not depend on the prior"):
         model.fit("em", prior=False, seed=1, restarts=1).prior_thresholds()
 
 

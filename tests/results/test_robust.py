@@ -177,7 +177,7 @@ def test_combined_restarts_each_have_their_own():
 
 
 def test_what_is_not_to_be_had_is_said(fit):
-    with pytest.raises(DataError, match="has no clusters"):
+    with pytest.raises(DataError, match="is for covariance='robust'"):
         fit.with_covariance("linear-response", cluster=rows()["g"])
     with pytest.raises(DataError, match="'g' is not a column that the formula reads"):
         fit.with_covariance("robust", cluster="g")

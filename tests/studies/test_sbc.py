@@ -217,7 +217,7 @@ def test_replications_that_fail_are_counted_and_kept(exact_model, monkeypatch):
 
 @pytest.mark.heavy
 def test_wrong_arguments_are_told(exact_model, unchecked):
-    with pytest.raises(DataError, match="not a model or a fit"):
+    with pytest.raises(DataError, match="must be a model or a fit"):
         bvb.sbc(line(), 2)
     with pytest.raises(DataError, match="replications=0"):
         bvb.sbc(exact_model, 0)

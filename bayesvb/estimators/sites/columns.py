@@ -34,8 +34,8 @@ def check_levels(told: Mapping[str, Sequence[object]]) -> None:
         strange = [value for value in values if not isinstance(value, LEVELS)]
         if strange:
             raise DataError(
-                f"`{name}` has the level {strange[0]!r}, and sites exchange text and numbers only",
-                hint="make text of it",
+                f"`{name}` has the level {strange[0]!r}, but sites exchange text and numbers only",
+                hint="convert the column to text",
             )
 
 
@@ -56,8 +56,8 @@ def pooled_levels(parts: Sequence[Mapping[str, list[object]]]) -> dict[str, list
     ]
     if different:
         raise DataError(
-            f"the sites do not have levels in the same columns: `{different[0]}`",
-            hint="a column of numbers at one site is text at another, or absent there",
+            f"`{different[0]}` has levels at some sites only",
+            hint="give it one type at all sites: it is numeric or absent at some of them",
         )
     return {name: _together(name, [part[name] for part in parts]) for name in parts[0]}
 
@@ -68,7 +68,9 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[object]:
         if all(values == sorted(values) for values in every):
             return sorted(union)
     except TypeError as error:
-        raise DataError(f"`{name}` has text and numbers for levels") from error
+        raise DataError(
+            f"`{name}` has both text and numbers as levels", hint="give it one type at all sites"
+        ) from error
     before: dict[Any, set[Any]] = {value: set() for values in every for value in values}
     for values in every:
         for lower, upper in pairwise(values):
@@ -77,9 +79,9 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[object]:
         return list(TopologicalSorter(before).static_order())
     except CycleError as error:
         raise DataError(
-            f"`{name}` has its levels in another order at one site: "
+            f"`{name}` has these levels in different orders at two sites: "
             + ", ".join(map(repr, error.args[1])),
-            hint="give all sites the same categories, or text",
+            hint="give all sites the same categories, or convert the column to text",
         ) from error
 
 

@@ -117,9 +117,8 @@ def read(source: object, name: str) -> SiteStatistics:
         return _checked(source, name)
     if not isinstance(source, str | os.PathLike):
         raise DataError(
-            f"{name}={shown(source)} must be what site_statistics() or "
-            "merge_site_statistics() returned",
-            hint="or the path of a file that its save() wrote",
+            f"{name}={shown(source)} must be a result of site_statistics() or "
+            "merge_site_statistics(), or the path of a file that its save() wrote"
         )
     file = read_plain(source)
     try:
@@ -199,18 +198,18 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
     where = f"parts[{number}]"
     if part.round != first.round:
         raise DataError(
-            f"{where} belongs to round {part.round!r}, the first part of {first.round!r}",
-            hint="all sites answer to the same merged statistics",
+            f"{where} belongs to round {part.round!r}, but parts[0] to round {first.round!r}",
+            hint="call site_statistics() at all sites with the same agreed=",
         )
     for name, mine in first.model.items():
         if part.model.get(name) != mine:
             raise DataError(
-                f"{where} has another {name} than the first part: {shown(part.model.get(name))}",
-                hint=f"the first has {shown(mine)}; use the same model at all sites",
+                f"{where} has another {name} than parts[0]: {shown(part.model.get(name))}",
+                hint=f"parts[0] has {shown(mine)}; use the same model at all sites",
             )
     if first.round != "finished" and not part.own:
         raise DataError(
-            f"{where} has been merged already", hint="give the result of each site once"
+            f"{where} is a merged result", hint="give the result of site_statistics() of each site"
         )
     same = first.known.keys() == part.known.keys() and all(
         np.array_equal(values, part.known[name]) for name, values in first.known.items()
@@ -218,8 +217,8 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
     told = first.round == "columns" or part.levels == first.levels
     if not same or not told or set(part.own) != set(first.own):
         raise DataError(
-            f"{where} answers to other merged statistics than the first part",
-            hint="all sites must have been given the same ones",
+            f"{where} was computed from other merged statistics than parts[0]",
+            hint="call site_statistics() at all sites with the same agreed=",
         )
 
 
@@ -246,8 +245,8 @@ def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
     every, curved = [part.own["quantiles"] for part in parts], parts[0].own["curved"]
     if not all(np.array_equal(part.own["curved"], curved) for part in parts):
         raise DataError(
-            "the sites do not report quantiles of the same columns",
-            hint="a column of numbers at one site is text at another",
+            "the sites report quantiles of different columns",
+            hint="give each column one type at all sites: one is numeric at some sites only",
         )
     pooled = pooled_quantiles(every, [part.n_rows for part in parts])
     return {"curved": curved, "quantiles": pooled}

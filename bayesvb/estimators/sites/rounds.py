@@ -128,11 +128,14 @@ def site_statistics(
     told = read(agreed, "agreed")
     if _described(model, told.model["settings"]) != told.model:
         raise DataError(
-            "model is not the model of agreed=",
-            hint=f"its formula is {told.model['formula']}",
+            "model differs from the model of agreed=",
+            hint=f"give the model with the formula {told.model['formula']} and its options",
         )
     if told.finished:
-        raise DataError("agreed is finished", hint="fit_from_sites(model, data, agreed) is the fit")
+        raise DataError(
+            "agreed= is finished, and needs no more statistics",
+            hint="fit_from_sites(model, data, agreed) returns the fit",
+        )
     own = model_at_site(model, data, weights, told)
     part = partial(replace, told, n_sites=1, n_rows=own.design.n_rows)
     if told.round == "columns":
@@ -175,7 +178,7 @@ def merge_site_statistics(parts: object) -> SiteStatistics:
     """
     if isinstance(parts, str | bytes) or not isinstance(parts, Sequence) or not len(parts):
         raise DataError(
-            "parts must be a list of what site_statistics() returned, or of files of it",
+            "parts must be a list of results of site_statistics(), or of paths of saved ones",
             hint="merge_site_statistics([part_of_one_site, part_of_another])",
         )
     return merged([read(part, f"parts[{number}]") for number, part in enumerate(parts)])
@@ -215,7 +218,7 @@ def fit_from_sites(
     told = read(agreed, "agreed")
     if not told.finished:
         raise DataError(
-            f"agreed belongs to round {told.round!r}, and not finished",
+            f"agreed is not finished: its round is {told.round!r}",
             hint="agreed = merge_site_statistics([site_statistics(model, rows, agreed) "
             "for rows of every site])",
         )
@@ -264,12 +267,12 @@ def _check_sums(model: AbstractEstimator) -> None:
     """Refuse models whose sums need more than the rows of one site."""
     if not isinstance(model, AbstractEstimator):
         raise DataError(
-            f"model is a {type(model).__name__}, and sites agree on models of bayesvb only",
-            hint="give a DensityRegression, for example",
+            f"model is a {type(model).__name__}, but must be a model of bayesvb",
+            hint="give bayesvb.DensityRegression(...), for example",
         )
     why = None
     if getattr(model, "grouping", None) is not None:
-        why = "group= has rows that belong together, of which a subject may have some at each site"
+        why = "with group=, a subject may have rows at several sites"
     elif model.weight_type != "frequency":
         why = "sampling weights are relative to the weights of all rows"
     if why is not None:
@@ -283,7 +286,7 @@ def _rows(data: object, weights: object) -> tuple[pd.DataFrame, str | None]:
     """Rows of this site, with their case weights as a column, and its name."""
     if frames_of(data) is not None:
         raise DataError(
-            "bvb.site_statistics() needs all rows in memory: a site goes over them in every round",
+            "bvb.site_statistics() needs all rows in memory: a site reads them in every round",
             hint="read the table first: data=pandas.read_parquet(path)",
         )
     values, frame = weights_and_frame(weights, data, missing="drop")

@@ -165,7 +165,7 @@ def check_starts(
     needed = blank.to_vector().size
     if starts.shape[1] != needed:
         raise DataError(
-            f"agreed has starts of {starts.shape[1]} numbers, and this model has {needed}",
+            f"agreed has {starts.shape[1]} initial values, but this model needs {needed}",
             hint="use the same model and the same version of bayesvb at all sites",
         )
     for number, run in enumerate(runs):

@@ -160,7 +160,7 @@ def test_sites_must_answer_to_the_same_question():
         bvb.merge_site_statistics(
             [second[0], bvb.site_statistics(model, SITES[1].assign(g="a"), other)]
         )
-    with pytest.raises(DataError, match="merged already"):
+    with pytest.raises(DataError, match="is a merged result"):
         bvb.merge_site_statistics([bvb.merge_site_statistics(second)])
     with pytest.raises(DataError, match="not finished"):
         bvb.fit_from_sites(model, SITES[0], agreed)
@@ -277,7 +277,7 @@ def test_what_is_no_sum_is_refused():
             bvb.site_statistics(model, rows)
 
     refused("sampling weights", weights="w", weight_type="sampling")
-    refused("a subject may have some at each site", formula="y ~ x | gating(1)", group="h")
+    refused("a subject may have rows at several sites", formula="y ~ x | gating(1)", group="h")
     refused("counted from the first one", "y ~ day")
     refused("groups of several columns", "y ~ x + (1 | g:h)")
     refused("depends on several columns jointly", "y ~ bs(x * w, df=4)")
@@ -303,11 +303,11 @@ def test_levels_of_sites_come_in_one_order():
     assert pooled_levels(low) == {"g": ["low", "mid", "high"]}
     parts = [{"g": ["low", "mid"]}, {"g": ["mid", "high"]}]
     assert pooled_levels(parts) == {"g": ["low", "mid", "high"]}
-    with pytest.raises(DataError, match="another order"):
+    with pytest.raises(DataError, match="in different orders"):
         pooled_levels([{"g": ["low", "mid", "high"]}, {"g": ["mid", "low"]}])
-    with pytest.raises(DataError, match="same columns"):
+    with pytest.raises(DataError, match="at some sites only"):
         pooled_levels([{"g": ["a"]}, {}])
-    with pytest.raises(DataError, match="same columns"):
+    with pytest.raises(DataError, match="at some sites only"):
         pooled_levels([{"g": ["a"]}, {"g": []}])
     with pytest.raises(DataError, match="text and numbers"):
         pooled_levels([{"g": ["a"]}, {"g": [1]}])
