@@ -205,11 +205,11 @@ class AbstractPublicModel(abc.ABC):
 
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
         """One row per component; see ``Fit.components``."""
-        raise self._lacks("components")
+        raise self._lacks("mixture components")
 
     def responsibilities(self, fit: AbstractFit, data: object = None) -> pd.DataFrame:
         """Probability of each component; see ``Fit.responsibilities``."""
-        raise self._lacks("components")
+        raise self._lacks("mixture components")
 
     def predictive(self, fit: AbstractFit, data: object, response: str | None) -> Any:
         """Predictive distribution; see ``Fit.predictive``."""
