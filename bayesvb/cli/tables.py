@@ -124,7 +124,7 @@ def check_outputs(outputs: Sequence[str | None], inputs: Sequence[str] = ()) -> 
         final = check_writable(path).resolve()
         if final in taken:
             raise DataError(
-                f"path={path!r} would overwrite the input {taken[final]!r}",
+                f"path={path!r} would overwrite {taken[final]!r}",
                 hint="choose another name",
             )
         taken[final] = path

@@ -226,9 +226,7 @@ def test_a_path_that_cannot_be_written_is_refused_before_the_data_are_read(run, 
 
 
 def test_one_path_for_two_outputs_is_refused(run):
-    refused(
-        run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "overwrite the input './a'"
-    )
+    refused(run("fit", FORMULA, "mcycle", "--save", "a", "--report", "./a"), "overwrite './a'")
 
 
 @pytest.mark.parametrize("kind", ["text with zeros", "truth values", "dates as text"])
@@ -283,7 +281,7 @@ def test_predictions_are_recalibrated_on_request(run, saved):
 def test_data_are_not_overwritten_by_their_predictions(run, saved, mcycle):
     mcycle.to_csv("new.csv", index=False)
     before = Path("new.csv").read_bytes()
-    refused(run("predict", saved, "new.csv", "-o", "new.csv"), "overwrite the input 'new.csv'")
+    refused(run("predict", saved, "new.csv", "-o", "new.csv"), "overwrite 'new.csv'")
     assert Path("new.csv").read_bytes() == before
 
 
@@ -316,10 +314,7 @@ BAD_FILES = {
     "empty": (b"", "cannot be read as CSV"),
     "not text": (b"\xff\xfe\x00\x01,\x80\n", "cannot be read as CSV"),
     "ragged": (b"times,accel\n1,2\n1,2,3\n", "cannot be read as CSV"),
-    "no name for row numbers": (
-        b"times,accel\n1,7,2\n2,8,9\n",
-        "a row with more values than the header",
-    ),
+    "no name for row numbers": (b"times,accel\n1,7,2\n2,8,9\n", "a row with more values than"),
     "one name twice": (b"times,accel,times\n1,2,3\n", "two columns named 'times'"),
     "no rows": (b"times,accel\n", "row"),
     "words for numbers": (b"times,accel\n1,low\n2,high\n", "accel"),
