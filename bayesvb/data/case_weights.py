@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
+from bayesvb.numerics.special import ROUNDING
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,9 +22,6 @@ MEANINGS = ("frequency", "sampling")
 
 HEAVIEST = 1e15
 """Largest weight: rows beyond that cannot be counted in double precision."""
-
-SAME_SUM = 1e-12
-"""Relative difference of two sums that is rounding."""
 
 
 class CaseWeights(NamedTuple):
@@ -122,7 +120,7 @@ def scaled(
     if weights is None or not weights.any():
         return weights
     factor = np.count_nonzero(weights) / weights.sum()
-    return weights if abs(factor - 1.0) < SAME_SUM else weights * factor
+    return weights if abs(factor - 1.0) < ROUNDING else weights * factor
 
 
 def _checked(weights: object, n_rows: int) -> Float[np.ndarray, " given"]:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bayesvb.data.frames import TEMPORAL, as_frame, kind_of
+from bayesvb.data.labels import FIRST
 from bayesvb.errors import DataError
 
 if TYPE_CHECKING:
@@ -15,9 +16,6 @@ if TYPE_CHECKING:
 
 NEARLY = 0.8
 """Share of numbers from which on a column of text is meant to be one of numbers."""
-
-NAMED = 3
-"""Values that a reason names at most."""
 
 
 def column_kinds(data: object) -> pd.DataFrame:
@@ -84,6 +82,6 @@ def stray_text(values: pd.Series) -> str:
         return ""
     if not len(stray):
         return "numbers written as text"
-    named = ", ".join(repr(word) for word in stray.unique()[:NAMED])
+    named = ", ".join(repr(word) for word in stray.unique()[:FIRST])
     verb = "is" if len(stray) == 1 else "are"
     return f"{len(stray):,} of {len(words):,} values {verb} not a number: {named}"

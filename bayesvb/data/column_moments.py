@@ -10,9 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS
-
-ROUNDING = 1e-12
-"""Spread relative to the size of the values that may be rounding of equal ones."""
+from bayesvb.numerics.special import ROUNDING
 
 DISTINCT = 1e-2
 """Share of a column that others do not explain from which on products keep twelve digits of it."""

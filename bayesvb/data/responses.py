@@ -9,8 +9,9 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.column_moments import ROUNDING, ColumnMoments, Vector
+from bayesvb.data.column_moments import ColumnMoments, Vector
 from bayesvb.numerics.order_statistics import NORMAL_MAD, Weighted, median
+from bayesvb.numerics.special import ROUNDING
 
 Responses = tuple[Float[np.ndarray, "rows responses"], Float[np.ndarray, " rows"] | None]
 """Responses of some rows, and their case weights."""

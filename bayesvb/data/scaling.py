@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float
 
-from bayesvb.data.column_moments import ROUNDING, ColumnMoments
+from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.orthogonal_terms import Basis, OrthogonalTerm, orthogonal_basis
 from bayesvb.data.responses import AllResponses
 from bayesvb.errors import DataError
+from bayesvb.numerics.special import ROUNDING
 from bayesvb.numerics.student_cdf import FARTHEST
 
 INTERCEPT = "Intercept"

@@ -13,11 +13,9 @@ from bayesvb.distributions.base import (
     AbstractDrawnMixture,
     check_probabilities,
 )
+from bayesvb.numerics.special import ROUNDING
 
 __all__ = ["DrawnOrdinalMixture", "OrdinalMixture"]
-
-ROUNDING = 1e-12
-"""Part of a cumulative probability that is put down to rounding where quantiles are sought."""
 
 
 @dataclass(frozen=True)

@@ -34,12 +34,10 @@ from bayesvb.engines.run_state import (
 )
 from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
+from bayesvb.numerics.special import ROUNDING
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import ModelOf
 from bayesvb.variational.streamed_model import AbstractStreamedModel
-
-ROUNDING = 1e-12
-"""Relative fall of the bound that is put down to the rounding of sums."""
 
 SHORTENINGS = 30
 """A step that still lowers the bound at 2^-30 of its length starts at the optimum."""

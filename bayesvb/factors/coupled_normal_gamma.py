@@ -25,7 +25,7 @@ from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coefficient_basis import JointBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
-from bayesvb.factors.regression_factor import AbstractRegressionFactor
+from bayesvb.factors.regression_factor import ENTRIES_AT_ONCE, AbstractRegressionFactor
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.numerics.array_library import AnyArray, namespace
 from bayesvb.numerics.linalg import (
@@ -45,9 +45,6 @@ SETTLED = 1e-12
 
 NEAR = 1e-3
 """Step of the logarithm of a noise precision below which derivatives stay: they take most time."""
-
-ENTRIES_AT_ONCE = 1 << 18
-"""Entries of the matrices of several draws that are factorised together: 2 MiB stay in cache."""
 
 LONGEST_STEP = 1.0
 """Largest step of the logarithm of a noise precision."""

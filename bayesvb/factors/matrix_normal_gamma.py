@@ -15,7 +15,7 @@ from scipy.special import gammaln, polygamma
 from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.normal import Normal
-from bayesvb.factors.regression_factor import AbstractRegressionFactor
+from bayesvb.factors.regression_factor import ENTRIES_AT_ONCE, AbstractRegressionFactor
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
@@ -35,9 +35,6 @@ Moments = tuple[
     Float[np.ndarray, "many experts responses"],
 ]
 """Changes of ``E log tau / 2``, ``-E[tau b b'] / 2``, ``E[tau b]`` and ``-E[tau] / 2``."""
-
-PRODUCTS_AT_ONCE = 1 << 18
-"""Products of two coefficients whose covariances are made together: arrays stay in the cache."""
 
 
 @dataclass(frozen=True)
@@ -166,7 +163,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
             mean = sign * pack(own[:, :, None] * own[:, None, :]) * (0.5 / self.rate[:, i, None])
             found[:, np.flatnonzero(some == 0)[:, None], at] += mean[:, None]
             found[:, rows, 0] += mean[:, number[some[rows]]]
-            together = max(PRODUCTS_AT_ONCE // (n_experts * (n_terms + 1) ** 2), 1)
+            together = max(ENTRIES_AT_ONCE // (n_experts * (n_terms + 1) ** 2), 1)
             for start in range(0, len(rows), together):
                 part = rows[start : start + together]
                 which = number[some[part]]

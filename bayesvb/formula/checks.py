@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float
 
-from bayesvb.data.column_moments import ROUNDING
 from bayesvb.data.frames import made_first, writes_dates
 from bayesvb.data.labels import first_labels
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
@@ -20,6 +19,7 @@ from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
+from bayesvb.numerics.special import ROUNDING
 
 __all__ = [
     "LARGEST",

@@ -8,13 +8,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import khatri_rao
 
-from bayesvb.data.column_moments import ROUNDING
 from bayesvb.errors import DataError
 from bayesvb.formula.columns import with_own_names
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spread_knots
 from bayesvb.numerics.periodic_curves import PeriodicCurve, periodic_curve
+from bayesvb.numerics.special import ROUNDING
 
 __all__ = ["Basis", "Margin", "fit_margin", "row_products"]
 

@@ -26,9 +26,6 @@ PosteriorT = TypeVar("PosteriorT")
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
-CELLS = 1 << 15
-"""Draws times components times rows whose weights are made together: arrays of 256 KiB."""
-
 
 GAMMA = ParameterText(
     symbol="γ",

@@ -14,7 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
-from bayesvb.gates.base import CELLS, GatePrior
+from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
     AbstractLogitGate,
     ContrastCoordinates,
@@ -24,7 +24,7 @@ from bayesvb.gates.gaussian_logits import (
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
-from bayesvb.numerics.special import expected_softmax, log_total
+from bayesvb.numerics.special import IN_CACHE, expected_softmax, log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -317,7 +317,7 @@ def _log_weights(
 ) -> Float[np.ndarray, "draws experts rows"]:
     """Log of the softmax, a few draws at a time, whose arrays stay in the cache: half the time."""
     found = np.empty((*draws.shape[:2], design.shape[1]))
-    together = max(CELLS // max(draws.shape[1] * design.shape[1], 1), 1)
+    together = max(IN_CACHE // max(draws.shape[1] * design.shape[1], 1), 1)
     for start in range(0, len(draws), together):
         part = found[start : start + together]
         np.matmul(draws[start : start + together], design, out=part)

@@ -11,11 +11,11 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.gates.base import CELLS, GatePrior
+from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import AbstractLogitGate, LogitLaw, Slopes, logit_prior_rows
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
+from bayesvb.numerics.special import IN_CACHE, expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -88,7 +88,7 @@ def _log_weights(
     n_draws, n_sticks, _ = draws.shape
     n_rows = design.shape[1]
     found = np.empty((n_draws, n_sticks + 1, n_rows))
-    together = max(CELLS // max(n_sticks * n_rows, 1), 1)
+    together = max(IN_CACHE // max(n_sticks * n_rows, 1), 1)
     for start in range(0, n_draws, together):
         logit = draws[start : start + together] @ design
         if effects is not None:

@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 ENTRIES_AT_ONCE = 1 << 19
-"""Covariances of predictors that are in memory together: 4 MiB."""
+"""Numbers of arrays of 4 MiB: of longer ones products take longer, as they leave the cache."""
 
 Columns = Float[np.ndarray, "_ columns"]
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-ROUNDING = 1e-12
-"""Relative error of sums of weights that still divides them in halves."""
+from bayesvb.numerics.special import ROUNDING
 
 
 def median(

@@ -246,11 +246,14 @@ def balanced_points(n_dims: int, n_points: int) -> Float[np.ndarray, "points dim
 NO_VARIANCE = 1e-8
 """Variances below this move a weight by less: it is that at the means."""
 
+ROUNDING = 1e-12
+"""Relative error of a sum that is put down to rounding."""
+
+IN_CACHE = 1 << 15
+"""Numbers of arrays of 256 KiB, which stay in the cache."""
+
 LARGEST_EXPONENT = 300.0
 """Exponentials up to here, and their inverses, are floats far from either end."""
-
-QUADRATURE_ENTRIES = 1 << 15
-"""Exponentials (experts x points x rows) that are in cache together."""
 
 
 def expected_softmax(
@@ -271,7 +274,7 @@ def expected_softmax(
     spread = np.sqrt(variance)[:, None]
     total = np.zeros_like(mean)
     points = np.ascontiguousarray(normal_points(len(mean)).T)
-    step = max(QUADRATURE_ENTRIES // max(mean.size, 1), 1)
+    step = max(IN_CACHE // max(mean.size, 1), 1)
     mean = np.ascontiguousarray(mean - mean.max(axis=0))
     far = spread.max() * np.abs(points).max() > LARGEST_EXPONENT
     for start in range(0, points.shape[1], step):

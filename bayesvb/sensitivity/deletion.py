@@ -14,6 +14,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
+from bayesvb.linear.quadratic_forms import ENTRIES_AT_ONCE
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import derivatives_of_rows
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, AbstractSensitivity
@@ -28,11 +29,8 @@ MANY_ROWS = 20_000
 ROWS_AT_ONCE = 512
 """Rows whose posteriors are in memory together, at most."""
 
-ENTRIES_AT_ONCE = 1 << 19
-"""Statistics of these rows, at most: arrays of 4 MiB, as longer ones leave the cache."""
-
 APPLIED_AT_ONCE = 1 << 21
-"""The same where solving for several costs little more than for one: arrays of 16 MiB."""
+"""Statistics of rows where solving for several costs little more than for one: arrays of 16 MiB."""
 
 SHARES = (1.0, 0.5, 0.25, 0.0)
 """Parts of the first-order answer of the other rows that are tried until statistics are of data."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pandas as pd
@@ -17,6 +18,7 @@ from bayesvb.sklearn.classifiers import AbstractClassifier
 FAMILIES = ("bernoulli", "ordinal")
 
 
+@dataclass(eq=False, repr=False)
 class DensityClassifier(AbstractClassifier):
     """Binary or ordinal regression as a classifier; see ``DensityRegression``.
 
@@ -57,36 +59,20 @@ class DensityClassifier(AbstractClassifier):
     (['versicolor', 'virginica'], True)
     """
 
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_components: int = 1,
-        gate: str = "softmax",
-        family: str = "bernoulli",
-        levels: Sequence[object] | None = None,
-        priors: Priors | None = None,
-        method: str = "cavi",
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "auto",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_components = n_components
-        self.gate = gate
-        self.family = family
-        self.levels = levels
-        self.priors = priors
-        self.method = method
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    formula: str | None = None
+    _: KW_ONLY
+    n_components: int = 1
+    gate: str = "softmax"
+    family: str = "bernoulli"
+    levels: Sequence[object] | None = None
+    priors: Priors | None = None
+    method: str = "cavi"
+    restarts: int = 8
+    tol: float = 1e-3
+    max_iter: int = 2000
+    covariance: str = "auto"
+    random_state: object = None
+    n_jobs: int | None = None
 
     def _classes(self, y: object, labels: np.ndarray) -> np.ndarray:
         """Classes that occur, from the lowest to the highest.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import pandas as pd
 
 from bayesvb.estimators.density_regression import DensityRegression
@@ -9,6 +11,7 @@ from bayesvb.estimators.priors import Priors
 from bayesvb.sklearn.regressors import AbstractDensityRegressor
 
 
+@dataclass(eq=False, repr=False)
 class DensityRegressor(AbstractDensityRegressor):
     """A mixture of regressions whose weights depend on the columns; see ``DensityRegression``.
 
@@ -45,34 +48,19 @@ class DensityRegressor(AbstractDensityRegressor):
     [80.0, 50.0]
     """
 
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_components: int = 5,
-        gate: str = "softmax",
-        family: str = "gaussian",
-        priors: Priors | None = None,
-        method: str = "cavi",
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "auto",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_components = n_components
-        self.gate = gate
-        self.family = family
-        self.priors = priors
-        self.method = method
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    formula: str | None = None
+    _: KW_ONLY
+    n_components: int = 5
+    gate: str = "softmax"
+    family: str = "gaussian"
+    priors: Priors | None = None
+    method: str = "cavi"
+    restarts: int = 8
+    tol: float = 1e-3
+    max_iter: int = 2000
+    covariance: str = "auto"
+    random_state: object = None
+    n_jobs: int | None = None
 
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> DensityRegression:
         return DensityRegression(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ class AbstractRowEstimator(AbstractModelEstimator):
         return float(np.mean(self.score_samples(X)))
 
 
+@dataclass(eq=False, repr=False)
 class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEstimator):
     """The joint density of columns as a mixture of Gaussians; see ``GaussianMixture``.
 
@@ -55,30 +57,17 @@ class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEs
     -4.2
     """
 
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_components: int = 5,
-        priors: GaussianPriors | None = None,
-        method: str = "cavi",
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "auto",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_components = n_components
-        self.priors = priors
-        self.method = method
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    formula: str | None = None
+    _: KW_ONLY
+    n_components: int = 5
+    priors: GaussianPriors | None = None
+    method: str = "cavi"
+    restarts: int = 8
+    tol: float = 1e-3
+    max_iter: int = 2000
+    covariance: str = "auto"
+    random_state: object = None
+    n_jobs: int | None = None
 
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> GaussianMixture:
         return GaussianMixture(
@@ -111,6 +100,7 @@ class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEs
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
 
+@dataclass(eq=False, repr=False)
 class PcaTransformer(
     AbstractRowEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, AbstractModelEstimator
 ):
@@ -136,32 +126,18 @@ class PcaTransformer(
         Number of scores.
     """
 
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_components: int | None = None,
-        scale: bool = True,
-        priors: PcaPriors | None = None,
-        method: str = "cavi",
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "auto",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_components = n_components
-        self.scale = scale
-        self.priors = priors
-        self.method = method
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    formula: str | None = None
+    _: KW_ONLY
+    n_components: int | None = None
+    scale: bool = True
+    priors: PcaPriors | None = None
+    method: str = "cavi"
+    restarts: int = 8
+    tol: float = 1e-3
+    max_iter: int = 2000
+    covariance: str = "auto"
+    random_state: object = None
+    n_jobs: int | None = None
 
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> BayesianPCA:
         if data.shape[1] < 2:

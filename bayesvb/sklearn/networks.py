@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import KW_ONLY, dataclass
+
 import numpy as np
 import pandas as pd
 from jaxtyping import Int
@@ -13,37 +15,23 @@ from bayesvb.sklearn.classifiers import AbstractClassifier
 from bayesvb.sklearn.regressors import AbstractDensityRegressor
 
 
+@dataclass(eq=False, repr=False)
 class AbstractNetworkEstimator(AbstractModelEstimator):
     """An estimator that fits a ``ConditionalMixtureNetwork``."""
 
-    def __init__(
-        self,
-        formula: str | None = None,
-        *,
-        n_experts: int = 10,
-        latent_dim: int | None = None,
-        priors: NetworkPriors | None = None,
-        method: str = "cavi",
-        combine: str | None = None,
-        restarts: int = 8,
-        tol: float = 1e-3,
-        max_iter: int = 2000,
-        covariance: str = "auto",
-        random_state: object = None,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.formula = formula
-        self.n_experts = n_experts
-        self.latent_dim = latent_dim
-        self.priors = priors
-        self.method = method
-        self.combine = combine
-        self.restarts = restarts
-        self.tol = tol
-        self.max_iter = max_iter
-        self.covariance = covariance
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    formula: str | None = None
+    _: KW_ONLY
+    n_experts: int = 10
+    latent_dim: int | None = None
+    priors: NetworkPriors | None = None
+    method: str = "cavi"
+    combine: str | None = None
+    restarts: int = 8
+    tol: float = 1e-3
+    max_iter: int = 2000
+    covariance: str = "auto"
+    random_state: object = None
+    n_jobs: int | None = None
 
     def _model(
         self, formula: str, data: pd.DataFrame, weights: object

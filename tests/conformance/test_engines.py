@@ -12,10 +12,11 @@ import bayesvb as bvb
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.engines import ENGINES
 from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, one_pass
-from bayesvb.engines.cavi import ROUNDING, Cavi
+from bayesvb.engines.cavi import Cavi
 from bayesvb.errors import DataError
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES
+from bayesvb.numerics.special import ROUNDING
 from bayesvb.numerics.streams import Streams
 
 pytestmark = pytest.mark.quick(problem=("softmax", "gaussians", "pca", "normal", "network"))

@@ -126,7 +126,7 @@ def test_log_weights_are_the_same_a_few_draws_at_a_time(gate_name, make_case, mo
     found = []
     for cells in (1, 300, 1 << 20):
         for module in ("softmax_base", "stick_breaking"):
-            monkeypatch.setattr(f"bayesvb.gates.{module}.CELLS", cells)
+            monkeypatch.setattr(f"bayesvb.gates.{module}.IN_CACHE", cells)
         found.append(case.gate.log_weights(draws, case.block))
     assert_array_equal(found[0], found[2])
     assert_array_equal(found[1], found[2])
