@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.numerics import medians
+from bayesvb.numerics.special import ROUNDING
 
 Vector = Float[np.ndarray, " _"]
 
@@ -78,7 +79,7 @@ def median(read: Callable[[], Iterator[Weighted]]) -> float:
     # where half lies between two values. A rank is passed by more weight than it has, not by as
     # much, so the first one is moved down by one double.
     half = 0.5 * total
-    slack = half * medians.ROUNDING
+    slack = half * ROUNDING
     low, high = _of_ranks(read, np.array([np.nextafter(half - slack, 0.0), half + slack]))
     return float(low + 0.5 * (high - low))
 
