@@ -5,15 +5,17 @@
 One component, `y ~ x + z` with wide priors (`coefficient_sd=100`), by `"cavi"` and by
 `"em", prior=False`: the largest difference from the maximum of the likelihood in its standard
 errors, and the smallest and largest ratio of standard deviations to its standard errors, of
-statsmodels (GLM; NegativeBinomial; OrderedModel) and, where `Rscript` is installed, of R (glm;
-MASS's glm.nb; survival's survreg). Two components, `y ~ x | 1` with fixed scales, where NumPyro is
-installed: coefficients compared with 2,000 draws by `"nuts"`, differences in its standard
-deviations. Writes docs/benchmarks/referees.csv.
+statsmodels (GLM; NegativeBinomial; OrderedModel; MixedLM) and, where `Rscript` is installed, of R
+(glm; MASS; survival; mgcv; lme4). Standard errors are from the observed information. Group-level
+terms (100 groups of 20 rows; restricted maximum likelihood), a formula of the log standard
+deviation, and censored log-normal times likewise. Two components, `y ~ x | 1` with fixed scales,
+where NumPyro is installed: coefficients compared with 2,000 draws by `"nuts"`, differences in its
+standard deviations. Writes docs/benchmarks/referees.csv.
 
     python tests/benchmarks/bench_referees.py zero
 
-compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component, and writes
-docs/benchmarks/referees_zero.csv.
+compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component and of two, and
+writes docs/benchmarks/referees_zero.csv.
 """
 
 import importlib.util
@@ -40,13 +42,23 @@ import bayesvb as bvb
 TERMS = ["Intercept", "x", "z"]
 PRIORS = bvb.Priors(coefficient_sd=100.0)
 R_CALLS = {
-    "bernoulli": "glm(y ~ x + z, binomial, d)",
-    "binomial": "glm(cbind(y, 10 - y) ~ x + z, binomial, d)",
-    "poisson": "glm(y ~ x + z, poisson, d)",
-    "negbinomial": "MASS::glm.nb(y ~ x + z, d)",
-    "weibull": "survival::survreg(survival::Surv(y, seen) ~ x + z, d)",
+    ("bernoulli", "glm"): "glm(y ~ x + z, binomial, d)",
+    ("binomial", "glm"): "glm(cbind(y, 10 - y) ~ x + z, binomial, d)",
+    ("poisson", "glm"): "glm(y ~ x + z, poisson, d)",
+    ("negbinomial", "MASS"): "MASS::glm.nb(y ~ x + z, d)",
+    ("negbinomial", "mgcv"): "mgcv::gam(y ~ x + z, mgcv::nb(), d, method='ML')",
+    ("gamma", "mgcv"): "mgcv::gam(list(y ~ x + z, ~ 1), mgcv::gammals(), d)",
+    ("weibull", "survival"): "survival::survreg(survival::Surv(y, seen) ~ x + z, d)",
+    ("lognormal", "survival"): "survival::survreg(survival::Surv(y, seen) ~ x + z, d, "
+    "dist='lognormal')",
+    ("sigma(x)", "mgcv"): "mgcv::gam(list(y ~ x + z, ~ x), mgcv::gaulss(b=0), d)",
+    ("(1 | g)", "lme4"): "lme4::lmer(y ~ x + z + (1 | g), d)",
+    ("(x | g)", "lme4"): "lme4::lmer(y ~ x + z + (x | g), d)",
 }
-LEFT = {"binomial": "y | trials(10)", "weibull": "Surv(y, seen)"}
+"""By family or term, and by package of R."""
+LEFT = {"binomial": "y | trials(10)", "weibull": "Surv(y, seen)", "lognormal": "Surv(log(y), seen)"}
+RIGHT = {"sigma(x)": " | sigma(x)", "(1 | g)": " + (1 | g)", "(x | g)": " + (x | g)"}
+N_GROUPS = 100
 
 
 def table(n, seed):
@@ -69,6 +81,25 @@ def table(n, seed):
         yield family, pd.DataFrame({"y": y, "x": x, "z": z, "seen": own})
 
 
+def structured(seed):
+    """Gaussian and log-normal responses with further terms."""
+    rng = np.random.default_rng([seed, 1])
+    group = np.repeat(np.arange(N_GROUPS), 20)
+    x, z, noise = rng.normal(size=(3, len(group)))
+    level, slope = np.array([[0.6], [0.3]]) * rng.normal(size=(2, N_GROUPS))
+    u = 0.3 + 0.4 * x - 0.3 * z
+    time, limit = np.exp(u + 0.7 * noise), rng.exponential(3.0, len(group))
+    responses = {
+        "lognormal": np.minimum(time, limit),
+        "sigma(x)": u + np.exp(0.3 * x - 0.2) * noise,
+        "(1 | g)": u + level[group] + noise,
+        "(x | g)": u + level[group] + slope[group] * x + noise,
+    }
+    for family, y in responses.items():
+        known = {"y": y, "x": x, "z": z, "g": group.astype(str)}
+        yield family, pd.DataFrame({**known, "seen": (time <= limit).astype(int)})
+
+
 def by_statsmodels(family, data):
     """Coefficients and standard errors by maximum likelihood; None where it has no such model."""
     columns, y = sm.add_constant(data[["x", "z"]]), data["y"]
@@ -78,6 +109,10 @@ def by_statsmodels(family, data):
     if family == "negbinomial":
         found = sm.NegativeBinomial(y, columns).fit(disp=0)
         return found.params.to_numpy()[:3], found.bse.to_numpy()[:3]
+    if family in ("(1 | g)", "(x | g)"):
+        terms = columns[["const", "x"]] if family == "(x | g)" else None
+        found = sm.MixedLM(y, columns, data["g"], terms).fit()
+        return found.fe_params.to_numpy(), found.bse_fe.to_numpy()
     laws = {
         "bernoulli": sm.families.Binomial(),
         "binomial": sm.families.Binomial(),
@@ -87,9 +122,14 @@ def by_statsmodels(family, data):
     if family not in laws:
         return None
     y = np.column_stack([y, 10.0 - y]) if family == "binomial" else y
-    found = sm.GLM(y, columns, laws[family]).fit()
-    if family == "gamma":  # the scale of a GLM is Pearson's, not that of maximum likelihood
-        found = sm.GLM(y, columns, laws[family]).fit(scale=1.0 / shape_of(y / found.fittedvalues))
+    model = sm.GLM(y, columns, laws[family])
+    found = model.fit()
+    if family == "gamma":
+        # GLM has Pearson's scale and the expected information: here maximum likelihood's and the
+        # observed one, whose errors are up to 5% larger in these rows.
+        scale = 1.0 / shape_of(y / found.fittedvalues)
+        known = -model.hessian(found.params, scale=scale, observed=True)
+        return found.params.to_numpy(), np.sqrt(np.diag(np.linalg.inv(known)))
     return found.params.to_numpy(), found.bse.to_numpy()
 
 
@@ -99,18 +139,27 @@ def shape_of(ratios):
     return brentq(lambda a: np.log(a) - digamma(a) - misfit, 1e-3, 1e6)
 
 
-def by_r(family, data):
-    """The same by R, if it is installed and has such a model."""
-    if family not in R_CALLS or shutil.which("Rscript") is None:
-        return None
+def by_r(call, data):
+    """The same by R."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "data.csv"
         data.to_csv(path, index=False)
-        code = f"d <- read.csv('{path}'); m <- {R_CALLS[family]}; v <- sqrt(diag(vcov(m)))[1:3]"
-        code += "; cat('estimate,error\n'); cat(paste(coef(m)[1:3], v, sep=',', collapse='\n'))"
+        code = f"d <- read.csv('{path}'); suppressMessages(m <- {call})"
+        code += "; b <- if (isS4(m)) lme4::fixef(m) else coef(m)"
+        code += "; v <- sqrt(diag(as.matrix(vcov(m))))[seq_along(b)]"
+        code += "; cat('estimate,error\n'); cat(paste(b, v, sep=',', collapse='\n'))"
         done = subprocess.run(["Rscript", "-e", code], check=True, capture_output=True, text=True)
     found = pd.read_csv(io.StringIO(done.stdout))
     return found["estimate"].to_numpy(), found["error"].to_numpy()
+
+
+def referees(family, data):
+    """Estimates and errors by all other software that has the model, by its name."""
+    found = {"statsmodels": by_statsmodels(family, data)}
+    if shutil.which("Rscript") is not None:
+        calls = {name: call for (model, name), call in R_CALLS.items() if model == family}
+        found |= {name: by_r(call, data) for name, call in calls.items()}
+    return {name: given for name, given in found.items() if given is not None}
 
 
 def compare(found, given):
@@ -122,20 +171,25 @@ def compare(found, given):
 
 
 def one_component(n, seed):
-    for family, data in table(n, seed):
-        formula = f"{LEFT.get(family, 'y')} ~ x + z"
-        options = {"family": family, "n_components": 1, "priors": PRIORS}
+    for family, data in [*table(n, seed), *structured(seed)]:
+        formula = f"{LEFT.get(family, 'y')} ~ x + z{RIGHT.get(family, '')}"
+        options = {"n_components": 1, "priors": PRIORS}
+        options |= {} if family in RIGHT or family == "lognormal" else {"family": family}
         model = bvb.DensityRegression(formula, data, **options)
-        referees = {"statsmodels": by_statsmodels(family, data), "R": by_r(family, data)}
-        for engine, further in (("cavi", {}), ("em", {"prior": False})):
+        others = referees(family, data)
+        engines = [("cavi", {}), ("em", {"prior": False})][: 1 if family in RIGHT else 2]
+        for engine, further in engines:
             fit = model.fit(engine, seed=1, draws=10_000, n_jobs=1, **further)
-            found = fit.summary().loc[("mean", 1)]
-            for referee, given in referees.items():
-                if given is not None:
-                    mine = found.loc[TERMS[-len(given[0]) :]]
-                    pair = mine["mean"].to_numpy(), mine["sd"].to_numpy()
-                    case = {"family": family, "components": 1, "engine": engine}
-                    yield {**case, "referee": referee, "rows": n, **compare(pair, given)}
+            parts = ["mean", "log sigma"] if family == "sigma(x)" else ["mean"]
+            found = fit.summary().loc[parts]
+            found = found[found.index.get_level_values("term").isin(TERMS)]
+            for referee, given in others.items():
+                # OrderedModel has no intercept, and gammals a further coefficient of its scale.
+                other = tuple(values[: len(found)] for values in given)
+                mine = found.iloc[-len(other[0]) :]
+                pair = mine["mean"].to_numpy(), mine["sd"].to_numpy()
+                case = {"family": family, "components": 1, "engine": engine}
+                yield {**case, "referee": referee, "rows": len(data), **compare(pair, other)}
 
 
 def two_components(n, seed):
@@ -145,30 +199,46 @@ def two_components(n, seed):
         options = {"family": family, "n_components": 2, "priors": bvb.Priors(scales="fixed")}
         model = bvb.DensityRegression(formula, data, **options)
         quick = model.fit(seed=1, n_jobs=1, draws=4000)
-        tables = []
-        for fit in (quick, model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)):
-            found = fit.summary().loc["mean"]
-            order = found.xs("Intercept", level="term")["mean"].sort_values().index
-            found = found.loc[order]
-            tables.append((found["mean"].to_numpy(), found["sd"].to_numpy()))
+        nuts = model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)
         case = {"family": family, "components": 2, "engine": f"cavi, {quick.covariance}"}
-        yield {**case, "referee": "NUTS", "rows": n, **compare(*tables)}
+        yield {**case, "referee": "NUTS", "rows": n, **compare(ordered(quick), ordered(nuts))}
+
+
+def zeros_of_two(family, n, seed):
+    """Two components beside structural zeros."""
+    data, _ = rows_of_two(family, n, 3.0, seed)
+    rng = np.random.default_rng([seed, 9])
+    z = rng.normal(size=n)
+    y = np.where(rng.random(n) < expit(-0.4 + 0.4 * z), 0.0, data["y"])
+    return data.assign(y=y, z=z)
 
 
 def with_zeros(n, seed):
     for family in ("poisson", "negbinomial", "gamma", "weibull"):
-        data, _ = zeros(
-            "gamma" if family == "weibull" else family, n, 3.0, np.random.default_rng(seed)
-        )
-        options = {"family": family, "n_components": 1, "priors": bvb.Priors(scales="fixed")}
-        model = bvb.DensityRegression("y ~ x | zero(z)", data, **options)
-        quick = model.fit(seed=1, n_jobs=1, draws=4000)
-        tables = []
-        for fit in (quick, model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)):
-            found = fit.summary().loc[["mean", "zero"]]
-            tables.append((found["mean"].to_numpy(), found["sd"].to_numpy()))
-        case = {"family": family, "components": 1, "engine": f"cavi, {quick.covariance}"}
-        yield {**case, "referee": "NUTS", "rows": n, **compare(*tables)}
+        for n_components in (1, 2):
+            if n_components == 2:
+                data = zeros_of_two(family, n, seed)
+            else:
+                known = "gamma" if family == "weibull" else family
+                data, _ = zeros(known, n, 3.0, np.random.default_rng(seed))
+            options = {"family": family, "n_components": n_components}
+            options |= {"priors": bvb.Priors(scales="fixed")}
+            model = bvb.DensityRegression("y ~ x | zero(z)", data, **options)
+            quick = model.fit(seed=1, n_jobs=1, draws=4000)
+            nuts = model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)
+            case = {"family": family, "components": n_components, "referee": "NUTS", "rows": n}
+            case |= {"engine": f"cavi, {quick.covariance}"}
+            yield {**case, **compare(ordered(quick), ordered(nuts))}
+
+
+def ordered(fit):
+    """Means and sds of the coefficients, the components by their intercepts, then of the zeros."""
+    found = fit.summary()
+    mean = found.loc["mean"]
+    order = mean.xs("Intercept", level="term")["mean"].sort_values().index
+    parts = [mean.loc[order]] + ([found.loc["zero"]] if "zero" in found.index else [])
+    both = pd.concat(parts)
+    return both["mean"].to_numpy(), both["sd"].to_numpy()
 
 
 def main():
