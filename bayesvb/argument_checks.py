@@ -364,7 +364,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
     "tol": ("tolerance", "eps", "epsilon"),
     "weights": ("sample_weight", "w", "case_weights"),
 }
-"""What an argument is called elsewhere."""
+"""Other spellings of an argument, by its name."""
 
 
 RENAMED: Mapping[str, str] = {

@@ -207,7 +207,7 @@ def _new_observations(sections: Mapping[str, Summary], checks: Sequence[Check]) 
 
 
 def _of_rows(fit: AbstractFit) -> Summary | None:
-    """How clearly rows belong to clusters, or how well the rest of a row predicts its entries."""
+    """Certainty of the clusters of rows, or accuracy of predicted entries of rows."""
     if isinstance(fit.model, HasJointDensity):
         return _assignment(fit)
     found = held_out_entries(fit)

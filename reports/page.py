@@ -189,7 +189,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class Maker:
-    """What makes a section, or checks, of a fit.
+    """Function that makes a section, or checks, of a fit.
 
     Attributes
     ----------
@@ -207,7 +207,7 @@ class Maker:
 
 
 def _makers(along: str | None = None, *, short: bool) -> dict[str, Maker]:
-    """What makes each part of an edition."""
+    """Functions that make the parts of an edition."""
     made = {name: one.short if short else one.summary for name, one in SECTIONS.items()}
     sections = {
         name: Maker(make, along if name in ABOUT_ONE else None)
@@ -360,7 +360,7 @@ class CompiledTemplates(FileSystemBytecodeCache):
 
 @cache
 def _environment() -> Environment:
-    """Where templates come from: made once, as it keeps those that it has compiled."""
+    """Environment of the templates: made once, as it keeps those that it has compiled."""
     environment = Environment(
         loader=ChoiceLoader(
             [

@@ -84,7 +84,7 @@ COUNTED = "that count towards the verdict"
 
 
 def _checked(checks: Sequence[Check]) -> str:
-    """How many checks passed, and the names of the others."""
+    """Number of checks that passed, and the names of the others."""
     graded = [check for check in checks if check.weighs]
     passed = sum(check.grade == "ok" for check in graded)
     if passed == len(graded):

@@ -34,7 +34,7 @@ FORMATS: Mapping[str, Callable[[Summary], bytes]] = {
 """Formats of a report."""
 
 EDITIONS = ("short", "full")
-"""How much of a report is written, or open."""
+"""Editions of a report: the parts that are written, or open."""
 
 OTHER_FORMATS = (".pdf", ".docx", ".odt", ".tex", ".ipynb", ".svg", ".csv", ".xlsx", ".nc")
 """Endings of other formats, which are errors."""

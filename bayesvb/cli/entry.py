@@ -1,4 +1,4 @@
-"""Where the command line begins: Ctrl-C ends it with one line from the first moment on."""
+"""Entry of the command line: Ctrl-C ends it with one line from the first moment on."""
 
 from __future__ import annotations
 

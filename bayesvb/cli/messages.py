@@ -1,4 +1,4 @@
-"""How the command line reports what goes wrong: one message and an exit code, no traceback."""
+"""Messages of the command line: one message and an exit code for an error, no traceback."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What commands that fit have in common: options of the models, and values with several numbers."""
+"""Options that commands which fit share: options of the models, values with several numbers."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ OPTIONS = (
         help="Rows counted more than once, or a survey's weights.  [default: frequency]",
     ),
 )
-"""Of every command that fits a model, in the order of its help."""
+"""Options of every command that fits a model, in the order of its help."""
 
 METHOD = click.option(
     "--method",
@@ -93,7 +93,7 @@ METHOD = click.option(
     show_default=True,
     help="What fits.",
 )
-"""Of every command that fits a model."""
+"""Option ``--method`` of every command that fits a model."""
 
 
 def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, object]:
@@ -188,7 +188,7 @@ RUN_OPTIONS = (
         help="A line on stderr with the progress of the fit.  [default: on a terminal]",
     ),
 )
-"""Of commands that fit."""
+"""Options that control a fit, of commands that fit."""
 
 SEPARATOR_NAMES = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 

@@ -102,7 +102,7 @@ class Block:
         return products(self.designs[name]) if kept is None else kept
 
     def with_products(self) -> Block:
-        """The same rows with the products of all designs kept, one copy for equal designs."""
+        """Block with the products of all designs stored, one copy for equal designs."""
         designs = {name: x for name, x in self.designs.items() if not name.endswith(PRODUCTS)}
         kept = {name + PRODUCTS: pairs for name, pairs in _of_each(designs, products).items()}
         return replace(self, designs=designs | kept)
@@ -122,7 +122,7 @@ class Block:
             yield self.part(start, start + n_rows)
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
-        """These rows, copied."""
+        """Copy of the rows with these indices."""
         return self._at(rows)
 
     def _at(self, rows: slice | Int[np.ndarray, " chosen"]) -> Block:

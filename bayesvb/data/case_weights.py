@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 
 MEANINGS = ("frequency", "sampling")
-"""What case weights may be: how often a row was seen, or how much of a population it stands for."""
+"""Meanings of case weights: how often a row was observed, or how much of a population it
+represents."""
 
 HEAVIEST = 1e15
 """Largest weight: rows beyond that cannot be counted in double precision."""

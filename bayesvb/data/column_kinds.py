@@ -63,7 +63,7 @@ def _described(column: pd.Series, name: str) -> tuple[str, int, int, str]:
 
 
 def infinite_values(values: pd.Series) -> str:
-    """How many numbers are infinite; empty if none."""
+    """Sentence on the number of infinite values; empty if there are none."""
     n_infinite = int(np.isinf(values.to_numpy(dtype=float)).sum())
     return f"{n_infinite:,} infinite" if n_infinite else ""
 

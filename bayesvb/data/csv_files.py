@@ -36,7 +36,7 @@ DECIMAL_COMMA = r"[+-]?\d*,\d+(?:[eE][+-]?\d+)?|[+-]?\d+"
 
 @dataclass(frozen=True)
 class CsvFormat:
-    """How a file is written; None where that is to be recognised.
+    """Format of a CSV file; None where it is to be detected.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class CsvFormat:
 
 
 NO_LEVEL = "if None is a level, write it in another way"
-"""What to do where the word means a level, as in files that R writes."""
+"""Remedy where the word means a level, as in files that R writes."""
 
 
 def read_csv(
@@ -145,7 +145,7 @@ def _decoded(content: bytes, name: str, encoding: str | None) -> tuple[str, list
 
 
 def _separator(text: str) -> str:
-    """What divides the first line into most parts; a comma if nothing does."""
+    """Separator that divides the first line into most parts; a comma if none does."""
     first = next((line for line in text.splitlines() if line.strip()), "")
     return max(SEPARATORS, key=lambda mark: _parts(first, mark))
 

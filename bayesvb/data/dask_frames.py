@@ -57,7 +57,7 @@ class DaskFrames(AbstractFrames):
         return self.client is not None
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of each partition, computed on demand."""
+        """Iterate over these columns of each partition, computed on demand."""
         columns = self.table[list(names)]
         for number in range(columns.npartitions):
             yield columns.partitions[number].compute()

@@ -54,10 +54,10 @@ class AbstractFrames(abc.ABC):
 
     @abc.abstractmethod
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows, a frame at a time."""
+        """Iterate over frames of these columns of all rows."""
 
     def read(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows, a frame at a time, which counts.
+        """Iterate over frames of these columns of all rows, and count the pass.
 
         Raises
         ------

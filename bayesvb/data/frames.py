@@ -45,7 +45,8 @@ TEMPORAL = {
 UNSURE = {"unknown-array", "mixed"}  # a dictionary of Arrow; NaT among numbers
 
 COLLECT = ("collect", "df")
-"""What makes a table of a polars LazyFrame, of a DuckDB relation where pyarrow is absent."""
+"""Call that makes a table of a polars LazyFrame, or of a DuckDB relation where pyarrow is
+absent."""
 
 SHOWN = 8
 """Columns that a message names."""
@@ -233,7 +234,7 @@ def numbers(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
 
 
 def made_first(name: str, column: pd.Series) -> str:
-    """How text becomes numbers: those that it writes, or dates, which are days."""
+    """Hint how to convert text to numbers: numbers that it writes, or dates, which are days."""
     what, how = ("dates", "datetime") if writes_dates(column) else ("numbers", "numeric")
     return f"make {what} of it first: pandas.to_{how}(data[{name!r}])"
 

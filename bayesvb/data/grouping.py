@@ -127,7 +127,7 @@ class Grouping:
 
     @property
     def text(self) -> str:
-        """How many groups of what, in the middle of a sentence."""
+        """Number of groups and their name, for the middle of a sentence."""
         return f"{len(self.labels):,} groups of `{self.name}`"
 
 
@@ -179,7 +179,7 @@ def grouped_source(rows: Block, grouping: Grouping) -> InMemorySource:
 
 
 def regrouped(block: Block, response: Float[np.ndarray, "responses members"]) -> Block:
-    """The same groups with other responses of their rows."""
+    """Grouping of the same groups with other responses of their rows."""
     if block.members is None:
         raise ValueError("the rows of the block are in no groups")
     members = replace(block.members, rows=coarsened(block.members.rows, response))

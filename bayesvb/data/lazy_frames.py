@@ -38,7 +38,7 @@ class DuckDBFrames(AbstractFrames):
         return tuple(map(str, self.relation.columns))
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows; the others are not computed."""
+        """Iterate over these columns of all rows; other columns are not computed."""
         quoted = ", ".join('"' + name.replace('"', '""') + '"' for name in names)
         try:
             query = self.relation.project(quoted)
@@ -77,7 +77,7 @@ class PolarsFrames(AbstractFrames):
             raise _failed(error, self.words, "polars") from error
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows; the others are not computed."""
+        """Iterate over these columns of all rows; other columns are not computed."""
         try:
             for piece in self._pieces(self.query.select(list(names))):
                 if piece.height:
@@ -99,7 +99,7 @@ class PolarsFrames(AbstractFrames):
 
 
 def _failed(error: Exception, words: str, module: str) -> Exception:
-    """What another library said of its query; any other error as it is."""
+    """Error with another library's message on its query; any other error unchanged."""
     if not type(error).__module__.lstrip("_").startswith(module):
         return error
     told = " ".join(str(error).split())

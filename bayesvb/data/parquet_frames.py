@@ -64,7 +64,7 @@ class ParquetFrames(AbstractFrames):
         return tuple(self.schemas[0].names)
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of all rows; no other is read."""
+        """Iterate over these columns of all rows; no other column is read."""
         dataset = _arrow("pyarrow.dataset")
         self._check_columns(names)
         for file in self.files:

@@ -62,7 +62,7 @@ def upper_ends(block: Block) -> Float[np.ndarray, "responses rows"]:
 
 
 def coarsened(block: Block, response: Float[np.ndarray, "responses rows"]) -> Block:
-    """The same rows with other responses, known as far as they would be.
+    """Columns with other responses, censored or rounded as they would have been observed.
 
     A row that is censored is censored if its new response is beyond the same limit. Any other
     interval is a cell of a grid, and the new interval is the cell with the new response. Rows that

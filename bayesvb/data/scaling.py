@@ -181,7 +181,7 @@ class Scaling:
         return np.vstack([self.centre, self.scale, *basis])
 
     def with_numbers(self, numbers: Float[np.ndarray, "_ _"]) -> Scaling:
-        """The same columns with other centres, scales and basis; see ``numbers``.
+        """Scaling of the same columns with other centres, scales, and basis; see ``numbers``.
 
         Raises
         ------

@@ -65,7 +65,7 @@ class AbstractSource(abc.ABC):
         """Sum of the case weights; the number of rows without weights."""
 
     def with_workers(self: SourceT, workers: int) -> SourceT:
-        """The same rows, processed by this number of processors."""
+        """Source of the same rows, processed by this number of processors."""
         return replace(self, workers=workers)
 
     @property
@@ -75,7 +75,7 @@ class AbstractSource(abc.ABC):
 
     @contextmanager
     def shared(self: SourceT) -> Iterator[SourceT]:
-        """The same rows, gone over side by side until the end."""
+        """Context in which several processes share the rows."""
         yield self
 
     @property
@@ -214,7 +214,7 @@ class InMemorySource(AbstractSource):
 
     @property
     def in_memory(self) -> bool:
-        """They are."""
+        """True: the rows are in memory."""
         return True
 
     def iterate(self) -> Iterator[Block]:
@@ -223,7 +223,7 @@ class InMemorySource(AbstractSource):
 
     @contextmanager
     def shared(self) -> Iterator[InMemorySource]:
-        """The same rows, gone over by as many processes as there are workers until the end.
+        """Context in which as many processes as there are workers share the rows.
 
         By threads as before where processes cannot be made safely, and where one block is all.
         """
@@ -269,11 +269,11 @@ class InMemorySource(AbstractSource):
             yield from self._batches(block, rng.permutation(len(rows)), n_rows)
 
     def with_rows(self, other: InMemorySource) -> InMemorySource:
-        """These rows, then the other source's."""
+        """Source of these rows, then of the other source's rows."""
         return InMemorySource((*self.blocks, *other.blocks), workers=self.workers)
 
     def each(self, function: Callable[[Block], Block]) -> InMemorySource:
-        """The same rows, each block as the function makes it."""
+        """Source of the same rows, with the function applied to each block."""
         return InMemorySource(tuple(map(function, self.blocks)), workers=self.workers)
 
 
@@ -292,7 +292,7 @@ class RemainingRows(AbstractSource):
     kept: Bool[np.ndarray, " rows"]
 
     def iterate(self) -> Iterator[Block]:
-        """What remains of each block, if anything does."""
+        """Iterate over the remainder of each block, if it has any."""
         first = 0
         for block in self.source.iterate():
             own = np.flatnonzero(self.kept[first : first + block.n_rows])

@@ -65,7 +65,7 @@ class Scales:
         return {name: one[:2] for name, one in self.numbers.items()}
 
     def with_numbers(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> Scales:
-        """The same parts with other centres, scales and bases, ``"response"`` among them.
+        """Scalings of the same parts, and the response, with other centres, scales, and bases.
 
         Raises
         ------

@@ -55,7 +55,7 @@ class SufficientStats:
         return np.concatenate([np.empty(0), *self._rows()])
 
     def to_vectors(self) -> Float[np.ndarray, "many entries"]:
-        """The same of a record of many, whose axis is the first of every array."""
+        """Numbers of a record of many, whose axis is the first of every array."""
         each = [values.reshape(len(values), -1) for _, values in self.leaves()]
         return np.concatenate(each, axis=1)
 
@@ -110,6 +110,6 @@ class LocalStep(SufficientStats):
 
 @dataclass(frozen=True)
 class BoundGap(SufficientStats):
-    """By how much a tighter bound on the same posterior exceeds the one that is maximised."""
+    """Amount by which a tighter bound on the same posterior exceeds the maximised one."""
 
     value: float

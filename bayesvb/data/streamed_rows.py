@@ -52,7 +52,7 @@ class EncodedRows:
         return EncodedRows(matrices, response, weight, offset)
 
     def before(self, other: EncodedRows) -> EncodedRows:
-        """These rows, and then others."""
+        """Rows of this table, followed by the rows of another."""
 
         def both(
             mine: Float[np.ndarray, "..."] | None, theirs: Float[np.ndarray, "..."] | None
@@ -130,7 +130,7 @@ def in_memory_source(
 
 
 def recut(pieces: Iterator[EncodedRows], size: int) -> Iterator[EncodedRows]:
-    """The same rows in pieces of this size, fewer in the last one."""
+    """Iterate over the rows in pieces of this size, fewer in the last one."""
     rest: EncodedRows | None = None
     for piece in pieces:
         whole = piece if rest is None else rest.before(piece)

@@ -1,4 +1,4 @@
-"""What distributions of one response know, whatever their form: per row, or per draw and row."""
+"""Contracts of distributions of one response, per row, or per draw and row."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class AbstractComponentMixture(AbstractRowDistribution):
 
     @abc.abstractmethod
     def joined(self: Mixture, others: Sequence[Mixture]) -> Mixture:
-        """The same components at these rows, then at the rows of the others."""
+        """Mixture of the same components at these rows, then at the rows of the others."""
 
     @abc.abstractmethod
     def stacked(

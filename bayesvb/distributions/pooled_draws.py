@@ -141,7 +141,7 @@ class PooledDraws(AbstractComponentMixture):
         return PooledDraws(moved)
 
     def joined(self, others: Sequence[PooledDraws]) -> PooledDraws:
-        """The same components at these rows, then at the rows of the others."""
+        """Mixture of the same components at these rows, then at the rows of the others."""
         return self._concatenated(others, axis=1)
 
     def stacked(

@@ -111,7 +111,7 @@ class Response:
 
     @property
     def measure(self) -> str:
-        """What ``log_density`` is a logarithm of; fits of different measures do not compare."""
+        """Measure of the density; fits whose densities have different measures do not compare."""
         if self.kind == "amount":
             return "a probability of 0 and a density elsewhere"
         return "probabilities" if self.is_discrete else "a density"

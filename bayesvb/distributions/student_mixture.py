@@ -215,7 +215,7 @@ class StudentMixture(AbstractComponentMixture):
         return np.asarray(constant - np.log(self.scale) - (dof + 1.0) * np.log(size))
 
     def joined(self, others: Sequence[StudentMixture]) -> StudentMixture:
-        """The same components at these rows, then at the rows of the others."""
+        """Mixture of the same components at these rows, then at the rows of the others."""
         pieces = (self, *others)
         return StudentMixture(
             weights=np.concatenate([piece.weights for piece in pieces], axis=1),
@@ -310,7 +310,7 @@ def _solved(
     row: Int[np.ndarray, " points"],
     law: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
 ) -> Float[np.ndarray, " points"]:
-    """The same with this distribution function and density of the standard Student t."""
+    """Quantiles from this distribution function and density of the standard Student t."""
     weights, location, scale = (
         part[:, row] for part in (mixture.weights, mixture.location, mixture.scale)
     )

@@ -1,4 +1,4 @@
-"""How a covariate is changed: the values that are compared, the steps of a derivative."""
+"""Contrasts of a covariate: the values that are compared, the steps of a derivative."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 COMPARISONS = {"difference": "{b} - {a}", "ratio": "{b} / {a}", "lift": "({b} - {a}) / {a}"}
-"""How two predictions are compared, with the words for it."""
+"""Comparisons of two predictions, with their words."""
 
 SLOPES = ("dydx", "eyex", "eydx", "dyex")
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class CurveSettings:
-    """How finely effects are evaluated and drawn."""
+    """Numbers of points at which effects are evaluated and drawn."""
 
     points: int = 101
     """Points of a curve."""

@@ -1,4 +1,4 @@
-"""What an effect is about: a number for each conditional distribution, or several of them."""
+"""Estimands of effects: a number for each conditional distribution, or several."""
 
 from __future__ import annotations
 

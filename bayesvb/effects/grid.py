@@ -57,7 +57,7 @@ class EvaluationGrid:
         return self.frame.assign(**{name: column.set_axis(self.frame.index)})
 
     def without(self, name: str) -> EvaluationGrid:
-        """The same rows, without one covariate as an identifier."""
+        """Grid of the same rows, without one covariate as an identifier."""
         held = {other: value for other, value in self.held.items() if other != name}
         return replace(self, by=tuple(one for one in self.by if one != name), held=held)
 
@@ -173,7 +173,7 @@ def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Which rows are averaged together, and with what weight.
+    """Groups of rows that are averaged together, and their weights.
 
     Attributes
     ----------

@@ -46,7 +46,7 @@ ProgressCallback = Callable[[int, int, float], object]
 
 @dataclass(frozen=True)
 class Budget:
-    """How long an engine may try.
+    """Limits of a run: iterations, tolerance, and progress.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Budget:
     floor: float = -np.inf
 
     def over(self, total_weight: float) -> Budget:
-        """The same with the tolerance for rows with these case weights in all."""
+        """Budget with the tolerance for rows with these case weights in all."""
         return replace(self, tol=max(self.tol, self.per_row * max(total_weight, FEWEST_ROWS)))
 
 
@@ -141,7 +141,7 @@ class EngineResult(Generic[ReachedT]):
         return float(self.trace[-1])
 
     def whole(self) -> EngineResult[ReachedT]:
-        """The same result, if Ctrl-C did not end the run: as one that others are made of.
+        """Return this result if Ctrl-C did not end the run, as part of a result of several runs.
 
         Raises
         ------
@@ -176,7 +176,7 @@ class AbstractEngine(abc.ABC):
     """Short name, as in "variational posterior (CAVI)"."""
 
     posterior: ClassVar[str] = "variational posterior"
-    """What comes out, in words."""
+    """Name of the engine's result, in words."""
 
     maximises_bound: ClassVar[bool] = False
     """Whether the bound never falls and is stationary at the end: linear response then applies."""
@@ -196,7 +196,7 @@ class AbstractEngine(abc.ABC):
 
     @property
     def found(self) -> str:
-        """What comes out and by what, as in "variational posterior (CAVI)"."""
+        """Name of the result and of the engine, as in "variational posterior (CAVI)"."""
         return f"{self.posterior} ({self.title})"
 
     @property
@@ -215,11 +215,11 @@ class AbstractEngine(abc.ABC):
         return True
 
     def interval_words(self, covariance: str) -> str | None:
-        """What intervals with this covariance are, in a sentence; None for the usual words."""
+        """Sentence on intervals with this covariance; None for the usual words."""
         return None
 
     def with_options(self: Engine, **options: object) -> Engine:
-        """The same engine with some of its options changed.
+        """Engine of the same kind with some of its options changed.
 
         Raises
         ------

@@ -173,7 +173,7 @@ class Bbvi(AbstractEngine):
 
 @dataclass
 class _Reached:
-    """How far the steps have come: their number, the Gaussian, and estimates of its bound."""
+    """State of the steps: their number, the Gaussian, and estimates of its ELBO."""
 
     steps: int
     guide: GaussianGuide

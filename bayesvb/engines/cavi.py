@@ -66,10 +66,10 @@ class _CaviState(Generic[StatsT]):
 
     point: Iterate[StatsT]
     before: Iterate[StatsT] | None = None
-    """Where a cycle began, between its plain sweep and its extrapolation."""
+    """State at which a cycle began, between its plain iteration and its extrapolation."""
 
     tried: Iterate[StatsT] | None = None
-    """Where the last step led; None if outside the domain."""
+    """Result of the last step; None if outside the domain."""
 
     def __init__(
         self,

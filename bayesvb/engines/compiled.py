@@ -67,7 +67,7 @@ class RowlessPotential:
         return cls(rowless, pickle.dumps(rowless)), tuple(arrays.values())
 
     def __call__(self, vector: AnyArray, arrays: Sequence[AnyArray]) -> AnyArray:
-        """Its value at one vector, with these arrays as the arrays of the rows."""
+        """Potential at one vector, with these arrays as the arrays of the rows."""
         rows = mapped(self.target.rows, lambda place: arrays[place.number])
         return replace(self.target, rows=rows).potential(vector)
 

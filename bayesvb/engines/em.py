@@ -54,7 +54,7 @@ class Em(AbstractEngine):
 
     @property
     def found(self) -> str:
-        """Which point it is."""
+        """Name of the point estimate."""
         return f"{'posterior mode' if self.prior else 'maximum likelihood estimates'} (EM)"
 
     @property
@@ -64,7 +64,7 @@ class Em(AbstractEngine):
 
     @property
     def symbol(self) -> str:
-        """The same in short."""
+        """Abbreviation of the point estimate."""
         return "log posterior" if self.prior else "log likelihood"
 
     @property

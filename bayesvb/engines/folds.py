@@ -36,7 +36,8 @@ FEW_PASSES = 5
 """Iterations from which a density is extrapolated; without it wide priors look better."""
 
 DOUBLINGS = 3.0
-"""How often passes are doubled in thought: from twice ``FEW_PASSES`` to more than ``PASSES``."""
+"""Number of imagined doublings of the iterations, from twice ``FEW_PASSES`` to more than
+``PASSES``."""
 
 LIKELIHOOD_PASSES = 500
 """Passes of a fold whose run starts again."""
@@ -98,7 +99,7 @@ def extrapolated_density(
 
 @dataclass(frozen=True)
 class Ascended:
-    """Where one run ended, and its randomness."""
+    """Final statistics of one run, and its random streams."""
 
     model: AnyModel
     stats: SufficientStats

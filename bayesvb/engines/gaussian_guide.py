@@ -17,7 +17,7 @@ STEPS_AT_ONCE = 25
 """Steps between which the run accepts Ctrl-C and reports the ELBO."""
 
 FIRST_DECAY, SECOND_DECAY, TINY = 0.9, 0.999, 1e-16
-"""Of AdaBelief's moving averages, and what keeps its divisor from zero; all as published."""
+"""Decay rates of AdaBelief's moving averages, and the constant of its divisor; all as published."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class GaussianGuide:
 
 @dataclass(frozen=True)
 class GuideFit:
-    """How a guide is fitted.
+    """Settings with which a guide is fitted.
 
     Attributes
     ----------

@@ -25,7 +25,7 @@ GOLDEN = 0.6180339887498949
 
 @dataclass(frozen=True)
 class Walkers:
-    """Where chains are, with likelihood and prior apart: their powers are not part of it.
+    """States of chains, with likelihood and prior separate and not raised to a power.
 
     Attributes
     ----------
@@ -60,7 +60,7 @@ class Walkers:
         return np.asarray(powers[:, None] * self.row_slopes + self.prior_slopes)
 
     def moved_where(self, accepted: Bool[np.ndarray, " chains"], other: Walkers) -> Walkers:
-        """These chains, or the others where accepted."""
+        """These chains, replaced by the others where accepted."""
         return Walkers(
             *(
                 np.where(accepted[:, None] if mine.ndim > 1 else accepted, theirs, mine)

@@ -130,7 +130,7 @@ class KnownInformation:
         return cls(found, np.linalg.inv(own.covariance), np.linalg.inv(response.covariance))
 
     def seen_from(self, other: AbstractCoordinates) -> KnownInformation:
-        """The same in the standard coordinates of another posterior."""
+        """Information in the standard coordinates of another posterior."""
         steps = STEP * np.eye(len(self.observed))
         ahead, behind = (
             other.standard(self.coordinates.parameters(sign * steps)) for sign in (1.0, -1.0)

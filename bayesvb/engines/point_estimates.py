@@ -108,7 +108,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return cls(given, given.with_prior_power(COPIES * penalised), penalised)
 
     def __getattr__(self, name: str) -> object:
-        """What only this kind of model has, at the posterior of the copies."""
+        """Attribute that only this kind of model has, at the posterior of the copies."""
         if name.startswith("__") or name in type(self).__dataclass_fields__:
             raise AttributeError(name)
         return getattr(self.limit, name)
@@ -156,7 +156,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return None if found is None else PointCoordinates(found.uncoupled(), COPIES**0.5)
 
     def likelihood(self) -> AbstractLikelihood[StatsT] | None:
-        """As of the model; none where a prior counts."""
+        """Likelihood of the model; None where a prior counts."""
         return None if self.penalised else self.limit.likelihood()
 
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:

@@ -111,7 +111,7 @@ class StoppingProgress:
 
 @contextmanager
 def progress_line(restarts: int, stream: Stream) -> Iterator[ProgressCallback | None]:
-    """What ``fit(progress=...)`` calls to keep the line up to date; None off a terminal.
+    """Callback for ``fit(progress=...)`` that keeps one line up to date; None off a terminal.
 
     The line is gone when the block ends.
 
@@ -146,7 +146,7 @@ def _in_notebook(stream: Stream) -> bool:
 
 
 def line_per_restart(restarts: int, stream: Stream) -> ProgressCallback:
-    """What ``fit(progress=...)`` calls to write a line when a restart begins: for a file.
+    """Callback for ``fit(progress=...)`` that writes a line when a restart begins, for a file.
 
     Parameters
     ----------
@@ -236,7 +236,7 @@ class _Line:
             self.show(progress_text(run, self.restarts, passes, gain, left, latest))
 
     def seconds_left(self, now: float) -> float | None:
-        """Of restarts that take as long as those done; None while there is none, or all are."""
+        """Seconds left, from the mean time of the restarts done; None without such a mean."""
         done, latest = len(self.begun) - 1, max(self.begun.values())
         if done < 1 or max(self.begun) >= self.restarts:
             return None

@@ -123,7 +123,7 @@ def settled_by_newton(
 def _mixed(
     points: Float[np.ndarray, "some entries"], steps: Float[np.ndarray, "some entries"]
 ) -> Float[np.ndarray, " entries"]:
-    """Where the steps from these points, mixed so that they cancel as far as they can, lead."""
+    """Point to which the steps lead, mixed so that they cancel as far as they can."""
     ends, size = points + steps, 1.0 / np.sqrt(np.abs(points[-1]) + SMALL_ENTRY)
     change = (size * np.diff(steps, axis=0)).T
     share = np.linalg.lstsq(change, size * steps[-1], rcond=1e-8)[0]

@@ -112,7 +112,7 @@ class RowsElsewhere(AbstractSource):
 
     @property
     def rows_at_hand(self) -> bool:
-        """They are not."""
+        """False: the rows are at the sites."""
         return False
 
     @property

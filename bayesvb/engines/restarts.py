@@ -40,7 +40,7 @@ ROUGH = 10.0
 """Multiple of ``tol`` at which runs stop first, as only some of them will count."""
 
 ROUGH_PER_ROW = 1e-5
-"""The same per row, if that is more: optima of more rows are further apart."""
+"""Tolerance per row, used if it is larger: optima of more rows are further apart."""
 
 ROUGH_WEIGHED = 30.0
 """Multiple of a tolerance per row, which is for runs that are combined."""
@@ -552,7 +552,7 @@ class _Task:
         )
 
     def score(self, model: AnyModel, ascent: EngineResult[SufficientStats]) -> float:
-        """What runs are ranked by."""
+        """Score by which runs are ranked: the ELBO, or a tighter bound."""
         if not model.has_bound_gap:
             return float(ascent.bound)
         bound_gap = self.source.map_reduce(partial(model.bound_gap, model.update(ascent.stats)))

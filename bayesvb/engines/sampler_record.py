@@ -1,4 +1,4 @@
-"""How draws of the exact posterior were made, and how far they can be trusted."""
+"""Record of how draws of the exact posterior were made, with their diagnostics."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ def _collect(tasks: Sequence[Task[object]], places: int, collected: _Collected) 
 
 
 def _stopping(children: dict[int, ForkedProcess], collected: _Collected) -> Callable[..., None]:
-    """What Ctrl-C does meanwhile: no task is begun any more, and those under way end."""
+    """Context in which Ctrl-C begins no further task and ends the running ones."""
 
     def stop(*_: object) -> None:
         collected.interrupted = True

@@ -122,7 +122,7 @@ class RemainingGain:
         is_regular: bool = True,
         is_simple: bool = False,
     ) -> RemainingGain:
-        """The same memory again.
+        """Memory restored from stored arrays.
 
         Raises
         ------

@@ -45,7 +45,7 @@ AVERAGED = 0.5
 
 @dataclass(frozen=True)
 class _Steps(Generic[StatsT]):
-    """Where the steps have come to.
+    """State of the stochastic steps.
 
     Attributes
     ----------

@@ -172,7 +172,7 @@ class _State:
         vectors: Float[np.ndarray, "draws numbers"],
         gradients: Float[np.ndarray, "draws numbers"],
     ) -> _State:
-        """The same chains with masses of these draws, and a step size that adapts afresh."""
+        """Chains with masses from these draws, and a step size that adapts from scratch."""
         root = inverse_mass_root(vectors, gradients)
         most = np.log(0.8 * self.moves.space.size**-0.25)
         log_step = min(most, self.step.settled().log_step + 0.7)

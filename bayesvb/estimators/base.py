@@ -1,4 +1,4 @@
-"""What every public model has in common: rows of data, and the fit."""
+"""Contract and shared code of the public models: rows of data, and the fit."""
 
 from __future__ import annotations
 
@@ -107,14 +107,14 @@ class AbstractEstimator(AbstractPublicModel):
     def recalling(
         self, complete: Bool[np.ndarray, " given"], missing: Mapping[str, int]
     ) -> AbstractEstimator:
-        """The same model, with the rows that were excluded from the original data.
+        """Copy of the model that records the rows excluded from the original data.
 
         ``missing`` counts these rows by the column without a value.
         """
         return with_fields(self, design=replace(self.design, complete=complete, missing=missing))
 
     def over(self, source: AbstractSource) -> AbstractEstimator:
-        """The same model with other rows in its units: the fitted rows change, the scales do not.
+        """Copy of the model with other rows in its units; the scales do not change.
 
         The design still holds the original rows: of a fit to other rows, only results that use
         draws and blocks are valid.
@@ -291,7 +291,7 @@ class AbstractEstimator(AbstractPublicModel):
         return replace(budget, log=opened(path, float(every), described(self, settings)))
 
     def starting_near(self, known: KnownStart | None) -> AbstractEstimator:
-        """The same model, whose next fit has one run that starts from known values."""
+        """Copy of the model whose next fit has one run, which starts from known values."""
         return with_fields(self, known_start=known)
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
@@ -306,7 +306,7 @@ class AbstractEstimator(AbstractPublicModel):
             return self._fitted_to(source, request, streams)
 
     def _fitted_to(self, source: AbstractSource, request: FitRequest, streams: Streams) -> Fit:
-        """The same to rows that are ready to be gone over."""
+        """Fit to rows that are ready to be read."""
         engine, core = request.engine, self.core
         later = passes_to_weigh(core, source.n_rows, streams.restarts, request)
         model = self._seen_by(engine, core)

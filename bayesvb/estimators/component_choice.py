@@ -138,7 +138,7 @@ def _by_response(result: Elpd) -> bool:
 
 
 def _doubts(fits: Mapping[int, Fit], results: Mapping[int, Elpd]) -> dict[int, str]:
-    """How much elpds may be off, where that is more than makes no difference."""
+    """Reasons why elpds are uncertain, by number of components, where the uncertainty matters."""
     found = {}
     for number, result in results.items():
         rows, nats = doubtful_nats(fits[number]) if _by_response(result) else (0, 0.0)

@@ -103,7 +103,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class DensityRegression(AbstractGatedMixture):
-    r"""How the whole distribution of a response changes with covariates.
+    r"""Mixture of regressions: the whole distribution of a response given covariates.
 
     A mixture of linear regressions whose weights depend on covariates:
 
@@ -272,7 +272,7 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def single_start(self) -> bool:
-        """With one component all initial partitions are the same."""
+        """Whether all initial partitions are the same, as with one component."""
         return self.n_components == 1
 
     @property
@@ -295,7 +295,7 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def _gate_prior(self) -> GatePrior:
-        """What gates may need of the prior."""
+        """Prior values that gates may need."""
         own = gate_prior(self.scales.parts[GATING], self.priors)
         return with_effects(own, self.design, self.priors)
 
@@ -329,7 +329,7 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def scale_words(self) -> str:
-        """As the experts say it, with the bases; without an intercept, that nothing is shifted."""
+        """Description of the scales, by the experts, and of the bases."""
         shifted = self.scales.parts[MEAN].intercept is not None
         own = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
         return f"{self.experts.scale_words}{own}{self.scales.basis_words}"
@@ -352,7 +352,7 @@ class DensityRegression(AbstractGatedMixture):
         return super()._fitted(request, streams, workers)
 
     def over(self, source: AbstractSource) -> AbstractEstimator:
-        """The same model with other rows in its units; see ``AbstractEstimator.over``."""
+        """Copy of the model with other rows in its units; see ``AbstractEstimator.over``."""
         if self.chooses_size:
             raise DataError(
                 "n_components=None: the number of components depends on the rows",

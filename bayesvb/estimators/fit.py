@@ -507,7 +507,7 @@ class Fit(PicturedFit, TabulatedFit):
         return self._with_design(self.model.design.with_unseen(unseen))
 
     def classification_table(self) -> pd.DataFrame:
-        """How surely rows, or groups of rows, belong to their most likely component.
+        """Certainty of the most likely component of rows, or of groups of rows.
 
         Returns
         -------
@@ -627,7 +627,7 @@ class Fit(PicturedFit, TabulatedFit):
 
     @checked
     def with_covariance(self, covariance: str, *, cluster: object = None) -> Fit:
-        """The same fit with other draws, for all that is made of draws.
+        """Copy of the fit with other draws, for everything that is computed from draws.
 
         Parameters
         ----------
@@ -703,7 +703,7 @@ class Fit(PicturedFit, TabulatedFit):
         return printed
 
     def influence(self) -> pd.DataFrame:
-        """How the fit would change without each row, the others answering to first order.
+        """Change of the fit without each row, by a first-order approximation.
 
         Returns
         -------
@@ -786,7 +786,7 @@ class Fit(PicturedFit, TabulatedFit):
         return variance_components(self, prob)
 
     def prior_sensitivity(self) -> pd.DataFrame:
-        """How every parameter would change with every number of the prior, without a new fit.
+        """Change of every parameter with every value of the prior, without a new fit.
 
         Returns
         -------
@@ -1182,7 +1182,7 @@ class Fit(PicturedFit, TabulatedFit):
 
     @partial(checked, units=check_units)
     def with_units(self, units: Mapping[str, str]) -> Fit:
-        """The same fit, whose plots and pages give these columns their units.
+        """Copy of the fit whose plots and reports give these columns their units.
 
         Not needed if ``data.attrs["units"]`` had them before the fit. A file keeps them.
 
@@ -1209,7 +1209,7 @@ class Fit(PicturedFit, TabulatedFit):
         return self._with_design(replace(design, units={**design.units, **units}))
 
     def _with_design(self, design: Design) -> Fit:
-        """The same fit of a model with this design."""
+        """Copy of the fit for a model with this design."""
         return replace(self, model=with_fields(self.model, design=design))
 
     @checked

@@ -53,7 +53,7 @@ class FitRequest:
 
     @property
     def engine(self) -> AbstractEngine:
-        """What runs."""
+        """Engine that runs."""
         return ENGINES[self.method].with_options(**self.options)
 
     @property

@@ -1,4 +1,4 @@
-"""What public models have in common that say something before they see data: prior draws."""
+"""Shared code of public models that can draw from their prior."""
 
 from __future__ import annotations
 

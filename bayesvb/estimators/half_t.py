@@ -31,7 +31,7 @@ from bayesvb.variational.local import Draws
 __all__ = ["GROUP_SD_HEADING", "group_sds", "half_t_rows", "with_half_t"]
 
 GROUP_CORRELATION = "correlation of groups"
-"""What tables call the correlations of effects of a group."""
+"""Name in tables of the correlations of the effects of a group."""
 
 GROUP_SD_HEADING = {
     GROUP_SD: f"{GROUP_SD} (of each effect, in units of the response)",

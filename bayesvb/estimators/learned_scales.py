@@ -43,7 +43,7 @@ BETWEEN, COMMON_SCALE = "between components", "common scale"
 scales of the common coefficients of penalised terms."""
 
 UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
-"""What scales of experts' coefficients are in, by ``Priors.coefficient_units``."""
+"""Units of the scales of experts' coefficients, by ``Priors.coefficient_units``."""
 
 LOWEST_COMMON_SD = 2.0
 """Lower bound of the standard deviation of common coefficients, in standard errors of a column
@@ -347,7 +347,7 @@ class LearnedScales:
         return words, self.typical(part), np.nan
 
     def _part_of_scales(self, part: str) -> str:
-        """What tables call the scales of a part."""
+        """Name in tables of the scales of a part."""
         return BETWEEN if part == MEAN and self.has_common_part else PARTS[part].scale
 
     def _common_rows(self) -> list[PriorRow]:

@@ -1,4 +1,4 @@
-"""What public models with components have in common: their tables."""
+"""Shared code of public models with components: their tables."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class AbstractGatedMixture(AbstractMixture):
         """Rows in memory in other units."""
 
     def in_given_scales(self: ModelT, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> ModelT:
-        """The same model of the same rows in other units, such as the units of more rows.
+        """Model of the same rows in other units, such as the units of more rows.
 
         Without numbers each column of the model is one of the design, as it was before columns
         of terms were made orthogonal.

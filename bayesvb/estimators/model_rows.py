@@ -36,7 +36,7 @@ IMPUTE = "impute"
 """Policy by which missing values of covariates are imputed."""
 
 MISSING = ("drop", "raise", IMPUTE)
-"""What may be done with rows that lack a value."""
+"""Policies for rows that lack a value."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Where a fit with other components or another family starts: the solution of a similar fit."""
+"""Initialisation of a fit at the solution of a fit with other components or another family."""
 
 from __future__ import annotations
 

@@ -356,7 +356,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         return {}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """What coefficients of a network are, and where they can be found."""
+        """Notes on the meaning of coefficients of a network, and where to find them."""
         meaning = fit.core.coefficient_meaning() if self.n_components > 1 else ""
         apart = self.n_components > 1 and not fit.core.gate_coefficients(fit.draws)
         return [

@@ -176,7 +176,7 @@ class Normal(AbstractGenerative):
         return core, stats, (0,)
 
     def relabelled(self, core: UnivariateGaussian, order: Sequence[int]) -> UnivariateGaussian:
-        """The same model."""
+        """Core unchanged: it has no labels."""
         return core
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
@@ -259,7 +259,7 @@ class Normal(AbstractGenerative):
         return {"mu": "mean", "sigma": "standard deviation"}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """How far the factorised posterior is from the exact one."""
+        """Note on the distance of the factorised posterior from the exact one."""
         table, cost = _exact_table(self, fit, 0.89), _divergences(self, fit)
         width = (table["upper"] - table["lower"]).unstack("posterior")
         share = width["factorised"] / width["exact"]

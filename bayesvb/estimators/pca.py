@@ -273,7 +273,7 @@ class BayesianPCA(AbstractGenerative):
         return {**units, "axes": np.vstack([size, axes.centre, axes.variance, axes.direction])}
 
     def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> BayesianPCA:
-        """The same rows with the axes of all rows, where a file holds them."""
+        """Model of the same rows with the axes of all rows, where a file holds them."""
         if "axes" not in numbers:
             return self
         n_dims = len(self.variables)

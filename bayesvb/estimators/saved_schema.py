@@ -88,7 +88,7 @@ DESCRIPTION = Record(
         "start_code": str,
     },
 )
-"""Of files of all versions; what later ones have added is optional."""
+"""Schema of the description in files of all versions; entries of later versions are optional."""
 
 NAME = re.compile(
     r"part\d{1,9}\.[\w.]{1,200}|trace\.\w{1,100}|complete|weights|all_rows|scales\.\w{1,100}"
@@ -97,7 +97,7 @@ NAME = re.compile(
 """Names of arrays of the state."""
 
 COVARIANCES = ("mean-field", "linear-response", "importance", "exact", "robust", "engine")
-"""Where the spread of the draws can come from."""
+"""Sources of the spread of the draws."""
 
 MOST_PARTS = 10_000
 """Restarts and components that are read; a fit has tens."""

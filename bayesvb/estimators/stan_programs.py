@@ -125,7 +125,7 @@ PRECISION = _Parameter(
         "noise_shape": float(experts.prior.shape), "noise_rate": float(experts.prior.rate[0])
     },
 )  # fmt: skip
-"""Of the noise: coefficients have their prior in units of it."""
+"""Precision of the noise, in units of which coefficients have their prior."""
 
 INCREMENTS = _Parameter(
     name="increments",

@@ -261,7 +261,7 @@ def _best_run(
 
 
 def _share(forgetting: object) -> float:
-    """By how much rows of before count for less."""
+    """Weight of earlier rows at an update."""
     check_positive("forgetting", forgetting)
     if not float(cast(float, forgetting)) <= 1.0:
         raise DataError(

@@ -43,7 +43,7 @@ second; with more of them it runs when ``fit.loo()`` needs it."""
 
 @dataclass(frozen=True)
 class Count:
-    """How much the restarts count.
+    """Stacking weights of the restarts, and the densities from which they come.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""How well predictions fit observations: information criteria, calibration, scores.
+"""Measures of how well predictions fit observations: information criteria, calibration, scores.
 
 May import: errors, linear, numerics, storage, data, distributions.
 """

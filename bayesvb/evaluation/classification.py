@@ -1,4 +1,4 @@
-"""How good predicted class probabilities are: scores, calibration, confusion.
+"""Measures of predicted class probabilities: scores, calibration, confusion.
 
 Plain arrays in, frozen records out. ``codes`` are the observed classes 0, 1, ...; probabilities
 have one row per observation and one column per class.

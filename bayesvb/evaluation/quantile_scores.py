@@ -1,4 +1,4 @@
-"""How good quantiles are: the pinball loss, whose mean the true quantile makes smallest."""
+"""Scores of quantiles: the pinball loss, whose mean the true quantile makes smallest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What values a response can take, by those it has: two, whole numbers, bounded ones, heaps."""
+"""Support of a response, from its values: two values, whole numbers, bounds, repeated values."""
 
 from __future__ import annotations
 

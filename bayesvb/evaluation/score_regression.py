@@ -55,7 +55,7 @@ def added_columns(
 def added_beyond(
     scores: Float[np.ndarray, " rows"], columns: Columns, estimated: Estimated
 ) -> tuple[float, float] | None:
-    """The same beyond what serves many tests."""
+    """Test of these columns, given estimated ones that serve many tests."""
     rest, added = estimated.rest(scores), span(estimated.beyond(columns))
     n_added = added.shape[1]
     free = len(scores) - estimated.n_coefficients - n_added
@@ -93,16 +93,16 @@ class Estimated:
         return len(self.columns.T) + (self.groups.n_coefficients if self.groups else 0)
 
     def together(self, columns: Columns) -> Estimated:
-        """With further columns."""
+        """Estimated columns and further ones."""
         return Estimated(np.column_stack([self.columns, span(self.beyond(columns))]), self.groups)
 
     def rest(self, values: Float[np.ndarray, "rows ..."]) -> Float[np.ndarray, "rows ..."]:
-        """What this leaves of columns."""
+        """Residuals of values after regression on the estimated columns."""
         left = self.groups.rest(values) if self.groups else values
         return np.asarray(left - self.columns @ (self.columns.T @ left))
 
     def beyond(self, columns: Columns) -> Columns:
-        """What this leaves of others; none of those that it explains."""
+        """Residuals of columns, without the columns that the estimated ones explain."""
         rest = self.rest(columns)
         left = np.linalg.norm(rest, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
         return np.asarray(rest[:, left])

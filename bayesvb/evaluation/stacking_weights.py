@@ -14,7 +14,7 @@ from bayesvb.data.case_weights import sum_and_error
 def weighted_table(
     pointwise: Mapping[str, Float[np.ndarray, " rows"]], weights: Float[np.ndarray, " rows"]
 ) -> pd.DataFrame:
-    """What ArviZ's table has of it if a row of weight w were w rows.
+    """Columns for ArviZ's table in which a row of weight w counts as w rows.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How many optima restarts may have missed: the estimate of Good and Turing."""
+"""Estimate of the optima that restarts have missed, by Good and Turing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What effects of groups leave of a column: least squares within each group."""
+"""Columns after removal of group effects: least squares within each group."""
 
 from __future__ import annotations
 

@@ -223,7 +223,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """``KL(posterior || prior)``, summed over experts."""
 
     def with_prior_power(self, power: float) -> AbstractExperts[PosteriorT, StatsT]:
-        """The same experts whose prior is this one's to a power; see ``AbstractVariationalModel``.
+        """Experts whose prior is this one's to a power; see ``AbstractVariationalModel``.
 
         Raises
         ------

@@ -29,7 +29,7 @@ Numbers = float | Float[np.ndarray, "..."]
 
 
 def learned_dof(total: Numbers, tail: Numbers) -> Float[np.ndarray, "..."]:
-    """Where ``N A(nu) + nu T / 2 + log p(nu)`` is largest, entry by entry; it is concave.
+    """Maximiser of ``N A(nu) + nu T / 2 + log p(nu)``, entry by entry; the function is concave.
 
     Newton's steps in ``log nu``, or halves of the bracket where these would leave it.
 

@@ -445,7 +445,7 @@ def on_axis(values: Float[np.ndarray, " nodes"]) -> Nodes:
 def nearest_places(
     near: Bool[np.ndarray, "experts nodes"], some: Int[np.ndarray, " some"]
 ) -> Int[np.ndarray, "experts nodes"]:
-    """For each node, the place among some nodes of the nearest one that is near for the expert."""
+    """Index, for each node, of the nearest among the nodes that are near for the expert."""
     distance = np.abs(np.arange(near.shape[1])[:, None] - some)
     each = np.where(near[:, None, some], distance, near.shape[1])
     return np.asarray(each.argmin(axis=-1))

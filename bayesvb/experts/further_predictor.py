@@ -196,7 +196,7 @@ class AbstractFurtherExperts(
     def with_coefficient_precision(
         self: FurtherT, precision: Float[np.ndarray, "*many terms"]
     ) -> FurtherT:
-        """The same experts with these precisions of their terms, then of the terms of ``g``."""
+        """Experts with these precisions of their terms, then of the terms of ``g``."""
         of_experts, further = self.split(precision)
         return type(self)(self.experts.with_coefficient_precision(of_experts), further)
 
@@ -206,7 +206,7 @@ class AbstractFurtherExperts(
         return np.concatenate([experts, posterior.further.squares().sum(axis=-2)], axis=-1)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """The same sums of squares of drawn coefficients, in NumPy or JAX."""
+        """Sums of squares of drawn coefficients, in NumPy or JAX."""
         own = (draws[self.draws_name] ** 2).sum(axis=1)
         squares: Float[np.ndarray, "draws terms"]
         squares = namespace(own).concatenate([self.experts.drawn_squares(draws), own], axis=1)

@@ -36,7 +36,7 @@ class DiagonalCoordinates(AbstractCoordinates):
         return LinearCoordinates(self.posterior, coupled=False)
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """As they were given."""
+        """Expectations as they were given."""
         return self.expected
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
@@ -96,7 +96,7 @@ class FullCoordinates(AbstractCoordinates):
         )
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """As they were given."""
+        """Expectations as they were given."""
         return self.expected
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:

@@ -119,13 +119,13 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> GroupedExperts:
-        """The same groups of experts whose coefficients have these precisions."""
+        """Groups of experts whose coefficients have these precisions."""
         return replace(self, experts=self._regressions.with_coefficient_precision(precision))
 
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> GroupedExperts:
-        """The same groups of experts whose coefficients scatter around common ones."""
+        """Groups of experts whose coefficients scatter around common ones."""
         return replace(self, experts=self._regressions.with_common_effects(columns, precision))
 
     def local(self, posterior: object, block: Block) -> GroupedLocalPosterior:
@@ -169,7 +169,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return np.asarray(whole - block.members.sizes * self.log_unit)
 
     def with_prior_power(self, power: float) -> GroupedExperts:
-        """The same groups of experts whose prior is to a power."""
+        """Groups of experts whose prior is raised to a power."""
         return replace(self, experts=self.experts.with_prior_power(power))
 
     def collapsed(self, posterior: object, block: Block) -> Bool[np.ndarray, " experts"]:

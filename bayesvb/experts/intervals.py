@@ -61,7 +61,7 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
     log_unit: float
 
     def in_unit(self: ExpertsT, log_unit: float) -> ExpertsT:
-        """The same experts of a response whose unit has this logarithm."""
+        """Experts of a response whose unit has this logarithm."""
         return changed(self, log_unit=log_unit)
 
     def row_scalars(self, block: Block, n_experts: int) -> None:

@@ -295,13 +295,13 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> LinearExperts:
-        """The same experts whose coefficients have these precisions, in units of the noise's."""
+        """Experts whose coefficients have these precisions, in units of the noise precision."""
         return replace(self, prior=self.prior.with_coefficient_precision(precision))
 
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> LinearExperts:
-        """The same experts whose coefficients scatter around common ones."""
+        """Experts whose coefficients scatter around common ones."""
         return replace(self, common=CommonEffectPrior.of(self.prior, columns, precision))
 
     @property
@@ -319,7 +319,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return posterior.summed_squares()
 
     def effective_dof(self, posterior: Regressions) -> Float[np.ndarray, "experts terms"]:
-        """Of each coefficient; the same for all responses."""
+        """Effective degrees of freedom of each coefficient; equal for all responses."""
         return posterior.effective_dof(self._law)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
@@ -351,13 +351,13 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def factor_covariance(
         self, posterior: Regressions, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"] | None:
-        """In closed form, where all rows share all coefficients."""
+        """Covariance in closed form, where all rows share all coefficients."""
         return posterior.statistics_covariance(some) if self.prior.operator.is_dense else None
 
     def forms(
         self, posterior: Regressions, block: Block, blocks: Float[np.ndarray, "blocks entries"]
     ) -> Forms | None:
-        """In closed form, for one response, where all rows share all coefficients."""
+        """Forms in closed form, for one response, where all rows share all coefficients."""
         if not self.prior.operator.is_dense or len(block.response) != 1:
             return None
         rows = self.design(block).columns, block.response[0], blocks
@@ -371,7 +371,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         change: LinearStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[LinearStats, Float[np.ndarray, "many entries"]]:
-        """In closed form."""
+        """Changes of the expectations in closed form."""
         sums = change.weight, self.prior.operator.like(change.xx), change.xy, change.yy
         moments, squares = posterior.expectations_along(*sums, precision)
         return LinearStats(*moments), squares

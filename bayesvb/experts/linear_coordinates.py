@@ -85,7 +85,7 @@ class LinearCoordinates(AbstractCoordinates):
         return np.concatenate([np.zeros((len(touched), untouched)), touched], axis=1)
 
     def touched(self) -> Float[np.ndarray, "coordinates touched"]:
-        """What tilts add to sums of ``y_i x`` and of ``y_i^2``: they touch no others."""
+        """Changes of sums of ``y_i x`` and of ``y_i^2`` by perturbations; others do not change."""
         posterior, precision = self.law, self.law.expected_precision
         n_experts, n_responses, n_terms = posterior.mean.shape
         xy = self.basis.tilts()
@@ -103,7 +103,7 @@ class LinearCoordinates(AbstractCoordinates):
         )
 
     def linear_perturbations(self) -> Float[np.ndarray, "coordinates experts more"]:
-        """Of the weight, sums of ``y x``, then of ``y^2``, by expert; of one response."""
+        """Perturbations of the weight, of sums of ``y x`` and ``y^2``, by expert; one response."""
         n_experts, _, n_terms = self.law.mean.shape
         xy, yy = np.split(self.touched(), [n_experts * n_terms], axis=1)
         each = [xy.reshape(-1, n_experts, n_terms), yy[..., None]]
@@ -139,7 +139,7 @@ class LinearCoordinates(AbstractCoordinates):
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]
     ) -> Float[np.ndarray, "changes coordinates"]:
-        """Of means ``E[tau b] / E tau``, and of ``E log tau``.
+        """Derivatives of the means ``E[tau b] / E tau``, and of ``E log tau``.
 
         Of these sums over responses are known, and that shapes are the same for all of them: so
         ``E log tau - log E tau`` changes with all alike.

@@ -180,7 +180,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> SemiConjugateExperts:
-        """The same experts whose coefficients have these precisions, in units of the response."""
+        """Experts whose coefficients have these precisions, in units of the response."""
         coefficients = self.prior.coefficients.with_precision(precision)
         return replace(self, prior=replace(self.prior, coefficients=coefficients))
 

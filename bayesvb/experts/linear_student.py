@@ -240,14 +240,14 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> StudentExperts:
-        """The same experts whose coefficients have these precisions, in units of the noise's."""
+        """Experts whose coefficients have these precisions, in units of the noise precision."""
         linear = self._linear.with_coefficient_precision(precision)
         return replace(self, prior=replace(self.prior, linear=linear))
 
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> StudentExperts:
-        """The same experts whose coefficients scatter around common ones."""
+        """Experts whose coefficients scatter around common ones."""
         return replace(self, common=CommonEffectPrior.of(self._linear, columns, precision))
 
     @property
@@ -286,7 +286,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         change: StudentStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[StudentStats, Float[np.ndarray, "many entries"]]:
-        """In closed form: of the regressions, and of the degrees of freedom."""
+        """Changes in closed form of the expectations of regressions and degrees of freedom."""
         moments, squares = posterior.linear.expectations_along(
             *change.by_regression(self._linear.operator.like), precision
         )

@@ -85,7 +85,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     def with_coefficient_precision(
         self: ExpertsT, precision: Float[np.ndarray, "*many terms"]
     ) -> ExpertsT:
-        """The same experts whose coefficients have these precisions a priori."""
+        """Experts whose coefficients have these precisions a priori."""
         return changed(self, prior=self.prior.with_precision(precision))
 
     def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:

@@ -149,7 +149,7 @@ class LevelDerivatives:
         return LevelSums(*(one @ self.levels.T for one in self._weighted(responsibilities)))
 
     def row_sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LevelSums:
-        """The same of each row, rows before the experts."""
+        """Sums of each row, rows before the experts."""
         each = [one[..., None, :] * self.levels for one in self._weighted(responsibilities)]
         return LevelSums(*(np.moveaxis(one, -1, -3) for one in each))
 

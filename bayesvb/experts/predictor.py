@@ -170,7 +170,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
     def forms(
         self, posterior: Normal, block: Block, blocks: Float[np.ndarray, "blocks _"]
     ) -> Forms | None:
-        """In closed form: all rows share all coefficients."""
+        """Forms in closed form: all rows share all coefficients."""
         return posterior.forms(self.design(block).columns, blocks)
 
     def expectations_along(

@@ -1,4 +1,4 @@
-"""What experts of a regression are: a likelihood of the response that describes itself."""
+"""Contract of the experts of a regression: a likelihood of the response that describes itself."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from bayesvb.variational.local import Draws
 
 @dataclass(frozen=True)
 class RegressionPrior:
-    """What experts may need of their prior, on the standardised scale; each takes its share.
+    """Prior values that experts may need, on the standardised scale; each family uses its part.
 
     Attributes
     ----------
@@ -154,7 +154,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     ``p`` if there is none."""
 
     scale_words: ClassVar[str] = "columns and response with mean 0 and standard deviation 1"
-    """What columns and response have once they are standardised, within a sentence."""
+    """Scale of the standardised columns and response, within a sentence."""
 
     parts: ClassVar[tuple[str, ...]] = (MEAN,)
     """Parts of a formula that the experts read, each the design of its name in a block."""
@@ -189,7 +189,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> AbstractRegressionExperts[PosteriorT, StatsT]:
-        """The same experts whose coefficients have these precisions a priori, by term.
+        """Experts whose coefficients have these precisions a priori, by term.
 
         This and the next two are there where ``learns_scales``.
         """
@@ -198,7 +198,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> AbstractRegressionExperts[PosteriorT, StatsT]:
-        """The same experts whose coefficients scatter around ones that all components share.
+        """Experts whose coefficients scatter around ones that all components share.
 
         Precisions of the differences by term come first, then precisions of the common
         coefficients. Available with ``has_common_effects``, as is ``common_prior``.
@@ -218,7 +218,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """The same sums of squares of drawn coefficients."""
+        """Sums of squares of drawn coefficients."""
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
 
     @staticmethod

@@ -49,7 +49,7 @@ class RowDowndate:
         left_out: Float[np.ndarray, "experts rows"],
         weight: Float[np.ndarray, "experts rows"] | None = None,
     ) -> RowDowndate:
-        """Without such a part of each row, or of such a weight in the sums of ``x x'``."""
+        """Downdate without such a part of each row, or of such a weight in the sums of ``x x'``."""
         own = left_out if weight is None else weight
         spread = posterior.spread_at(design)
         kept = 1.0 - own * spread

@@ -187,7 +187,7 @@ class SequentialExperts(AbstractOrderedExperts):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> SequentialExperts:
-        """The same experts whose coefficients have these precisions a priori."""
+        """Experts whose coefficients have these precisions a priori."""
         own = np.diagonal(self.prior.precision)[self.n_terms :]
         own = np.broadcast_to(own, (*precision.shape[:-1], len(own)))
         whole = np.concatenate([precision, own], axis=-1)

@@ -168,7 +168,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> SpreadExperts:
-        """The same experts whose lines scatter around common ones."""
+        """Experts whose lines scatter around common ones."""
         of_lines, spread = self.split(precision)
         lines = cast(Lines, self.experts.with_common_effects(columns, of_lines))
         return SpreadExperts(lines, spread)

@@ -15,7 +15,7 @@ from bayesvb.linear.quadratic_forms import Forms, VectorForms
 
 @dataclass(frozen=True)
 class FormsOfNoise:
-    """How forms change with the noise precisions, through the common coefficients.
+    """Changes of the forms with the noise precisions, through the common coefficients.
 
     Attributes
     ----------

@@ -216,7 +216,7 @@ class CommonEffectPrior:
         terms: Float[np.ndarray, "*draws terms"],
         common: Float[np.ndarray, "*draws columns"],
     ) -> Float[np.ndarray, "draws 1 1"]:
-        """The same with precisions of each draw; the wide columns' one is integrated out as well.
+        """Log density with precisions of each draw, integrated over wide columns too.
 
         The coefficients of one column, over components, have the covariance
         ``diag(1 / (tau_k lambda)) + 1 1' / ell``.
@@ -269,7 +269,7 @@ def noise_through_common(
     covariance: Float[np.ndarray, "*batch columns columns"],
     information: Float[np.ndarray, "*batch experts columns columns"],
 ) -> Float[np.ndarray, "*batch experts experts"]:
-    """How the rate of each component changes with the noise precision of every other.
+    """Derivative of the rate of each component in the noise precision of every other.
 
     Through the common coefficients, with scores ``p_k - G_k m`` and ``information`` the ``G_k``.
     """
@@ -385,7 +385,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         return
 
     def effective_dof(self, prior: CommonEffectPrior) -> Float[np.ndarray, "experts terms"]:
-        """Of each coefficient: how its estimate changes with its own fitted value, summed."""
+        """Effective degrees of freedom of each coefficient, from its own fitted value."""
         data = self.precision - self.prior.terms[..., None, :, None] * np.eye(self.mean.shape[-1])
         return np.asarray((self.covariance * data).sum(axis=-1))
 

@@ -136,7 +136,7 @@ class LogGrid:
         return np.asarray(np.vecdot(np.take(sums, nodes + self.n_nodes * law), weights))
 
     def to_the_power(self, power: float) -> LogGrid:
-        """The same nodes, and the prior whose density of the log is to a power."""
+        """Grid of the same nodes, with the prior density of the log raised to a power."""
         return replace(self, sd=self.sd / power**0.5)
 
     def posterior(self, sums: Float[np.ndarray, "*laws nodes"]) -> GridLaw:

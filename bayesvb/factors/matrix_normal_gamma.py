@@ -144,7 +144,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
     def statistics_covariance(
         self, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "experts some entries"]:
-        """Of some of ``log tau / 2``, ``-tau b b' / 2``, ``tau b`` and ``-tau / 2`` with all.
+        """Covariance of some of ``log tau / 2, -tau b b' / 2, tau b, -tau / 2`` with all.
 
         Logarithms and products, packed, summed over responses; the same numbers for each expert.
         """
@@ -254,7 +254,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         mean: Float[np.ndarray, "experts more"],
         which: Int[np.ndarray, " some"],
     ) -> Float[np.ndarray, "experts some products"]:
-        """Of some products ``tau c_p c_q`` with all, packed, ``c`` the coefficients and one.
+        """Covariance of some products ``tau c_p c_q`` with all, packed; ``c`` is ``[b, 1]``.
 
         Given ``tau`` they are of normal variables, and their means are ``tau m_p m_q`` and more.
         """
@@ -392,7 +392,7 @@ def check_gamma(shape: Float[np.ndarray, "..."], rate: Float[np.ndarray, "..."])
 
 
 def _signs(n_terms: int) -> Float[np.ndarray, " products"]:
-    """What ``tau c_p c_q``, ``c`` the coefficients and one, are multiplied by as statistics."""
+    """Factors of ``tau c_p c_q`` as statistics, where ``c`` holds the coefficients and one."""
     first, second = lower_pairs(n_terms + 1)
     single = (first == n_terms) & (second < n_terms)
     return np.where(single, 1.0, -0.5 * (2.0 - (first == second)))

@@ -75,7 +75,7 @@ def known_call(name: str) -> bool:
 
 
 def call_hint(name: str) -> str:
-    """What to write instead of a function that is not there."""
+    """Hint for a function that does not exist."""
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     if name in ELEMENTWISE:
@@ -86,7 +86,7 @@ def call_hint(name: str) -> str:
 
 
 def numpy_hint(name: str) -> str:
-    """What to write instead of a numpy function that is not allowed."""
+    """Hint for a NumPy function that is not allowed."""
     if name in ELSEWHERE:
         return ELSEWHERE[name]
     near = get_close_matches(name, [*ELEMENTWISE, *CONSTANTS], 1, 0.6)

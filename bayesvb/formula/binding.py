@@ -61,7 +61,7 @@ class UsableRows:
         return int(self.usable.sum())
 
     def only(self, keep: Bool[np.ndarray, " rows"]) -> UsableRows:
-        """The same rows of the table, fewer of which can be used."""
+        """Table of the same rows, fewer of which can be used."""
         usable = self.usable.copy()
         usable[usable] = keep
         return replace(self, usable=usable, columns=_kept(self.columns, keep))
@@ -174,7 +174,7 @@ class BoundFormula:
 
     @property
     def call(self) -> ResponseCall | None:
-        """How a response of several numbers per row is written."""
+        """Call that writes a response of several numbers per row."""
         return self.formula.read[RESPONSE].call if RESPONSE in self.parts else None
 
     def absent(self, columns: Mapping[str, pd.Series]) -> dict[str, Bool[np.ndarray, " rows"]]:

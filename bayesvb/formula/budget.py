@@ -76,7 +76,7 @@ def _check_quoted_names(text: str) -> None:
 
 
 def too_costly(tree: ast.AST) -> tuple[ast.AST, str] | None:
-    """What makes an expression cost too much, the node and why; None if nothing does.
+    """Node that makes an expression too costly, with the reason; None if none does.
 
     Examples
     --------

@@ -34,7 +34,7 @@ class ColumnRole:
 
     @property
     def alias(self) -> str:
-        """Its name during evaluation, from which it can be read back."""
+        """Name of the column during evaluation, from which the column can be recovered."""
         return f"_bvb_{self.role}_{self.column.encode().hex()}_"
 
     def has_levels(self, columns: Mapping[str, pd.Series]) -> bool:
@@ -45,7 +45,7 @@ class ColumnRole:
         return marked or kind_of(columns[self.column], self.column) == "levels"
 
     def __str__(self) -> str:
-        """As the formula writes it."""
+        """Column as the formula writes it."""
         bare = self.role == "lookup" or self.column.isidentifier()
         return self.column if bare else f"`{self.column}`"
 

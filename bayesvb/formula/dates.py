@@ -116,7 +116,7 @@ def is_temporal(column: pd.Series) -> bool:
 
 
 def _kind(column: pd.Series) -> str | None:
-    """What kind of temporal values a column holds, if any."""
+    """Kind of temporal values of a column; None if it has none."""
     dtype = column.dtype
     plain = isinstance(dtype, np.dtype) and dtype.kind not in "OmM"
     if plain or isinstance(dtype, pd.CategoricalDtype | pd.StringDtype):

@@ -223,7 +223,7 @@ class Design:
 
     @property
     def dates(self) -> Mapping[str, str]:
-        """What columns of dates or durations are counted in."""
+        """Units in which columns of dates or durations are counted."""
         return self._encoder.bound.dates.texts
 
     def in_days(self, name: str, values: Sequence[object]) -> list[object]:
@@ -269,7 +269,7 @@ class Design:
         return self.frame.index
 
     def with_unseen(self, unseen: Unseen) -> Design:
-        """The same design, which makes something else of levels that were not there.
+        """Design with another policy for levels that were not in the fit.
 
         Raises
         ------
@@ -287,7 +287,7 @@ class Design:
 
     @property
     def of_typical_groups(self) -> Design:
-        """The same design, in which the effects of a new group are zero."""
+        """Design in which the effects of a new group are zero."""
         return replace(self, unseen=replace(self.unseen, groups="typical"))
 
     def data_at(self, positions: Int[np.ndarray, " chosen"]) -> pd.DataFrame:
@@ -384,7 +384,7 @@ class Design:
 
     @property
     def gate_groups(self) -> GroupPlaces | None:
-        """The same of the weights."""
+        """Very many groups of the gate; None without such a term."""
         return self._encoder.places.get(GATE_GROUPS) if GATE_GROUPS in self.matrices else None
 
     def groups_of(self, part: str) -> GroupPlaces | None:
@@ -392,7 +392,7 @@ class Design:
         return {MEAN: self.groups, GATING: self.gate_groups}.get(part)
 
     def without_gate_groups(self) -> Design:
-        """The same design for a model whose weights do not depend on covariates."""
+        """Design for a model whose weights do not depend on covariates."""
         left = [GATE_GROUPS]
         if self.groups is not None and not self.groups.effects:
             left.append(GROUP_ROWS)
@@ -441,7 +441,7 @@ class Design:
 
     @property
     def filled_in(self) -> str:
-        """How many values of which covariates are imputed; empty if none is."""
+        """Numbers of imputed values, by covariate; empty if there are none."""
         counts = {name: int(rows.sum()) for name, rows in self.imputed.items()}
         lacking = int(np.any(list(self.imputed.values()), axis=0).sum()) if counts else 0
         named = MissingValues(lacking, self.n_rows, counts).columns
@@ -452,7 +452,7 @@ class Design:
         return self._encoder.bound.missing(as_frame(data))
 
     def new(self, data: object, *, response: bool = False) -> Rows:
-        """The same columns for other data: one row of the answer per row of the data.
+        """Design matrices of other data: one row of the result per row of the data.
 
         Parameters
         ----------

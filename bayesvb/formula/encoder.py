@@ -152,7 +152,7 @@ class Encoder:
         return len(self.names[part]) - len(self.own[part].names)
 
     def unknown(self, rows: UsableRows, *, response: bool) -> dict[str, Bool[np.ndarray, " rows"]]:
-        """Where a column has levels that were not there before; groups are not looked at."""
+        """Rows with levels that the fit does not know, by column; groups do not count."""
         found = {}
         for role in self.bound.roles(self.bound.encoded(response=response)):
             if role in self.levels and role.role != "groups":

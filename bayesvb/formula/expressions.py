@@ -158,7 +158,7 @@ class _Reader:
                 self.refuse(node, f"{_described(node)} cannot stand in a formula")
 
     def argument(self, node: ast.AST) -> Iterator[NameUse]:
-        """What may stand between the brackets of a call: also texts, lists and mappings."""
+        """Names in an argument of a call, which may also be a text, a list, or a mapping."""
         match node:
             case ast.Constant(value=str() as words):
                 if UNSAFE_IN_TEXT.search(words) or MARK in words:

@@ -33,7 +33,7 @@ MOST_CORRELATED = 3
 points of the integration were not measured."""
 
 UNSEEN = "new group"
-"""What stands for a group that was not in the first rows, in names of columns."""
+"""Name, in names of columns, of a group that was not in the first rows."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,7 +67,7 @@ class GroupPlaces(AbstractTermColumns):
 
     @property
     def without_effects(self) -> GroupPlaces:
-        """The same groups, of which nothing varies."""
+        """Groups of the same rows, without effects."""
         return GroupPlaces(replace(self.groups, effects=(), centres=np.empty(0)))
 
     def same_groups(self, other: GroupPlaces) -> bool:

@@ -67,7 +67,7 @@ def read_group(place: SpecialTerm) -> tuple[GroupTerm, ...]:
 
 
 def _effects(place: SpecialTerm, tokens: Sequence[Token]) -> tuple[bool, tuple[Code, ...]]:
-    """What stands left of the bar: whether there is a constant, and the slopes."""
+    """Effects to the left of the bar: whether there is a constant, and the slopes."""
     if not tokens:
         raise place.refused(f"nothing stands left of the bar in `{place.text}`", "write (1 | g)")
     intercept = True
@@ -100,7 +100,7 @@ def _unreadable(place: SpecialTerm) -> FormulaError:
 
 
 def _groups(place: SpecialTerm, tokens: Sequence[Token]) -> tuple[tuple[str, ...], str]:
-    """What stands right of the bar: columns, and the signs between them."""
+    """Groups to the right of the bar: columns, and the signs between them."""
     names = tuple(token.text.strip("`") for token in tokens[::2] if token.kind == "name")
     signs = "".join(token.text for token in tokens[1::2])
     whole = len(names) == len(tokens[::2]) == len(signs) + 1 and "." not in names

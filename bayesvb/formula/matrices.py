@@ -26,7 +26,7 @@ UNCOMPUTABLE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, SyntaxError,
     TypeError, ValueError,
 )  # fmt: skip
-"""What transforms raise where they cannot be computed."""
+"""Exceptions of transforms that cannot be computed."""
 
 
 def evaluate(

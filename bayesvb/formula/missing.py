@@ -37,7 +37,7 @@ class MissingValues:
     counts: Mapping[str, int]
 
     def __str__(self) -> str:
-        """How many of the rows lack a value, and of which columns."""
+        """Number of rows that lack a value, with the columns."""
         return f"{self.lacking} of {self.rows} rows lack a value: {_listed(self.counts)}"
 
     @property

@@ -29,7 +29,7 @@ NEW_LEVELS = ("error", "missing", "population")
 
 @dataclass(frozen=True)
 class Unseen:
-    """What to make of levels that were not in the first rows.
+    """Policy for levels that were not in the first rows.
 
     Attributes
     ----------

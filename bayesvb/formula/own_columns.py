@@ -142,7 +142,7 @@ class OwnColumns:
         *,
         sampled: bool = False,
     ) -> Float[np.ndarray, "rows _"] | None:
-        """Its groups, and the multipliers of their effects; None without such a term."""
+        """Groups of the term, and the multipliers of their effects; None without such a term."""
         for term, one in zip(self.part.own, self.each, strict=True):
             if isinstance(one, GroupPlaces):
                 data = _data(self.part, term, numbers, table, levels)

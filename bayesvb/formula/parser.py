@@ -22,7 +22,7 @@ from bayesvb.formula.tokens import Section, Token, read_section
 __all__ = ["RESPONSE", "Formula", "name_section", "parse_formula", "split_sections"]
 
 RESPONSE = "response"
-"""What stands left of `~`, among the names of the parts."""
+"""Name of the part to the left of `~`."""
 
 RESERVED = {"precision", "sigma", "tau", "phi"}
 
@@ -54,7 +54,7 @@ class Formula:
 
     @property
     def response(self) -> str | None:
-        """What stands left of `~`."""
+        """Part to the left of `~`."""
         return self.read[RESPONSE].text if RESPONSE in self.read else None
 
     @property
@@ -223,7 +223,7 @@ def _check_bar(text: str, bar: Token, before: list[Token]) -> None:
 
 
 def _response(whole: Section, tildes: list[Token], *, one_sided: bool) -> Section | None:
-    """What stands left of the one tilde."""
+    """Response: the text to the left of the only tilde."""
     text = whole.formula
     if not tildes:
         hint = (

@@ -157,7 +157,7 @@ def class_column(
 
 
 def _hint_of_two(column: pd.Series, name: str) -> str:
-    """How two classes become an event, which has a probability; empty of more classes."""
+    """Hint how two classes become an event, which has a probability; empty for more classes."""
     labels = sorted(map(str, column.dropna().unique()))
     if len(labels) != 2:
         return ""

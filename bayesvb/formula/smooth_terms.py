@@ -15,7 +15,7 @@ __all__ = ["SmoothTerm", "read_smooth"]
 
 
 Period = tuple[float, float]
-"""Where a periodic curve begins and ends."""
+"""Ends of the period of a periodic curve."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ def _values(node: ast.expr | None) -> object:
 def _periods(
     place: SpecialTerm, size: int, bs: ast.expr | None, period: ast.expr | None
 ) -> tuple[Period | None, ...]:
-    """Of each covariate its period, None if its curve is not periodic."""
+    """Period of each covariate; None if its curve is not periodic."""
     kinds = _values(bs)
     each = kinds if isinstance(kinds, tuple) else ("cr" if kinds is None else kinds,) * size
     if len(each) != size or not all(kind in ("cr", "cc") for kind in each):

@@ -43,11 +43,11 @@ class SpecialTerm:
 
     @property
     def text(self) -> str:
-        """As it was written."""
+        """Text of the term as it was written."""
         return self.section.text
 
     def inside(self) -> tuple[str, int]:
-        """What stands between its brackets, and where that starts in the formula."""
+        """Text between the brackets, and its position in the formula."""
         opening = self.section.formula.index("(", self.section.start)
         return self.section.formula[opening + 1 : self.section.stop - 1], opening + 1
 
@@ -131,7 +131,7 @@ def _kind(tokens: Sequence[Token]) -> str | None:
 
 
 def _depths(tokens: Sequence[Token]) -> list[int]:
-    """How many brackets are open after each token."""
+    """Number of open brackets after each token."""
     found, depth = [], 0
     for token in tokens:
         if token.kind == "bracket":

@@ -40,7 +40,7 @@ class SurfaceColumns(AbstractTermColumns):
 
     @property
     def name(self) -> str:
-        """As the formula writes it."""
+        """Name of the term, as the formula writes it."""
         return f"te({', '.join(margin.variable for margin in self.margins)})"
 
     @property

@@ -13,7 +13,7 @@ __all__ = ["BlockKind", "TermBlock", "term_blocks"]
 BlockKind = Literal["covariate", "factor", "smooth", "group"]
 
 CONSTANT = "1"
-"""How the formula package writes the term of an intercept."""
+"""Term of an intercept, as the formula package writes it."""
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ def read_response(section: Section, *, calls: bool) -> Part:
 
 
 def read_offset(terms: Sequence[SpecialTerm]) -> Part:
-    """What stands inside of some ``offset()``, as columns without a constant.
+    """Content of some ``offset()`` terms, as columns without a constant.
 
     Raises
     ------

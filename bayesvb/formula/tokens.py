@@ -58,7 +58,7 @@ class Section:
 
     @property
     def text(self) -> str:
-        """Its characters without the space around them, and without tokens that were taken out."""
+        """Text without the space around it, and without tokens that were taken out."""
         if self.cut:
             return "".join(self.gap(i) + token.text for i, token in enumerate(self.tokens)).strip()
         return self.formula[self.start : self.stop].strip()

@@ -139,11 +139,11 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         return cast(StatsT, stats)
 
     def step_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
-        """Like ``global_step``, with known rows of which only statistics are stored."""
+        """Statistics of ``global_step`` with earlier rows of which only statistics are stored."""
         return self.global_step(posterior, cast(Any, before) + stats)
 
     def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
-        """Like ``gradient_stats``, with known rows of which only statistics are stored."""
+        """Derivative of ``gradient_stats`` with earlier rows, of which only sums are stored."""
         return self.gradient_stats(posterior, cast(Any, before) + stats)
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
@@ -207,7 +207,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """``KL(posterior || prior)``."""
 
     def with_prior_power(self, power: float) -> AbstractGate[PosteriorT, StatsT]:
-        """The same gate whose prior is this one's to a power; see ``AbstractVariationalModel``.
+        """Gate whose prior is this one's to a power; see ``AbstractVariationalModel``.
 
         Raises
         ------
@@ -279,7 +279,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Exact log weights for each draw; the last axis is 1 where rows do not differ."""
 
     def drawn_log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
-        """The same of draws by name, which may have what effects of groups add to these rows."""
+        """Log weights for draws by name, to which group effects of these rows may contribute."""
         return self.log_weights(draws["gate"], block)
 
     def components(

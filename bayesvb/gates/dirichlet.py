@@ -156,7 +156,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         change: WeightStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> WeightStats:
-        """In closed form, without coefficients."""
+        """Changes of the expectations in closed form, without coefficients."""
         return WeightStats(posterior.expectations_along(change.weight))
 
     def row_derivatives(

@@ -99,7 +99,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         return PartDerivatives(scalars, np.concatenate(places, axis=1), *found)
 
     def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
-        """Of ``-g g' / 2`` of all logits, packed, then of ``g``."""
+        """Covariance of ``-g g' / 2`` of all logits, packed, then of ``g``."""
         mean, covariance = posterior.mean, posterior.covariance
         n_logits, n_terms = mean.shape
         first, second = lower_pairs(n_terms)
@@ -119,7 +119,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def forms(
         self, posterior: LogitLaw, block: Block, blocks: Float[np.ndarray, "blocks terms"]
     ) -> Forms | None:
-        """In closed form, where all rows share all coefficients."""
+        """Forms in closed form, where all rows share all coefficients."""
         if not self.prior.operator.is_dense:
             return None
         return posterior.forms(self.design(block).columns, blocks)
@@ -130,7 +130,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         change: LogitStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> LogitStats:
-        """In closed form."""
+        """Changes of the expectations in closed form."""
         curvature = self.prior.operator.like(change.curvature)
         if precision is not None:
             curvature = curvature.plus_diagonal(precision)
@@ -143,7 +143,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def with_coefficient_precision(
         self: LogitGateT, precision: Float[np.ndarray, "*many terms"]
     ) -> LogitGateT:
-        """The same gate whose coefficients have these precisions a priori."""
+        """Gate whose coefficients have these precisions a priori."""
         return changed(self, prior=self.prior.with_precision(precision))
 
     def coefficient_squares(self, posterior: LogitLaw) -> Float[np.ndarray, " terms"]:
@@ -182,7 +182,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def drawn_log_weights(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """The same with what effects of groups add to the logits of these rows, if it is there."""
+        """Log weights with the contributions of group effects to the logits, if given."""
         design = self.design(block)
         shared, effects = design.split_drawn(draws["gate"], draws.get(LOGIT_EFFECTS))
         return self.log_weights_at(shared, block.designs[GATING], effects)

@@ -99,7 +99,7 @@ class SoftmaxGate(AbstractSoftmaxGate):
     def normaliser_derivatives(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
     ) -> NormaliserDerivatives:
-        r"""With ``p`` the normalised exponentials at the best tilt, ``w = p (1 - p)``.
+        r"""Derivatives of the normaliser at the best tilt ``p``, with ``w = p (1 - p)``.
 
         The tilt follows: ``(I + M diag(s)) dp = M (dt + (1/2 - p) ds)``, ``M = diag(p) - p p'``.
         """

@@ -176,7 +176,7 @@ class BouchardGate(AbstractSoftmaxGate):
         raise NotImplementedError("the ELBO of its gate does not rank models without their rows")
 
     def bound_gap(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, " rows"]:
-        """By how much the tilted bound is tighter, where it is."""
+        """Amount by which the tilted bound is tighter, where it is."""
         logit, variance = logit_moments(posterior, self.design(block))
         tight, _, _ = tilted_bound(logit, variance)
         return np.asarray(np.maximum(product_bound(logit, variance)[0] - tight, 0.0))

@@ -42,7 +42,7 @@ class StickLocalPosterior(AbstractLocalPosterior):
     def weights(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
-        """What ``x x'`` and ``x`` of every row are multiplied with in the statistics."""
+        """Factors of ``x x'`` and ``x`` of every row in the statistics."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
         reach = _from_own(stops)
         # R instead of 1: a row has no augmentation variable at a stick that it cannot reach.
@@ -187,7 +187,7 @@ class StickBreakingGate(AbstractLogitGate):
         variance: Float[np.ndarray, "sticks rows"],
         design: AbstractDesign,
     ) -> StickLocalPosterior:
-        """The same for moments of the logits that are at hand; the variances are overwritten."""
+        """Local posterior from moments of the logits; the variances are overwritten."""
         # xi^2 = E u^2, at which the quadratic bound is highest (Jaakkola, Jordan 2000, eq. 11).
         variance += logit * logit
         passing, omega = jaakkola(np.sqrt(variance, out=variance))

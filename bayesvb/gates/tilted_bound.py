@@ -16,7 +16,7 @@ block.
 """
 
 LARGE_VARIANCE = 4.0
-"""With a larger variance of some logit Newton's steps for the tilt may cycle."""
+"""Variance of a logit above which Newton's steps for the tilt may cycle."""
 
 MOST_STEPS = 12
 """Steps for the normaliser of a row with a large variance; seven to ten are usual."""
@@ -172,7 +172,7 @@ def _by_normaliser(
 def _bracket(
     logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
 ) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
-    """Where the normaliser lies: no tilt exceeds one, and some tilt is at least ``1 / K``."""
+    """Bracket of the normaliser: no tilt exceeds one, and some tilt is at least ``1 / K``."""
     share = 1.0 / len(logit)
     least = logit - 0.5 * variance
     most = logit + (0.5 - share) * variance - np.log(share)
@@ -182,7 +182,7 @@ def _bracket(
 def _by_omega(
     logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
 ) -> Float[np.ndarray, "experts rows"]:
-    """The same with ``exp(l)`` from Wright's omega function: slower, and settles from anywhere.
+    """Bound with ``exp(l)`` from Wright's omega function: slower, and converges from anywhere.
 
     ``sum a_j`` falls with ``c`` and is convex in it: steps for its logarithm come close from afar,
     Newton's steps then settle from below.

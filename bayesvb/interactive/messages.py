@@ -88,7 +88,7 @@ class Picture:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a full fit is: the number of its restart from 1, and the iterations of that."""
+    """Progress of a full fit: the number of its restart, from 1, and the iterations so far."""
 
     restart: int
     iteration: int

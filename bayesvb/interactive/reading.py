@@ -31,7 +31,7 @@ MOST_WORDS = 8
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
-    """What can be said of a request without a fit.
+    """Results of reading a request, without a fit.
 
     Attributes
     ----------

@@ -162,7 +162,7 @@ class State:
         return self if self.tone in ("failed", "done") else self.saying(status, tone)
 
     def _fit_words(self, task: FitTask, shown: Shown) -> str:
-        """Which fit of which rows it is, and how long it took."""
+        """Words for the fit, its rows, and its time."""
         n, total = shown.n_rows, len(self.table.frame)
         kind = "full fit" if task.is_full else "quick fit"
         rows = f"{n:,} rows" if n == total else f"{n:,} of {total:,} rows"

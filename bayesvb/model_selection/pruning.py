@@ -63,7 +63,7 @@ class _State:
 
 @dataclass(frozen=True)
 class _Climb:
-    """What ascends again without a component."""
+    """Engine, budget, and random streams of runs that continue without a component."""
 
     engine: AbstractEngine
     budget: Budget

@@ -1,4 +1,4 @@
-"""How many components: one fit for each number, ranked by their predictive accuracy."""
+"""Choice of the number of components: one fit for each number, ranked by predictive accuracy."""
 
 from __future__ import annotations
 

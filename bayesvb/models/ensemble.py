@@ -54,7 +54,7 @@ class Ensemble:
         return int(self.members[0].n_components)
 
     def starting_models(self, n: int) -> dict[str, object]:
-        """As of each member."""
+        """Starting models of the first member."""
         return dict(self.members[0].starting_models(n))
 
     def coefficient_meaning(self) -> str:

@@ -132,7 +132,7 @@ class GroupedResponse(AbstractSharedResponse):
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "entries entries"]:
-        """Of all statistics that rows share, under the posterior."""
+        """Covariance of all statistics that rows share, under the posterior."""
         experts = np.zeros((self.entries.size, self.entries.size))
         for at, one in zip(self.entries, self.experts.border_covariance(), strict=True):
             experts[np.ix_(at, at)] = one
@@ -218,7 +218,7 @@ class GroupedResponse(AbstractSharedResponse):
     def effect_variances(
         self, weights: Float[np.ndarray, " effects"]
     ) -> Float[np.ndarray, "experts responses groups"] | None:
-        """Of a combination of the effects of each group, times ``sqrt(tau)``.
+        """Variances of a combination of the effects of each group, times ``sqrt(tau)``.
 
         None if the shared statistics are too many for one matrix. The sum of a group's own part,
         and the part that follows the shared statistics.
@@ -279,14 +279,14 @@ class GroupedResponse(AbstractSharedResponse):
         return np.asarray(np.linalg.solve(np.eye(len(answers)) - answers, self.covariance))
 
     def _place_of_effect(self, expert: int, response: int, effect: int) -> int:
-        """Where ``tau u`` stands among the statistics of a group under all experts."""
+        """Index of ``tau u`` among the statistics of a group under all experts."""
         n_own = int(self.experts.places.shape[1])
         return expert * n_own + self.experts.place_of_effect(response, effect)
 
     def _lean(
         self, solved: SolvedGroups, groups: slice, effect: tuple[int, ...]
     ) -> Float[np.ndarray, "groups entries"]:
-        """How an effect of these groups follows the statistics that all rows share."""
+        """Derivative of an effect of these groups in the statistics that all rows share."""
         expert, response, number = effect
         ways = solved.inverse[..., self._place_of_effect(expert, response, number)]
         lean = solved.shared_of(ways, len(self.covariance))
@@ -297,7 +297,7 @@ class GroupedResponse(AbstractSharedResponse):
     def _lean_of_logit(
         self, solved: SolvedGroups, groups: slice, logit: int, effect: int
     ) -> Float[np.ndarray, "groups entries"]:
-        """The same of an effect on a logit."""
+        """Derivative of an effect on a logit in the statistics that all rows share."""
         assert self.logits is not None
         ways = solved.inverse[..., self.logits.place_of_effect(logit, effect)]
         lean = solved.shared_of(ways, len(self.covariance))

@@ -168,7 +168,7 @@ class HalfTMixture(ScaledMixture):
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"] | None:
-        """Of the exact posterior where draws are from it; by derivatives of sweeps otherwise."""
+        """Predictions from the exact posterior where draws are; by derivatives otherwise."""
         if self.integrated is None:
             return super().row_predictions_without(posterior, block, copies)
         design = self._linear.design(block)

@@ -168,7 +168,7 @@ class ScaledRegression:
         )
 
     def _log_marginal(self, t: Float[np.ndarray, "many numbers"]) -> Float[np.ndarray, " many"]:
-        """The same, all values at once."""
+        """Log marginal density of all values at once."""
         known = self.given(t)
         s = self.noises(known)
         log_p = self.log_joint(t, s, known.residual, known.log_volume)

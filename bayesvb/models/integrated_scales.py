@@ -65,7 +65,7 @@ class IntegratedScales:
 
     @property
     def constant(self) -> float:
-        """What does not depend on the coefficients."""
+        """Terms of the log density that do not depend on the coefficients."""
         known = ~self.membership.any(axis=0)
         own = self.fixed[np.ix_(known, known)]
         log_det = np.linalg.slogdet(own)[1] if len(own) else 0.0

@@ -1,4 +1,4 @@
-"""How effects of groups on logits follow their other coefficients, given which rows they have.
+"""Elimination of group effects on logits, given the other coefficients and the rows of each group.
 
 As for experts without noise: the square of a logit replaces the square of a residual, the logit
 itself the multiplier of coefficients.
@@ -43,7 +43,7 @@ class LogitElimination:
 
     @cached_property
     def without_noise(self) -> MixedElimination:
-        """The same of experts whose noise has precision one."""
+        """Elimination for experts whose noise has precision one."""
         law, one = self.posterior, np.ones(len(self.posterior.mean))
         lines = MatrixNormalGamma(law.mean[:, None], law.operator, one, one[:, None])
         return MixedElimination(lines)
@@ -91,11 +91,11 @@ class LogitElimination:
     def taken_over(
         self, change: Float[np.ndarray, "logits own groups"]
     ) -> Float[np.ndarray, "logits entries"]:
-        """What changes of statistics of groups are in those that all rows share."""
+        """Changes of the statistics that all rows share, from changes of statistics of groups."""
         return self.without_noise.taken_over(change, slice(None))[:, 1:-1]
 
     def place_of_effect(self, logit: int, effect: int) -> int:
-        """Where an effect stands among the statistics of a group."""
+        """Index of an effect among the statistics of a group."""
         return int(self.own[logit, self.without_noise.place_of_effect(0, effect)])
 
     def effect_leans(self, logit: int, effect: int) -> Float[np.ndarray, "groups entries"]:

@@ -75,7 +75,7 @@ class MixedElimination:
         return LinearCoordinates(self.posterior.shared)
 
     def border_covariance(self) -> Float[np.ndarray, "experts entries entries"]:
-        """Of ``log tau / 2``, ``-tau b b' / 2``, ``tau b`` and ``-tau / 2``, for each expert."""
+        """Covariance of ``log tau / 2, -tau b b' / 2, tau b, -tau / 2``, for each expert."""
         _, n_responses, n_terms, _ = self.shape
         size = 1 + n_terms * (n_terms + 1) // 2 + n_responses * (n_terms + 1)
         return self.posterior.shared.statistics_covariance(np.arange(size))
@@ -105,7 +105,7 @@ class MixedElimination:
         design: Float[np.ndarray, "terms rows"],
         response: Float[np.ndarray, "responses rows"],
     ) -> tuple[Float[np.ndarray, "experts entries rows"], Float[np.ndarray, "own rows"]]:
-        """The same without the count of rows."""
+        """Features of these rows without the count of rows."""
         values, n_rows = groups.values, design.shape[1]
         left = design - groups.linear(np.swapaxes(self.operator.regression, -3, -2))
         found = self._features(left, response - groups.linear(self._at_zero))
@@ -159,7 +159,7 @@ class MixedElimination:
 
     @property
     def _at_zero(self) -> Float[np.ndarray, "experts responses effects groups"]:
-        """What effects are expected to be where all coefficients are zero."""
+        """Expected effects where all coefficients are zero."""
         law, regression = self.posterior, self.operator.regression
         shift = np.einsum("kapg,kip->kiag", regression, law.shared.mean)
         return np.asarray(self.effects + shift)
@@ -182,11 +182,11 @@ class MixedElimination:
         return np.stack(found)
 
     def squares_of(self, effect: int) -> int:
-        """Where the square of an effect stands among the statistics of a group."""
+        """Index of the square of an effect among the statistics of a group."""
         return effect * (effect + 3) // 2
 
     def place_of_effect(self, response: int, effect: int) -> int:
-        """Where ``tau u`` of an effect stands among the statistics of a group."""
+        """Index of ``tau u`` of an effect among the statistics of a group."""
         _, _, n_terms, n_effects = self.shape
         first = n_effects * (n_effects + 1) // 2 + n_effects * n_terms
         return first + response * n_effects + effect

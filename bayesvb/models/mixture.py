@@ -133,7 +133,7 @@ class Mixture(
         return None if None in parts else MixtureStats(*parts)
 
     def _by_pieces(self, posterior: MixturePosterior, block: Block) -> LocalStep:
-        """The same of a block with very many groups, of which sums by group are taken once.
+        """Iteration over a block with very many groups, of which sums by group are taken once.
 
         All else is of few rows at a time, whose arrays stay in cache.
         """
@@ -200,7 +200,7 @@ class Mixture(
         return float(own @ Mixture.expectations(self, posterior))
 
     def is_linear_in_rows(self, source: AbstractSource) -> bool:
-        """Of one component whose log likelihood is linear in sufficient statistics."""
+        """Whether one component has a log likelihood that is linear in its statistics."""
         if self.n_components > 1 or not source.rows_at_hand:
             return False
         return self.experts.row_scalars(source.take(np.arange(1)), 1) is not None
@@ -333,7 +333,7 @@ class Mixture(
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"] | None:
-        """Of experts without their part of each row, and of weights that a row can move.
+        """Predictions of experts and weights without the contribution of each row.
 
         Components stay unchanged unless effects of the row's group are among their coefficients.
         """

@@ -147,7 +147,7 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
             yield HalfStep("precision", posterior, self.bound(posterior, stats))
 
     def update(self, stats: SampleStats) -> FactorisedNormalGamma:
-        r"""Where the alternation ends, ``b = (b_0 + C / 2) / (1 - 1 / (2 a))``.
+        r"""Limit of the alternation, ``b = (b_0 + C / 2) / (1 - 1 / (2 a))``.
 
         ``C`` is the sum of squares about the mean, including the prior's.
         """
@@ -198,7 +198,7 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
     def row_predictions_without(
         self, posterior: FactorisedNormalGamma, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"]:
-        """The same without each value, exactly: a value has one sum of squares and one of weights.
+        """Predictions without each value, exact: a value has one sum of squares and one of weights.
 
         With ``s`` the weight of all values and of the prior, ``C`` their squares about the mean
         ``m``, and ``c`` copies of ``x`` taken away, the mean is ``(s m - c x) / (s - c)`` and the

@@ -116,7 +116,7 @@ class ReducedSoftmax(AbstractReducedGate):
         return np.asarray(gate[:, :-1] - gate[:, -1:])
 
     def log_prior(self, logits: Logits) -> tuple[Float[np.ndarray, " draws"], Logits]:
-        """Of sums over components of squares about their mean: ``I - 11'/K`` over contrasts."""
+        """Log prior from sums of squares about the mean of the components: ``I - 11'/K``."""
         n_terms = len(self.mean)
         constant = -0.5 * n_terms * np.log(self.n_components)
         return _log_prior(self.scales, logits, self._about_mean(logits), constant)

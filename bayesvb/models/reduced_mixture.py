@@ -124,7 +124,7 @@ class ReducedMixture(AbstractReducedSpace):
 
     @property
     def few_rows(self) -> int:
-        """In all, or per component."""
+        """Numbers of rows, in all or per component, below which draws are exact by default."""
         return max(FEW_ROWS, FEW_PER_COMPONENT * len(self.order))
 
     def split(

@@ -138,7 +138,7 @@ class ScaledMixture(Mixture):
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"] | None:
-        """With the scales held, where effects of groups have no columns; None otherwise."""
+        """Predictions with fixed scales, where group effects have no columns; None otherwise."""
         if self.draws_complete:
             return None
         return super().row_predictions_without(posterior, block, copies)
@@ -205,7 +205,7 @@ class ScaledMixture(Mixture):
         return gate.with_coefficient_precision(self.of_gate.by_term(own))
 
     def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
-        """Of each coefficient, given the expected precisions."""
+        """Effective degrees of freedom of each coefficient, given the expected precisions."""
         assert isinstance(posterior, ScaledPosterior)
         return self.given(posterior.scales.mean).effective_dof(posterior)
 
@@ -261,7 +261,7 @@ class ScaledMixture(Mixture):
     def step_beside(
         self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> ScaledStats:
-        """The same with statistics of known rows; precisions depend on no rows."""
+        """Statistics with earlier rows; precisions depend on no rows."""
         scales = self._scale_step(posterior)
         sums = self.given(scales.precision).step_beside(before, posterior, stats)
         return ScaledStats(sums.experts, sums.gate, scales)
@@ -269,7 +269,7 @@ class ScaledMixture(Mixture):
     def gradient_beside(
         self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
     ) -> ScaledStats:
-        """The same with statistics of known rows; precisions depend on no rows."""
+        """Derivative with earlier rows; precisions depend on no rows."""
         assert isinstance(posterior, ScaledPosterior)
         expected = posterior.scales.mean
         sums = self.given(expected).gradient_beside(before, posterior, stats)
@@ -311,7 +311,7 @@ class ScaledMixture(Mixture):
 
     @cached_property
     def _known_divergence(self) -> float:
-        """What only the shapes of the precisions' posteriors add: they are known beforehand."""
+        """Part of the divergence that depends on the shapes of the precisions' posteriors only."""
         shape = self.shape[self._is_gamma]
         prior = np.broadcast_to(self.prior.shape, self.shape.shape)[self._is_gamma]
         one = np.ones_like(shape)
@@ -406,7 +406,7 @@ class ScaledMixture(Mixture):
     def prior_curvature(
         self, posterior: MixturePosterior, kept: Bool[np.ndarray, " entries"]
     ) -> Float[np.ndarray, "kept kept"]:
-        """Of ``-E[lambda] E[tau b^2] / 2``, a product of two expectations."""
+        """Second derivative of ``-E[lambda] E[tau b^2] / 2``, a product of two expectations."""
         last, n_kept = 2 * len(self.counts), int(kept.sum())
         of_both, own = np.zeros((last, last)), kept[len(kept) - last :]
         first, second = np.arange(last).reshape(2, -1)
@@ -580,7 +580,7 @@ class ScaledMixture(Mixture):
     def _spread_change(
         self, draws: Draws, scales: Float[np.ndarray, "draws blocks"]
     ) -> Float[np.ndarray, " draws"]:
-        """The same of the coefficients of the spread, whose blocks come last."""
+        """Change by the coefficients of the spread, whose blocks come last."""
         membership = self.of_experts.membership[self._of_spread, self._n_lines :]
         own = scales[:, -len(membership) :]
         squares = (draws[self.further_draws] ** 2).sum(axis=1) @ membership.T

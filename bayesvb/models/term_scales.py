@@ -16,7 +16,7 @@ from bayesvb.factors.gamma import Gamma
 
 @dataclass(frozen=True)
 class TermScales:
-    """Which coefficients of a part share a learned prior precision.
+    """Groups of coefficients of a part that share a learned prior precision.
 
     Attributes
     ----------
@@ -85,7 +85,7 @@ class TermScales:
 
 @dataclass(frozen=True)
 class ScaleStats(SufficientStats):
-    """What coefficients and their prior precisions know of each other.
+    """Expectations through which coefficients and their prior precisions depend on each other.
 
     Attributes
     ----------

@@ -43,7 +43,7 @@ def lower_pairs(n_terms: int) -> tuple[Int[np.ndarray, " pairs"], Int[np.ndarray
 
 
 def packed_diagonal(n_terms: int) -> Int[np.ndarray, " terms"]:
-    """Where the diagonal of a matrix is in its packed lower triangle.
+    """Indices of the diagonal of a matrix in its packed lower triangle.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def products(
 def present_products(
     x: Float[np.ndarray, "terms rows"],
 ) -> tuple[Bool[np.ndarray, " pairs"], Float[np.ndarray, "present rows"]]:
-    """Which distinct products of two terms some of the rows have, and these, row by row.
+    """Mask of the distinct products of two terms that some row has, and these products.
 
     All of them unless terms are many and most products are zero.
 
@@ -242,7 +242,7 @@ def inverse_and_log_det(
 def _of_many(
     matrix: Float[np.ndarray, "*batch terms terms"],
 ) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
-    """The same by eliminations in all matrices at once: each entry is a long vector."""
+    """Inverses and log determinants by eliminations in all matrices at once."""
     packed = pack(matrix)
     triangle = np.ascontiguousarray(packed.reshape(-1, packed.shape[-1]).T)
     with np.errstate(all="ignore"):  # what is not positive definite is refused at the end

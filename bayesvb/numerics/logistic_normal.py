@@ -162,7 +162,7 @@ POLYNOMIALS = _derivatives(4 + 2 * MOST_TERMS)
 def _mixture(
     mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"], order: int
 ) -> list[Float[np.ndarray, "*shape"]]:
-    """The same expectations by the mixture of normals."""
+    """Expectations by the mixture of normals."""
     found = [np.zeros(np.shape(mean)) for _ in range(order + 1)]
     for weight, inverse_scale in NORMAL_MIXTURE:
         factor = inverse_scale / np.sqrt(1.0 + inverse_scale**2 * variance)

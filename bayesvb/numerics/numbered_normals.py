@@ -17,7 +17,7 @@ STEP, FIRST, SECOND = (
 def numbered_normals(
     keys: Float[np.ndarray, "*axes"], places: Int[np.ndarray, " places"]
 ) -> Float[np.ndarray, "*axes places"]:
-    """For each key a sequence of independent standard normal numbers, at these places of it.
+    """Independent standard normal numbers, for each key a sequence, at these indices of it.
 
     Parameters
     ----------

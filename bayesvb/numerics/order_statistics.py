@@ -85,7 +85,7 @@ def median(read: Callable[[], Iterator[Weighted]]) -> float:
 
 
 def quantiles(read: Read, n_values: int, shares: Sequence[float]) -> Vector:
-    """What ``numpy.quantile`` gives of all values together, at shares between 0 and 1.
+    """Quantiles of all values together, equal to ``numpy.quantile``, at shares from 0 to 1.
 
     Values are counted in ever smaller intervals around the ranks that are needed, until those
     within can be sorted: three passes as a rule.

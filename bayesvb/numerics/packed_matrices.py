@@ -25,7 +25,7 @@ def row_of(triangle: Float[np.ndarray, "pairs ..."], i: int) -> Float[np.ndarray
 
 
 def diagonal_numbers(size: int) -> list[int]:
-    """Where the diagonal entries stand in a packed triangle."""
+    """Indices of the diagonal entries in a packed triangle."""
     return [i * (i + 3) // 2 for i in range(size)]
 
 
@@ -105,7 +105,7 @@ def _sweep_steps(size: int, n_rows: int) -> tuple[Step, ...]:
 
 
 def _place(i: int, j: int) -> int:
-    """Where an entry stands in a packed triangle, from either side of the diagonal."""
+    """Index of an entry in a packed triangle, from either side of the diagonal."""
     return max(i, j) * (max(i, j) + 1) // 2 + min(i, j)
 
 
@@ -167,7 +167,7 @@ def log_det(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
 
 
 def add_outer(bordered: Float[np.ndarray, "pairs ..."], size: int) -> None:
-    """In place ``[[S, m], [m', .]]`` becomes ``E[u u']`` of ``u = [x, 1]``, ``x ~ N(m, S)``."""
+    """Replace ``[[S, m], [m', .]]`` in place by ``E[u u']`` of ``u = [x, 1]``, ``x ~ N(m, S)``."""
     mean = row_of(bordered, size)
     mean[size] = 1.0
     product = np.empty_like(mean)

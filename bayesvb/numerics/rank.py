@@ -95,7 +95,7 @@ def _triangle(blocks: Iterator[Matrix]) -> Float[np.ndarray, "rank terms"]:
 
 
 def _sums(triangle: Float[np.ndarray, "rank terms"]) -> Iterator[tuple[int, list[int]]]:
-    """For each column the independent ones before it which add up to it, if they do."""
+    """Columns that are sums of independent ones before them, with these."""
     independent: list[int] = []
     length = np.linalg.norm(triangle, axis=0)
     unit = triangle / np.where(length > 0, length, 1.0)

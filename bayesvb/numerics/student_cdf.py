@@ -13,7 +13,7 @@ NORMAL = 1e12
 """Degrees of freedom from which more of them change no digit."""
 
 FARTHEST = 1e150
-"""Where squares are still finite."""
+"""Largest number whose square is finite."""
 
 
 def student_cdf(

@@ -24,7 +24,7 @@ class HasRows(Protocol):
 
     @property
     def design(self) -> Design:
-        """Of the rows in memory."""
+        """Design of the rows in memory."""
 
 
 def is_sample(model: HasRows) -> bool:

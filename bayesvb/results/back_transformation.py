@@ -204,7 +204,7 @@ def named_by_unit(
 
 
 def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:
-    """What log densities gain for each unit on the scale of the response in the data.
+    """Gain of log densities for each unit, on the scale of the response in the data.
 
     Zero where the formula takes the response as it is, and where a row has the probability of an
     interval.
@@ -225,7 +225,7 @@ def jacobian_of(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.n
 
 
 def row_jacobian(fit: AbstractFit, rows: Rows) -> Float[np.ndarray, " rows"]:
-    """What log densities of rows gain on the scale of the data; log probabilities gain nothing."""
+    """Gain of the log densities of rows on the scale of the data; 0 for log probabilities."""
     names, observed = fit.model.design.response_names, np.asarray(rows.response, dtype=float)
     columns = observed.reshape(len(observed), -1).T
     each = [jacobian_of(name, values) for name, values in zip(names, columns, strict=True)]

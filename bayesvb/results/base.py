@@ -74,13 +74,13 @@ class AbstractPublicModel(abc.ABC):
     """Factors that are independent in the posterior, in words."""
 
     reference: ClassVar[str | None] = None
-    """Where the model and its algorithm are described."""
+    """Publication that describes the model and its algorithm."""
 
     own_kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of prediction that only this model has."""
 
     combinations: ClassVar[tuple[str, ...]] = ("best",)
-    """What can be made of restarts, of ``COMBINATIONS``."""
+    """Possible combinations of restarts, of ``COMBINATIONS``."""
 
     default_combination: ClassVar[str] = "best"
     """Default combination of the restarts."""
@@ -92,14 +92,14 @@ class AbstractPublicModel(abc.ABC):
     """Argument that is the number of components."""
 
     order_rule: ClassVar[str] = ""
-    """How components are sorted, in a sentence; empty for a model without components."""
+    """Order of the components, in a sentence; empty for a model without components."""
 
     corrected: ClassVar[str] = "Intervals have the linear-response covariance of all parameters."
-    """What makes up for the independent factors of the approximation."""
+    """Sentence on the covariance of intervals, which corrects for the independent factors."""
 
     @property
     def scale_words(self) -> str:
-        """What columns and response have once they are standardised, within a sentence."""
+        """Scale of the standardised columns and response, within a sentence."""
         return "columns and response with mean 0 and standard deviation 1"
 
     formula: Formula
@@ -196,7 +196,7 @@ class AbstractPublicModel(abc.ABC):
     def aligned(
         self, fit: AbstractFit, core: object, stats: object
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
-        """Like ``ordered``, with the labels of another fit to the same rows."""
+        """Model, statistics, and order, with the labels of another fit to the same rows."""
         raise self._lacks("combination of restarts")
 
     def notes(self, fit: AbstractFit) -> list[str]:
@@ -360,7 +360,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def engine(self) -> AbstractEngine:
-        """What made the fit."""
+        """Engine that made the fit."""
         return ENGINES[self.method].with_options(**self.method_options)
 
     @property
@@ -383,7 +383,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def plain(self: FitT) -> FitT:
-        """The same fit with the draws that it was made with."""
+        """Fit with the draws with which it was made."""
         return self if self.make_draws is None else replace(self, make_draws=None)
 
     @property

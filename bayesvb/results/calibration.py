@@ -144,7 +144,7 @@ def check_recalibrated(fit: AbstractFit, recalibrate: object, kind: str) -> None
 
 
 JACKKNIFE = "jackknife+"
-"""What ``recalibrate`` is for these intervals."""
+"""Value of ``recalibrate`` for these intervals."""
 
 
 def jackknife_plus(

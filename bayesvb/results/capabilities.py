@@ -1,4 +1,4 @@
-"""What some public models can do beyond the common contract."""
+"""Capabilities of some public models beyond the common contract."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class HasComponents(Protocol):
         """The model with another number of components, on the same rows."""
 
     def resized(self, n_components: int) -> object:
-        """The same where rows are a sample, which a new model could not be made of."""
+        """Model with another number of components, where the rows in memory are a sample."""
 
 
 @runtime_checkable
@@ -77,7 +77,7 @@ class TakesGivenScales(Protocol):
     """Rows in memory that may be put in the units of more rows."""
 
     def in_given_scales(self, numbers: Mapping[str, Float[np.ndarray, "_ _"]]) -> Any:
-        """The same model of the same rows in these units."""
+        """Model of the same rows in these units."""
 
 
 @runtime_checkable

@@ -109,7 +109,7 @@ Probabilities = Float[np.ndarray, "rows classes"]
 
 @dataclass(frozen=True, eq=False)
 class JudgedClasses:
-    """What both the checks of classes and the section on classification look at, made once.
+    """Evaluation of classes that the checks and the section on classification share.
 
     Attributes
     ----------

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bayesvb.evaluation.elpd import Elpd
 
 SAME_SCALE = "jacobian=True compares densities of the response as it is in the data"
-"""What to do where models explain one response on different scales."""
+"""Remedy where models explain one response on different scales."""
 
 
 ONE_DECIMAL = ("elpd", "se", "p", "elpd_diff", "dse")
@@ -202,7 +202,7 @@ def places_of_units(reference: AbstractFit, fit: AbstractFit) -> Int[np.ndarray,
 
 
 def _places(wanted: pd.Index, given: pd.Index) -> Int[np.ndarray, " labels"] | None:
-    """Where some labels are among others; see ``places_of_units``."""
+    """Indices of some labels among others; see ``places_of_units``."""
     if wanted.equals(given):
         return np.arange(len(wanted))
     if len(wanted) != len(given) or not (wanted.is_unique and given.is_unique):

@@ -1,4 +1,4 @@
-"""How a fit would change without each of its rows, or groups of rows that share a component."""
+"""Influence of rows, or of groups of rows that share a component, on a fit."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"
 def _sums(
     deletion: Deletion, rows: Int[np.ndarray, " chosen"]
 ) -> Float[np.ndarray, "chosen entries"]:
-    """What these rows add to the statistics, by case weight."""
+    """Contributions of these rows to the statistics, by case weight."""
     block = deletion.source.take(rows)
     each = deletion.of_rows(block)
     return each if block.weight is None else each * block.weight[:, None]
 
 
 def placed(table: pd.DataFrame) -> tuple[Float[np.ndarray, " rows"], str]:
-    """Where rows stand in a picture, and what that is: leverages; groups and levels have none.
+    """Positions of rows in a picture with their name: leverages; groups and levels have none.
 
     Examples
     --------

@@ -122,7 +122,7 @@ class OneRestart(Protocol):
 
     @property
     def engine(self) -> AbstractEngine:
-        """What made it."""
+        """Engine that made the fit."""
 
     @property
     def response(self) -> LinearResponse:
@@ -130,7 +130,7 @@ class OneRestart(Protocol):
 
     @property
     def best_restart(self) -> int:
-        """Its number."""
+        """Number of the best restart."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +234,7 @@ class Fitted:
 
     @cached_property
     def jackknife(self) -> Jackknife:
-        """How the centre of the posterior moves without some rows."""
+        """Changes of the posterior centre without some rows."""
         return Jackknife(self.deletion, self.response)
 
 

@@ -69,7 +69,7 @@ class NamedChanges:
 
     @cached_property
     def signed(self) -> Bool[np.ndarray, " parameters"]:
-        """Which parameters are coefficients: their sign is of interest."""
+        """Whether each parameter is a coefficient, whose sign is of interest."""
         named = self._named
         return np.concatenate(
             [

@@ -71,7 +71,7 @@ class NamedDraws:
 
 @runtime_checkable
 class HasDraws(Protocol):
-    """What draws by name are made of: a fit, or draws from the prior."""
+    """Source of draws by name: a fit, or draws from the prior."""
 
     @property
     def core(self) -> Any:

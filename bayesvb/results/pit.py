@@ -240,7 +240,7 @@ def within_groups(fit: AbstractFit) -> Transforms:
 
 
 def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms rows"]:
-    """By the predictive distribution of each component under the posterior."""
+    """PIT values from the predictive distribution of each component under the posterior."""
     members = block.members
     assert members is not None
     core, n_responses = fit.core, len(members.rows.response)

@@ -50,13 +50,13 @@ LEVELS_LEARNED = (
     "whose coefficients share one learned scale, as effects of groups do; "
     "Priors(scales='fixed') makes them fixed effects"
 )
-"""How columns with many levels enter where scales are learned."""
+"""Note on columns with many levels where scales are learned."""
 
 LEVELS_FIXED = (
     "each with a coefficient of its own, a fixed effect; (1 | NAME) takes them for draws from one "
     "distribution"
 )
-"""How they enter where scales are fixed."""
+"""Note on columns with many levels where scales are fixed."""
 
 NARROW = "Intervals are mean-field, usually narrower than exact ones"
 
@@ -79,7 +79,7 @@ def formula_text(model: AbstractPublicModel) -> str:
 
 
 def gate_note(model: AbstractPublicModel) -> str:
-    """What there is to say of the part of the weights: that it was filled in, or is not used."""
+    """Note that the gating formula is a default, or is not used."""
     given = model.formula.gating_given
     gating = model.formula.parts.get(GATING, "")
     if given and gating.replace(" ", "").startswith("scale("):
@@ -122,7 +122,7 @@ def formula_lines(model: AbstractPublicModel) -> list[str]:
 
 
 def imputation_words(fit: AbstractFit) -> str:
-    """How missing values of covariates were drawn, in a sentence."""
+    """Sentence on how missing values of covariates were drawn."""
     return (
         f"Missing values of covariates were drawn {len(fit.parts)} times given the response and "
         "the other covariates, and the posteriors of the completed tables were pooled."
@@ -130,13 +130,13 @@ def imputation_words(fit: AbstractFit) -> str:
 
 
 def _omitted(missing: MissingValues) -> str:
-    """How many rows lack a value, and in which columns."""
+    """Number of rows that lack a value, with the columns."""
     columns = f" of {missing.columns}" if missing.columns else ""
     return f"{missing.lacking:,} dropped: missing values" + columns
 
 
 def _level_lines(model: AbstractPublicModel) -> list[str]:
-    """How columns with many levels enter, and what else can be done with them."""
+    """Notes on columns with many levels, with alternatives."""
     priors: Any = model.options().get("priors", {})
     how = LEVELS_LEARNED if priors.get("scales") == "learned" else LEVELS_FIXED
     return [
@@ -181,7 +181,7 @@ def fit_text(fit: AbstractFit) -> str:
 
 
 def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]) -> list[str]:
-    """What estimates are where mean and standard deviation of the draws say nothing."""
+    """Note on the estimates where draws have no useful mean and standard deviation."""
     shown = fit.model.headings(fit)
     rows = [(part, k, term) for part, k, term in table.attrs["robust"]
             if part in shown and k not in empty]  # fmt: skip
@@ -266,7 +266,7 @@ def _khat(fit: AbstractFit) -> str:
 
 
 def interval_line(fit: AbstractFit) -> str:
-    """What intervals are made with."""
+    """Sentence on how intervals were made."""
     unheeded = fit.model.weight_type == "sampling" and fit.robust is None
     rest = " They do not account for sampling weights." if unheeded else ""
     return _made_with(fit) + rest

@@ -86,7 +86,7 @@ def _data(
 
 
 def _attributes(model: AbstractPublicModel, seed: int, rows: Rows) -> dict[str, object]:
-    """How the draws were made."""
+    """Attributes that record how the draws were made."""
     used, shown = model.design.n_rows, len(rows.index)
     thinned = f"{shown} of {used} rows, evenly thinned" if shown < used else f"all {used} rows"
     return {

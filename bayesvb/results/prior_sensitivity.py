@@ -1,4 +1,4 @@
-"""How a fit would change with other numbers in its prior."""
+"""Sensitivity of a fit to the values of its prior."""
 
 from __future__ import annotations
 

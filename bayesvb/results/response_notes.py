@@ -36,7 +36,7 @@ REMEDIES: Mapping[str, str | None] = {
     "nonnegative": "log({name}) has no value where it is 0: family='gamma' with the part zero(1) "
     "gives 0 a probability, or take sqrt({name})",
 }
-"""What to do, by kind of support."""
+"""Remedies by kind of support."""
 
 COMPRESSED = re.compile(r"\b(?:log\w*|arcsinh|sqrt|cbrt)\(")
 """A logarithm or a root in a response, which needs no other one."""
@@ -46,7 +46,7 @@ OF_COMPRESSED: Mapping[str, str | None] = {
     "positive": None,
     "nonnegative": "model whether it is 0 by family='bernoulli', and the other rows separately",
 }
-"""What to do instead where a response is a logarithm or a root already; None: nothing."""
+"""Remedies where a response is a logarithm or a root already; None: nothing."""
 
 
 def response_notes(design: Design, described: Response) -> list[str]:
@@ -69,7 +69,7 @@ def response_notes(design: Design, described: Response) -> list[str]:
 
 
 def interval_note(design: Design) -> str | None:
-    """How many rows are seen, censored and in an interval; None where all are seen."""
+    """Numbers of observed, censored, and interval-censored rows; None if all are observed."""
     ends, call = design.interval, design.formula.read[RESPONSE].call
     if ends is None or call is None:
         return None

@@ -237,7 +237,7 @@ class Audit(Protocol):
 
     @property
     def coverage(self) -> pd.DataFrame:
-        """By kind and probability."""
+        """Coverage by kind and probability."""
 
     @property
     def kinds(self) -> tuple[str, ...]:
@@ -257,11 +257,11 @@ class Audit(Protocol):
 
     @property
     def formula(self) -> str:
-        """Of the model."""
+        """Formula of the model."""
 
     @property
     def description(self) -> str:
-        """Of the model."""
+        """Description of the model."""
 
     @property
     def method(self) -> str:

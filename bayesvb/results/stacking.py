@@ -1,4 +1,4 @@
-"""How much each of several posteriors of the same data should count."""
+"""Weights of several posteriors of the same data."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "
 """Possible sources of the draws of a fit."""
 
 ENGINE_COVARIANCES = ("engine", "importance")
-"""The same where the engine returned draws."""
+"""Possible sources of the draws of a fit whose engine returned draws."""
 
 
 def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None) -> AbstractFit:
-    """The same fit with other draws; see ``Fit.with_covariance``."""
+    """Fit with other draws; see ``Fit.with_covariance``."""
     allowed = ENGINE_COVARIANCES if fit.is_sampled else COVARIANCES
     check_choice("covariance", covariance, allowed)
     if cluster is not None and covariance != "robust":

@@ -79,7 +79,7 @@ def _at_the_point(fit: AbstractFit) -> NamedDraws | None:
 
 
 def in_reading_order(index: Any) -> pd.MultiIndex:
-    """The same labels, with levels in the order of their appearance.
+    """Index with levels in the order of their appearance.
 
     pandas then takes the index for sorted, and finds ``("mean", 1)`` at once and silently.
     """
@@ -203,7 +203,7 @@ def empty_words(fit: AbstractFit) -> str:
 
 
 def smooth_dof(fit: AbstractFit) -> Mapping[str, Float[np.ndarray, " components"]] | None:
-    """Of each smooth of the mean, in each component; None where they are not known.
+    """Degrees of freedom of each smooth of the mean, in each component; None where unknown.
 
     Of combined restarts, the one with the largest weight.
     """

@@ -300,7 +300,7 @@ class _Differences:
 
 
 class _SecondDerivatives(_Differences):
-    """The same with sweeps that go by second derivatives of the rows: ``F' = f'' V``."""
+    """Derivatives by iterations that use second derivatives of the rows: ``F' = f'' V``."""
 
     def __init__(self, model: AnyModel, source: AbstractSource, stats: SufficientStats) -> None:
         super().__init__(model, source, stats)

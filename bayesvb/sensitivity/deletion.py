@@ -24,7 +24,7 @@ from bayesvb.sensitivity.solvers import choose_solver, full_step
 from bayesvb.variational.model import AnyModel
 
 MANY_ROWS = 20_000
-"""With more rows the derivative uses a sample of half as many."""
+"""Number of rows above which the derivative uses a sample of half as many."""
 
 ROWS_AT_ONCE = 512
 """Rows whose posteriors are in memory together, at most."""

@@ -78,7 +78,7 @@ class Jackknife:
         return draws
 
     def centre(self, posterior: object) -> Float[np.ndarray, " coordinates"]:
-        """Where the centre of another posterior is."""
+        """Centre of another posterior."""
         other = coordinates_of(self.deletion.model, posterior)
         place = self.coordinates.standard(other.parameters(np.zeros((1, self.size))))
         return np.asarray(place[0])
@@ -166,7 +166,7 @@ class Jackknife:
     def _of_expectations(
         self, entries: Int[np.ndarray, " chosen"]
     ) -> Float[np.ndarray, "coordinates chosen"] | None:
-        """The same by changes of the expectations, where the centre is a known function of them."""
+        """Slopes from changes of the expectations, where the centre is a known function of them."""
         model, stats, source = self.deletion.model, self.deletion.stats, self.deletion.source
         known = model.row_derivatives(self.deletion.posterior, source.take(np.arange(1)))
         nothing = np.zeros((1, self.deletion.derivative.n_entries))
@@ -181,7 +181,7 @@ class Jackknife:
     def _central(
         self, entries: Int[np.ndarray, " chosen"]
     ) -> Float[np.ndarray, "coordinates chosen"]:
-        """The same, or an error of linear algebra."""
+        """Slopes by central differences, or an error of linear algebra."""
         stats = self.deletion.stats
         at = stats.to_vector()
         size = STEP * np.maximum(np.abs(at), 1.0)

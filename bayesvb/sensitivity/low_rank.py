@@ -90,7 +90,7 @@ class LowRankSensitivity(AbstractSensitivity):
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
-        """Each of these times ``(I - F')^-1``."""
+        """Product of each of these slopes with ``(I - F')^-1``."""
         through = lu_solve(self._factor, self.directions.products(slopes).T, trans=1)
         return np.asarray(slopes + self._changed((self.bends.T @ through).T))
 

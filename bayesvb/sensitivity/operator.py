@@ -54,7 +54,7 @@ class AbstractSensitivity(abc.ABC):
 
     @abc.abstractmethod
     def whole(self) -> Float[np.ndarray, "entries entries"]:
-        """As a matrix."""
+        """Derivative as a matrix."""
 
 
 class AbstractAppliedSensitivity(AbstractSensitivity):
@@ -100,7 +100,7 @@ def expectations_along(
 def changes_along(
     model: AnyModel, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
 ) -> Float[np.ndarray, "directions entries"]:
-    """The same by differences, if no closed form is known; steps are small in each entry."""
+    """Changes of the expectations, by small differences if no closed form is known."""
     known = expectations_along(model, stats, model.update(stats), directions)
     if known is not None:
         return known

@@ -47,7 +47,7 @@ class RobustCovariance:
 
     @property
     def words(self) -> str:
-        """What varies, in a few words."""
+        """Units that vary, in a few words."""
         what = "clusters" if self.clustered else "rows, each a cluster of its own"
         return f"{self.n_clusters:g} {what}"
 

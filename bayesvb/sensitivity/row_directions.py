@@ -87,7 +87,7 @@ class RowDirections:
         return sum(one.size for one in self.each) + len(self.single)
 
     def scalars(self) -> Iterator[tuple[Directions, Int[np.ndarray, " _"], Int[np.ndarray, " _"]]]:
-        """Of every scalar its group, its entries and the numbers of its directions."""
+        """Iterate over the scalars: group, entries, and numbers of the directions of each."""
         for one, places in zip(self.each, self.places, strict=True):
             yield from ((one, *both) for both in zip(one.scalars.entries, places, strict=True))
 

@@ -34,7 +34,7 @@ Rows = Float[np.ndarray, "vectors entries"]
 
 @dataclass(frozen=True)
 class RowsAdded:
-    """What some rows add to the statistics: their own space, derivatives and weights.
+    """Contributions of some rows to the statistics: their space, derivatives, and weights.
 
     Attributes
     ----------

@@ -164,7 +164,7 @@ class RowSpace:
         return int(self.places[-1].stop)
 
     def restricted(self) -> RowSpace:
-        """Without the forms of rows whose second derivatives are negligible.
+        """Row space without the forms of rows whose second derivatives are negligible.
 
         Products with ``D``, and so ``L' P L``, are the same; covariances of single rows are not.
         """

@@ -53,7 +53,7 @@ FEW_ENTRIES = 500
 
 @dataclass(frozen=True)
 class Presence(SufficientStats):
-    """How many parts of the rows add to each entry of the statistics."""
+    """Number of blocks of rows that contribute to each entry of the statistics."""
 
     parts: Float[np.ndarray, " entries"]
 
@@ -94,7 +94,7 @@ class DenseSensitivity(AbstractSensitivity):
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
-        """Each of these times ``(I - F')^-1``."""
+        """Product of each of these slopes with ``(I - F')^-1``."""
         own, rows = self.answering, self.rows
         found = np.array(slopes, dtype=float)
         found[:, own] = lu_solve(self._factor, slopes[:, own].T, trans=1).T
@@ -102,7 +102,7 @@ class DenseSensitivity(AbstractSensitivity):
         return found
 
     def whole(self) -> Float[np.ndarray, "entries entries"]:
-        """With rows of zeros for the entries that do not answer."""
+        """Derivative as a matrix, with rows of zeros for the entries that do not change."""
         found = np.zeros((self.n_entries, self.n_entries))
         found[self.answering] = self.rows
         return found

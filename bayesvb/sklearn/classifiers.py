@@ -1,4 +1,4 @@
-"""What classifiers share: classes to a response, and probabilities back to classes."""
+"""Shared code of classifiers: classes to a response, and probabilities back to classes."""
 
 from __future__ import annotations
 

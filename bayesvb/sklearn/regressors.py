@@ -1,4 +1,4 @@
-"""What regressors share: means, quantiles and intervals, and a score that is a density."""
+"""Shared code of regressors: means, quantiles, intervals, and a score that is a density."""
 
 from __future__ import annotations
 

@@ -162,7 +162,7 @@ def decode_index(meta: Meta, parts: Parts) -> pd.Index:
 
 
 def _kind(dtype: object) -> str:
-    """Which codec holds this dtype; TypeError if none does."""
+    """Name of the codec that holds this dtype; TypeError if none does."""
     if isinstance(dtype, np.dtype):
         numeric = dtype.kind in "biufMm" and dtype.itemsize <= 8
         kind = "object" if dtype.kind == "O" else "number" if numeric else None

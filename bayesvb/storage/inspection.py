@@ -1,4 +1,4 @@
-"""What an HDF5 file may hold to be read: plain local arrays of numbers, and single texts.
+"""Inspection of an HDF5 file before it is read: plain local arrays of numbers, single texts.
 
 An HDF5 file can name other files (external storage, external links, virtual data sets), contain
 itself (links), and claim sizes that it does not have. The objects are examined one by one before

@@ -49,7 +49,7 @@ UNREADABLE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, OSError, RuntimeError, TypeError,
     ValueError,
 )  # fmt: skip
-"""What HDF5 and xarray raise of damaged files."""
+"""Exceptions that HDF5 and xarray raise for damaged files."""
 
 
 def write_tree(tree: xr.DataTree, path: str | os.PathLike[str]) -> Path:

@@ -1,4 +1,4 @@
-"""What cross-validation found: scores of models, their paired differences, a table, a picture."""
+"""Results of cross-validation: scores of models, paired differences, a table, a picture."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ class FoldTrials:
 
     @property
     def n(self) -> int:
-        """How many fits there are."""
+        """Number of fits."""
         return len(self.makers) * self.folds * len(self.numbers)
 
     def labels(self, number: int) -> dict[str, object]:
@@ -175,7 +175,7 @@ class FoldTrials:
         return {"model": list(self.makers)[model], "repeat": repeat + 1, "fold": fold + 1}
 
     def crashed(self, number: int, why: str) -> tuple[dict[str, object], pd.DataFrame | None]:
-        """What stands for the fit of a process that ended."""
+        """Replacement for the fit of a process that ended."""
         return {"number": number, **self.labels(number), **_failed(why)}, None
 
     def __call__(self, number: int) -> tuple[dict[str, object], pd.DataFrame | None]:

@@ -40,7 +40,7 @@ class SameModel:
 
 
 def maker_of(model: object) -> MakesModel:
-    """What makes a model of training rows: the function given, or a model's formula and options.
+    """Function that makes a model of training rows: the given one, or the model's own formula.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""What truth and posterior draws are compared by: numbers that no labelling of components moves."""
+"""Quantities by which truth and posterior draws are compared: independent of component labels."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from bayesvb.studies.simulated_rows import Simulation
 
 @dataclass(frozen=True)
 class Replication:
-    """What came of one data set.
+    """Result of one data set.
 
     Attributes
     ----------

@@ -137,7 +137,7 @@ def _settled(
 def _replicator(
     given: AbstractEstimator | AbstractFit, options: Mapping[str, object], seed: int
 ) -> Replicator:
-    """What makes the replications.
+    """Function that makes the replications.
 
     Raises
     ------

@@ -27,7 +27,7 @@ class Truth:
 
 @dataclass(frozen=True)
 class Simulation:
-    """Where data sets come from.
+    """Source of simulated data sets.
 
     Attributes
     ----------

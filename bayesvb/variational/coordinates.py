@@ -94,7 +94,7 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         return len(self.perturbations())
 
     def uncoupled(self) -> AbstractCoordinates:
-        """The same for small deviations, each coordinate normal with many rows.
+        """Coordinates for small deviations, each normal with many rows.
 
         Themselves, unless the scale of one parameter depends on another.
         """
@@ -208,11 +208,11 @@ class NoCoordinates(AbstractCoordinates):
     """Coordinates of a part without parameters: there are none, and no statistics."""
 
     def expectations(self) -> Float[np.ndarray, " 0"]:
-        """Of no statistics."""
+        """No expectations."""
         return np.empty(0)
 
     def perturbations(self) -> Float[np.ndarray, "0 0"]:
-        """Of no coordinates."""
+        """No perturbations."""
         return np.empty((0, 0))
 
     def standard(self, draws: Float[np.ndarray, "draws 0"]) -> Float[np.ndarray, "draws 0"]:

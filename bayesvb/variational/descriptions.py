@@ -1,4 +1,4 @@
-"""What gates, experts and models say of themselves: rows of the prior table, named parameters."""
+"""Descriptions of gates, experts, and models: rows of the prior table, named parameters."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What gates, experts and models have in common: the rows of a block, and draws by name."""
+"""Local posteriors of a block, and draws by name, of gates, experts, and models."""
 
 from __future__ import annotations
 

@@ -263,7 +263,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def row_predictions_without(
         self, posterior: PosteriorT, block: Block, copies: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "values rows"] | None:
-        """Like ``row_predictions``, with ``copies`` of each row removed from the posterior.
+        """Predictions of ``row_predictions``, with ``copies`` of each row removed.
 
         The other rows stay unchanged. None unless this is the method of leave-one-out: if there are
         too many statistics for derivatives of an iteration in all of them, or if no row has a share
@@ -283,7 +283,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     def factor_covariance(
         self, posterior: PosteriorT, kind: int, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "factors some entries"] | None:
-        """How expectations change with some statistics of each factor of a kind, by their numbers.
+        """Covariance of the expectations with some statistics of each factor of a kind.
 
         Kinds are the ``factors`` of ``row_derivatives``. None if differences of updates are used
         instead.

@@ -21,7 +21,7 @@ class AbstractPointModel(AbstractVariationalModel[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def with_prior_power(self, power: float) -> AbstractPointModel[PosteriorT, StatsT]:
-        """The same model whose prior is this one's to a power, for rows that count as often.
+        """Model whose prior is this one's to a power, for rows that count as often.
 
         Densities are of coefficients, log precisions and log odds. With a power of zero the prior
         only keeps matrices regular, and its weight relative to the rows is negligible; coordinates

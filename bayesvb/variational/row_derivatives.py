@@ -68,7 +68,7 @@ class RowScalars:
         return found
 
     def moved(self, offset: int) -> RowScalars:
-        """The same scalars in longer vectors in which others come first."""
+        """Scalars in longer vectors, in which others come first."""
         return RowScalars(self.features, self.entries + offset, self.others + offset)
 
 
@@ -150,7 +150,7 @@ class RowDerivatives:
         gate: PartDerivatives,
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> RowDerivatives:
-        """The same where ``E`` too are functions of scalars that are linear in the expectations."""
+        """Derivatives where ``E`` too are functions of scalars linear in the expectations."""
         first, n_own = experts.n_entries, experts.slopes.shape[1]
         slopes = np.concatenate([experts.slopes, gate.slopes], axis=1)
         gradient = np.einsum("kn,ksn->sn", responsibilities, slopes)
@@ -177,7 +177,7 @@ class RowDerivatives:
         return found
 
     def restricted(self, kept: Bool[np.ndarray, " entries"]) -> RowDerivatives:
-        """The same in vectors of these entries only; no row is to add to the others."""
+        """Derivatives in vectors of these entries only; no row contributes to the others."""
         place = np.cumsum(kept) - 1
         scalars = []
         for one in self.scalars:
@@ -188,7 +188,7 @@ class RowDerivatives:
 
     @property
     def _places(self) -> list[slice]:
-        """Where the scalars of each group are among all."""
+        """Positions of the scalars of each group among all."""
         ends = list(accumulate((len(one.entries) for one in self.scalars), initial=0))
         return [slice(start, stop) for start, stop in pairwise(ends)]
 

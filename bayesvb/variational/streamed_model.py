@@ -13,14 +13,14 @@ class AbstractStreamedModel(AbstractVariationalModel[PosteriorT, StatsT]):
     """A model whose statistics are sums over rows, so that earlier rows need not be kept."""
 
     def step_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Like ``global_step``, with known rows of which only statistics are stored.
+        """Statistics of ``global_step`` with earlier rows of which only statistics are stored.
 
         ``before`` are statistics of a posterior, as ``global_step`` returns them; these are too.
         """
         return self.global_step(posterior, before + stats)
 
     def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Like ``gradient_stats``, with known rows of which only statistics are stored."""
+        """Derivative of ``gradient_stats`` with earlier rows, of which only sums are stored."""
         return self.gradient_stats(posterior, before + stats)
 
     @abc.abstractmethod

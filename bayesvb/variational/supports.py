@@ -31,7 +31,7 @@ class AbstractSupport(abc.ABC):
     """
 
     words: ClassVar[str]
-    """What values have to be, in the middle of a sentence."""
+    """Condition on values, in the middle of a sentence."""
 
     shape: tuple[int, ...]
 

@@ -1,1 +1,1 @@
-"""What stands in the cells of tables: numerals, words, colours of checks."""
+"""Content of the cells of tables: numerals, words, colours of checks."""

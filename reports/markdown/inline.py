@@ -1,4 +1,4 @@
-"""What stands within a line, as Markdown: text, code, emphasis, links, formulas."""
+"""Content of a line, as Markdown: text, code, emphasis, links, formulas."""
 
 from __future__ import annotations
 

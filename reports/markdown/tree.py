@@ -22,7 +22,7 @@ class Element:
 
     @property
     def elements(self) -> list[Element]:
-        """Its children without text."""
+        """Children of the node, without text."""
         return [one for one in self.children if isinstance(one, Element)]
 
     @property

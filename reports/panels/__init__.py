@@ -26,7 +26,7 @@ PANELS: tuple[Callable[[AbstractFit], Summary | None], ...] = (
     loadings_panel,
     exact_panel,
 )
-"""What makes each panel, from the top; None where it does not apply."""
+"""Functions that make the panels, from the top; None where a panel does not apply."""
 
 
 def panels(fit: AbstractFit) -> list[Summary]:

@@ -154,7 +154,7 @@ def _step(one: Contrast) -> str:
 
 
 def _more(n_smaller: int, n_unclear: int) -> str:
-    """How many effects are not shown, and why."""
+    """Numbers of effects that are not shown, with the reasons."""
     smaller = counted(n_smaller, "smaller effect") if n_smaller else ""
     unclear = f"{counted(n_unclear, 'effect')} whose interval includes zero" if n_unclear else ""
     return ", ".join(filter(None, [smaller, unclear]))

@@ -117,7 +117,7 @@ def rows_averaged(fit: AbstractFit) -> ObservedRows:
 
 
 def rows_words(fit: AbstractFit, rows: ObservedRows) -> str:
-    """Which rows are averaged, in words."""
+    """Words for the rows that are averaged."""
     which = choice_words(rows.chosen) or f"the {counted(len(rows.chosen.at), 'row')}"
     return which if rows.shares is None else f"{which}, by case weight"
 
@@ -190,7 +190,7 @@ def rounded_ends(
 
 
 def _inner_ends(low: float, high: float, *, is_whole: bool = False) -> list[object]:
-    """The same two round values, neither outside of the range.
+    """Two round values, neither outside of the range.
 
     Examples
     --------

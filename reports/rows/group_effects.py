@@ -1,4 +1,4 @@
-"""How much groups differ: standard deviations of group-level effects, shares of the variance."""
+"""Differences between groups: standard deviations of effects, shares of the variance."""
 
 from __future__ import annotations
 

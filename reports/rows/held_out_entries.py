@@ -35,7 +35,7 @@ Table = Float[np.ndarray, "rows columns"]
 
 @dataclass(frozen=True, kw_only=True)
 class HeldOutEntries:
-    """How well entries are predicted.
+    """Accuracy with which held-out entries are predicted.
 
     Attributes
     ----------

@@ -29,14 +29,14 @@ ROWS_LEFT_OUT = 2000
 
 
 def choice_words(chosen: RowSample) -> str:
-    """What to say of a choice of rows; nothing if it is everything."""
+    """Words for a sample of the rows; empty if all rows are used."""
     if chosen.whole:
         return ""
     return f"{numeral(len(chosen.at))} of {numeral(chosen.n_all)} {chosen.plural}, chosen at random"
 
 
 def choice_note(lead: str, chosen: RowSample) -> str:
-    """The same as a sentence of a caption, " Points: 2 000 of ..."; nothing if it is everything."""
+    """Sentence of a caption on a sample, " Points: 2 000 of ..."; empty if all rows are used."""
     words = choice_words(chosen)
     return f" {lead} {words}." if words else ""
 

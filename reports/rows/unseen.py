@@ -106,7 +106,7 @@ def _column(values: pd.Series, name: str) -> _Numbers | _Levels:
 
 
 def unseen_words(found: Bool[np.ndarray, " places"], rows: Profile, mark: str = "Hatched") -> str:
-    """What to say of such places of a curve, and how they are marked."""
+    """Sentence on places of a curve without observations nearby, and on their mark."""
     if not found.any():
         return ""
     share = percent(float(found.mean()))

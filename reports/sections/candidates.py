@@ -32,7 +32,7 @@ DECIMALS = {"elbo": 1, "elpd": 1, "se": 1, "elpd_diff": 1, "dse": 1, "p": 1, "se
 
 @runtime_checkable
 class HasCandidates(Protocol):
-    """What ``bvb.select`` returns."""
+    """Result of ``bvb.select``."""
 
     table: pd.DataFrame
     doubts: Mapping[int, str]

@@ -95,7 +95,7 @@ def probabilities(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "values 
 def drawn_probabilities(
     fit: AbstractFit, rows: Profile, n_draws: int
 ) -> Float[np.ndarray, "draws classes values"]:
-    """The same under some draws of the parameters."""
+    """Probabilities of the classes at each value, for some draws of the parameters."""
     block = fit.model.block(fit.model.design.of_typical_groups.new(rows.frame))
     draws = thinned(fit.draws, min(n_draws, count(fit.draws)))
     if fit.model.response.is_categorical:

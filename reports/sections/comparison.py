@@ -79,7 +79,7 @@ def _in_the_data(found: Elpd, fit: AbstractFit, at: Int[np.ndarray, " units"]) -
 
 
 def _scales(fits: Mapping[str, AbstractFit], jacobian: bool) -> str:
-    """What densities are of, where formulas take the response by different functions."""
+    """Sentence on the scales of densities, where formulas transform the response differently."""
     if not jacobian:
         return ""
     names = untransformed(next(iter(fits.values())).model.design.response_names)
@@ -111,7 +111,7 @@ def _models(fits: Mapping[str, AbstractFit]) -> Summary:
 
 
 def reading(frame: pd.DataFrame) -> str:
-    """How the best fit stands to the second, in words."""
+    """Sentence on the distance of the best fit from the second."""
     best, second = frame.index[:2]
     gap, se = -float(frame["elpd_diff"].iloc[1]), float(frame["dse"].iloc[1])
     clear = gap > 2.0 * se
@@ -171,7 +171,7 @@ def _clear(frame: pd.DataFrame) -> Summary:
 
 
 def _held_out(frame: pd.DataFrame, chosen: RowSample, *, folds: bool) -> Summary:
-    """How rows were held out, and whether that is approximate."""
+    """Sentence on how rows were held out, and whether that is approximate."""
     rows = f"same {counted(len(chosen.at), chosen.plural.removesuffix('s'))}"
     way = "five-fold cross-validation" if folds else "leave-one-out"
     says = f"The {rows} held out of every fit ({way})."

@@ -91,7 +91,7 @@ def _invariance(fit: AbstractFit) -> Summary:
 
 
 def _chains(fit: AbstractFit) -> Summary | None:
-    """How well chains of draws agree; None of draws that are in no chains."""
+    """Agreement of chains of draws; None for draws without chains."""
     if fit.chains == 1:
         return None
     found = coefficient_table(fit)

@@ -59,7 +59,7 @@ def summary(fit: AbstractFit) -> Summary:
 
 
 def _imputed(fit: AbstractFit) -> Summary:
-    """How missing values were imputed, if any were."""
+    """Sentence on the imputation of missing values; None without it."""
     filled_in = fit.model.design.filled_in
     return {"imputed": f"Values are {filled_in}. {imputation_words(fit)}"} if filled_in else {}
 

@@ -193,7 +193,7 @@ def _extrapolation(fit: AbstractFit, contrast: Contrast) -> str:
 
 
 def _turn(fit: AbstractFit, contrast: Contrast, change: Change) -> str:
-    """Where the mean is clearly below, or above, its values at both ends."""
+    """Value at which the mean is clearly below, or above, its values at both ends."""
     if contrast.discrete or change.target != "mean" or fit.is_point_estimate:
         return ""
     low, high = (float(str(end)) for end in contrast.ends)

@@ -33,7 +33,7 @@ MOST_ROWS = 20_000
 """Rows beyond which the page leaves this to ``fit.influence()``: each then moves little."""
 
 ROW_BY_ROW = 2_000
-"""The same, where posteriors are not made for many rows at once: a few milliseconds a row."""
+"""Limit where posteriors are not made for many rows at once: a few milliseconds a row."""
 
 TITLES = {"cooks_distance": "Cook's distance", "prediction": "largest change of a mean (sd)",
           "parameter": "parameter moved most", "change": "by (sd)"}  # fmt: skip

@@ -48,7 +48,7 @@ def summary(fit: AbstractFit) -> Summary:
 
 
 def _gate(fit: AbstractFit) -> Summary:
-    """What depends on the gate, if there is one."""
+    """Entries that depend on the gate, if there is one."""
     if not gated(fit):
         return {"gate_meaning": None, "gate_coefficients": False}
     first = fit.parts[0].fit  # restarts that are combined may have no common table of them

@@ -130,7 +130,7 @@ def _single_terms(rows: pd.DataFrame, basis: set[str]) -> pd.DataFrame:
 
 
 def engine_words(fit: AbstractFit) -> Summary:
-    """What intervals are, where the engine has words of its own for it."""
+    """Sentence on intervals, where the engine has words for it."""
     own = fit.engine.interval_words(fit.covariance)
     if own is None:
         return {}

@@ -79,7 +79,7 @@ STATISTICS: Statistics = {
 }
 
 CENTRAL: Statistics = {"mean": STATISTICS["mean"]}
-"""Of zeros and ones, of which all other statistics are functions of the mean."""
+"""Statistics for zeros and ones, of which all others are functions of the mean."""
 
 
 def summary(fit: AbstractFit) -> Summary | None:

@@ -1,4 +1,4 @@
-"""What several fits have in common, once, and their grades in one table."""
+"""Common facts of several fits, once, and their grades in one table."""
 
 from __future__ import annotations
 

@@ -94,7 +94,7 @@ def _by_grade(found: Sequence[Check]) -> list[Check]:
 
 
 def _notes(computation: Summary) -> list[str]:
-    """What intervals are made of, how far they carry, and whether restarts agree."""
+    """Notes on the intervals, their reach, and the agreement of restarts."""
     covariance, k = computation["covariance"], computation["khat"]
     notes = [computation.get("intervals", COVARIANCES[covariance])]
     if "intervals" not in computation and covariance == "mean-field" and computation["failure"]:

@@ -120,7 +120,7 @@ class SiteFrames(AbstractFrames, AbstractDesignReader):
 
     @property
     def words(self) -> str:
-        """Where all rows are."""
+        """Number of sites, in words."""
         n_sites = 1 if self.rows is None else self.rows.n_sites
         return "one site" if n_sites == 1 else f"{n_sites} sites"
 
@@ -130,7 +130,7 @@ class SiteFrames(AbstractFrames, AbstractDesignReader):
         return tuple(map(str, self.frame.columns))
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
-        """These columns of the rows of this site."""
+        """Iterate over these columns of the rows of this site."""
         yield self.frame
 
     def design_rows(

@@ -243,7 +243,7 @@ def _first(
 def model_at_site(
     model: AbstractEstimator, data: object, weights: object, told: SiteStatistics | None = None
 ) -> AbstractEstimator:
-    """The same model of the rows of this site, as far as sites have agreed on it.
+    """Model of the rows of this site, with the settings on which sites have agreed so far.
 
     Warnings of a design are not given for a part of the rows.
     """

@@ -208,7 +208,7 @@ LEARNED: Mapping[str, Callable[[_Call, State, Values, int], State]] = {
     "poly": _poly,
     "bs": _bs,
 }
-"""How the state of each transform is learned."""
+"""Functions that learn the state of each transform."""
 
 ARGUMENTS: Mapping[str, tuple[str, ...]] = {
     "center": (),

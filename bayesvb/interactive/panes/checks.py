@@ -45,7 +45,7 @@ def checks(state: State) -> Tag:
 
 
 def _scope(state: State, task: FitTask, passed: int, total: int) -> str:
-    """Which fit the checks are of, and how many passed."""
+    """Words for the fit that was checked, with the number of checks that passed."""
     fit = "full fit" if task.is_full else "quick fit, of which the computation is not checked"
     text = f"{passed} of {total} checks passed: {fit}."
     return (

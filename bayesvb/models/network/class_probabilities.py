@@ -116,7 +116,7 @@ Runs = list[tuple[int, slice]]
 
 
 def _runs(numbers: Int[np.ndarray, " pairs"]) -> Runs:
-    """Each of the numbers, which are sorted, and where it stands."""
+    """Distinct values of the numbers, which are sorted, with their positions."""
     starts = np.flatnonzero(np.diff(numbers, prepend=-1)).tolist()
     places = map(slice, starts, [*starts[1:], len(numbers)])
     return list(zip(numbers[starts].tolist(), places, strict=True))
@@ -468,7 +468,7 @@ def _stick_sums(
     centre: Float[np.ndarray, "experts sticks rows"],
     spread: Float[np.ndarray, "experts sticks points"],
 ) -> Float[np.ndarray, "experts classes rows"]:
-    """The same for logits whose exponentials leave the range of numbers."""
+    """Sums for logits whose exponentials leave the range of numbers."""
     return np.stack(
         [
             _stick_means(

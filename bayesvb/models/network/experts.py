@@ -32,7 +32,7 @@ class LatentPrior:
     constant: Float[np.ndarray, "experts rows"]
 
     def plus(self, linear: Float[np.ndarray, "terms rows"]) -> LatentPrior:
-        """The same with ``[x1, 1]' linear`` added for every expert."""
+        """Natural parameters with ``[x1, 1]' linear`` added for every expert."""
         return LatentPrior(
             self.linear + linear[:-1, None], self.precision, self.constant + linear[-1]
         )

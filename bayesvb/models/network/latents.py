@@ -53,7 +53,7 @@ def settle_full(
 def settle_diagonal(
     natural: Float[np.ndarray, "pairs ..."], n_latents: int
 ) -> Float[np.ndarray, "terms ..."]:
-    """The same for independent entries: variances ``1 / P_ii``, and still the exact mean."""
+    """Moments for independent entries: variances ``1 / P_ii``, and still the exact mean."""
     diagonal = diagonal_numbers(n_latents)
     precision = natural[diagonal]
     solve(natural, n_latents)
@@ -66,7 +66,7 @@ def settle_diagonal(
 Settle = Callable[[Float[np.ndarray, "pairs ..."], int], Float[np.ndarray, "terms ..."]]
 
 COVARIANCES: Mapping[str, Settle] = {"full": settle_full, "diagonal": settle_diagonal}
-"""How ``N(P^-1 b, P^-1)`` is represented; each entry maximises the bound in its family."""
+"""Representations of ``N(P^-1 b, P^-1)``; each maximises the ELBO in its family."""
 
 
 def settle_shared(precision: Float[np.ndarray, "pairs experts 1"], n_latents: int) -> Settle:

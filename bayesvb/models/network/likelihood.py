@@ -34,7 +34,7 @@ NOISE_VARIANCE = 1e-6
 one: it changes log probabilities by less than 1e-6."""
 
 ROUNDING = 1e-12
-"""The same relative to squared coefficients, of which sums of squares leave that much."""
+"""Rounding error relative to squared coefficients, of which sums of squares leave that much."""
 
 POINT_WEIGHT = 1e6
 """Rows of the statistics of a point: relative to them the prior of a start moves it by 1e-7."""

@@ -114,7 +114,7 @@ class Network(
     def gate_and_prior(
         self, posterior: NetworkPosterior, block: Block, features: PairedProducts
     ) -> tuple[StickLocalPosterior, LatentPrior]:
-        """What gate and experts know of these rows, before the response is seen."""
+        """Local posteriors of gate and experts, before the response is observed."""
         spread, variance = features.forms(posterior.experts.covariance, posterior.gate.covariance)
         design = DenseDesign(block.designs[GATING], features.second)
         gate = self.gate.rows_of(design.predict(posterior.gate.mean), variance, design)

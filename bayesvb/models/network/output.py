@@ -146,7 +146,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         return self
 
     def with_prior_power(self, power: float) -> AbstractOutput[PosteriorT, StatsT]:
-        """The same layer whose prior is this one's to a power; see ``AbstractVariationalModel``.
+        """Layer whose prior is this one's to a power; see ``AbstractVariationalModel``.
 
         Raises
         ------

@@ -139,7 +139,7 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         )
 
     def expectations(self, posterior: SharedPosterior) -> Float[np.ndarray, " entries"]:
-        """As in ``ClassOutput``; covariances of latent vectors of earlier rows stay."""
+        """Expectations as in ``ClassOutput``; covariances of earlier latent vectors stay."""
         own = self.classes.expectations(posterior.coefficients)
         n_experts = len(posterior.omega)
         return np.concatenate([own, np.zeros(n_experts * self.n_classes)])
@@ -149,7 +149,7 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         return self.classes.kl(posterior.coefficients)
 
     def draws(self, posterior: SharedPosterior, n: int, rng: np.random.Generator) -> OutputDraws:
-        """As in ``ClassOutput``."""
+        """Draws as in ``ClassOutput``."""
         return self.classes.draws(posterior.coefficients, n, rng)
 
     def permuted(self, order: list[int], stats: SharedStats) -> SharedStats:
@@ -166,11 +166,11 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
     def log_predictive(
         self, posterior: SharedPosterior, latents: LatentPredictive, block: Block
     ) -> Float[np.ndarray, " rows"]:
-        """As in ``ClassOutput``."""
+        """Log predictive probabilities as in ``ClassOutput``."""
         return self.classes.log_predictive(posterior.coefficients, latents, block)
 
     def probabilities(
         self, posterior: SharedPosterior, latents: LatentPredictive, n_points: int = 256
     ) -> Float[np.ndarray, "classes rows"]:
-        """As in ``ClassOutput``."""
+        """Probabilities as in ``ClassOutput``."""
         return self.classes.probabilities(posterior.coefficients, latents, n_points)

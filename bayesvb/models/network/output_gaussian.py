@@ -78,7 +78,7 @@ class GaussianLatentPosterior(AbstractLatentPosterior):
 
 @dataclass(frozen=True)
 class ResponseEvidence:
-    r"""What responses say of latent vectors, under the posterior of the output layer.
+    r"""Evidence of responses on latent vectors, under the posterior of the output layer.
 
     A Gaussian with precision ``sum_o W_o^xx`` and precision times mean
     ``sum_o E[zeta_o] y_o E[B_o^x] - w_o^x1``, with ``W_o = E[zeta_o B_o B_o']``.
@@ -200,7 +200,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
 
     def expectations(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " entries"]:
-        """As for linear experts, whose response is the network's."""
+        """Expectations as for linear experts, whose response is the network's."""
         return LinearCoordinates(posterior).expectations()
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
@@ -234,7 +234,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return np.asarray(location + noise / np.sqrt(draws["output_precision"])[..., None])
 
     def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
-        """The same statistics: nothing in them belongs to a component."""
+        """These statistics unchanged: nothing in them belongs to a component."""
         return stats
 
     def log_density(
@@ -310,7 +310,7 @@ def _one_response(
     latents: LatentDraws,
     block: Block,
 ) -> Float[np.ndarray, "draws experts rows"]:
-    """The same with one response: numbers instead of matrices, draw by draw within the cache."""
+    """Log densities with one response: numbers instead of matrices, draw by draw."""
     found = np.empty(latents.log_weights.shape)
     observed = block.response[0] - coefficients[:, -1:]
     constant = -0.5 * (np.log(variance) + LOG_2PI)[:, :, None]

@@ -1,4 +1,4 @@
-"""What class labels say of latent vectors: logit sticks with Polya-Gamma augmentation."""
+"""Evidence of class labels on latent vectors: stick-breaking with Polya-Gamma augmentation."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class StickLabels:
 
 @dataclass(frozen=True)
 class LabelEvidence:
-    r"""What labels say of latent vectors, under the posterior of the output layer.
+    r"""Evidence of labels on latent vectors, under the posterior of the output layer.
 
     For given Polya-Gamma means ``omega`` it is a Gaussian: precision ``sum_l omega_l W_l^xx``,
     precision times mean ``sum_l kappa_l mu_l^x - omega_l w_l^x1``, with ``W_l = E[beta_l beta_l']``

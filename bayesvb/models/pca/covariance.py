@@ -1,4 +1,4 @@
-"""What scores that are not known add to the spread of the parameters of a factor model.
+"""Contribution of unknown scores to the spread of the parameters of a factor model.
 
 The approximation treats scores and parameters as independent, so that a centre and loadings are as
 certain as if the scores were data. Given loadings and noise the scores can be integrated out. A row

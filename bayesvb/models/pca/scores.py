@@ -27,7 +27,7 @@ DRAWS_AT_ONCE = 64
 
 @dataclass(frozen=True)
 class Patterns:
-    """Which variables are observed together: rows that share them share their matrices.
+    """Patterns of observed variables: rows of one pattern share their matrices.
 
     Attributes
     ----------
@@ -171,7 +171,7 @@ def marginal_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws row
 def _of_pattern(
     draws: Draws, t: Float[np.ndarray, "dims rows"], pattern: Bool[np.ndarray, " dims"]
 ) -> Float[np.ndarray, "draws rows"]:
-    """The same for rows that share their observed variables (Woodbury's identity)."""
+    """Scores of rows that share their observed variables (Woodbury's identity)."""
     xp, t = namespace(draws["precision"]), t[pattern]
     square = (t * t).sum(axis=0)
     pieces = []

@@ -1,4 +1,4 @@
-"""Which misfit explains the others? One cause has many symptoms, and one remedy.
+"""Misfits that explain other misfits: one cause has many symptoms, and one remedy.
 
 A curve that is missed makes the noise look skewed and the spread change. Each misfit is taken out
 of the scores in turn, and all tests are made again: the misfit without which most problems are gone
@@ -22,7 +22,7 @@ from bayesvb.results.checks.scope import SCOPE
 Scores = Float[np.ndarray, " rows"]
 
 GENERAL = " by prediction"
-"""In the names of the tests of all covariates together."""
+"""Ending of the names of the tests of all covariates together."""
 
 KINDS = (("Mean by", "Basis of", "Interactions", "Correlation within"), ("Spread by",))
 """Names of the tests of the mean, and names of the tests of the spread."""
@@ -195,6 +195,6 @@ def without_autocorrelation(scores: Scores) -> Scores:
 
 
 def _as_wide(rest: Scores, scores: Scores) -> Scores:
-    """As wide as before: a fit without the misfit would have less noise, and know it."""
+    """Scores with their former spread: a fit without the misfit would have less noise."""
     spread = float(rest.std())
     return np.asarray(rest * (scores.std() / spread) if spread > 0.0 else rest)

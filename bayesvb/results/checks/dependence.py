@@ -40,7 +40,7 @@ IF_ORDERED = (
     "{found} If the order of the rows matters, name the column that defines it, "
     "`fit.check(order=...)`; if not, ignore this note."
 )
-"""Of rows of which nobody has said that their order means something: tables are sorted by cells."""
+"""Remedy for rows whose order has no known meaning: tables are often sorted."""
 
 SIMILAR, RUNS = "Consecutive rows are similar.", "Large deviations come in runs."
 
@@ -58,10 +58,10 @@ def _alike_in_groups(name: str) -> Remedy:
 RUNS_IN_GROUPS = (
     "Large deviations come in runs, rows of one {name} differ in spread: fit more components."
 )
-"""Of a model whose groups have one component each: weights know nothing that changes within."""
+"""Remedy for models with one component per group: weights do not change within a group."""
 
 NEVER = "the rows have an order, `order=`"
-"""Where the autocorrelation of rows begins to be a problem, if nothing is known of their order."""
+"""Condition under which autocorrelation is a problem, for rows without a known order."""
 
 
 def order_tests(

@@ -105,7 +105,7 @@ def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]
 
 
 def _gap(rest: Float[np.ndarray, " rows"]) -> float:
-    """How much farther than the remaining rows a row has to be."""
+    """Distance from the remaining rows at which a row is far off."""
     kurtosis, p_value = tail_test(rest)
     heavy = kurtosis > 0.0 and p_value < OUTLIERS.p_value
     skewed = skew_test(rest)[1] < OUTLIERS.p_value

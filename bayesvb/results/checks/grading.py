@@ -1,4 +1,4 @@
-"""Where the grades of the checks begin: two tables, with the reason of each entry."""
+"""Thresholds of the grades of the checks: two tables, with the reason of each entry."""
 
 from __future__ import annotations
 

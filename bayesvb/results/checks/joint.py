@@ -63,7 +63,7 @@ def joint_checks(
 
 
 def _remedy(fit: AbstractFit, one: Misfit, name: str, *, mixture: bool) -> str:
-    """What helps: of too much width in a mixture, a prior of smaller covariances."""
+    """Remedy; for too much width in a mixture, a prior of smaller covariances."""
     model = fit.model
     if not mixture:
         return NOT_NORMAL.format(name=name)

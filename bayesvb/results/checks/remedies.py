@@ -1,4 +1,4 @@
-"""What to do about a misfit, in the terms of the formula that was fitted."""
+"""Remedies of a misfit, in the terms of the formula that was fitted."""
 
 from __future__ import annotations
 
@@ -268,7 +268,7 @@ class Remedies:
         return (code(larger), edit) if present else code(larger)
 
     def _curve(self, name: str) -> re.Match[str] | None:
-        """Where the mean has a curve of a number already."""
+        """Match of a curve of this covariate in the mean formula; None without one."""
         curve = re.compile(rf"\b(b?s)\(`?{re.escape(name)}(?!\w)")
         found = (curve.search(term) for term in self.fit.model.design.terms[MEAN])
         return next((one for one in found if one is not None), None)

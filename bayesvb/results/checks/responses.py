@@ -47,7 +47,7 @@ def _steps(seen: Observed, found: Discreteness, whose: str) -> Check:
 
 
 def _remedy(seen: Observed, found: Discreteness) -> str:
-    """What to do about values that rows share: one value, counts, or a coarse grid."""
+    """Remedy for values that rows share: one value, counts, or a coarse grid."""
     value, share = found.largest
     # without that value the check would be in order
     if (1.0 - share) * found.step <= GRADES["Discreteness"].note:

@@ -1,4 +1,4 @@
-"""How much of the data, and of a misfit, the checks look at: one record, by question."""
+"""Amounts of data, and sizes of a misfit, that the checks consider: one record, by question."""
 
 from __future__ import annotations
 

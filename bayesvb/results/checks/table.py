@@ -262,7 +262,7 @@ def _saturated(fit: AbstractFit) -> list[Check]:
 
 
 def _named(groups: object) -> str:
-    """What groups are called."""
+    """Name of the groups."""
     return groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "group")
 
 
