@@ -136,7 +136,7 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         return self._above().sd()
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
         total = self.weights.sum(axis=0)
         if value < 0.0:
             return np.asarray(total)

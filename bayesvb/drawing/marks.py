@@ -117,7 +117,7 @@ def dodged(place: int, number: int) -> float:
 
 
 def new_axes(size: tuple[float, float]) -> Axes:
-    """Axes of a figure of their own, which notebooks show."""
+    """Axes on a new figure, which notebooks display."""
     import matplotlib.pyplot as plt
 
     return plt.subplots(figsize=size, layout="constrained")[1]

@@ -98,11 +98,11 @@ class Target:
         return total + self.model.log_prior(draws) + log_volume
 
     def potential(self, vector: AnyArray) -> AnyArray:
-        """Minus the log density of one vector."""
+        """Negative log density of one vector."""
         return -self.log_densities(vector[None])[0]
 
     def draws(self, vectors: AnyArray) -> Draws:
-        """Draws that these vectors stand for, as arrays of NumPy."""
+        """Parameters that these unconstrained vectors represent, as NumPy arrays."""
         found, _ = self.space.draws(np.asarray(vectors))
         return {name: np.array(values) for name, values in found.items()}
 

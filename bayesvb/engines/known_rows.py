@@ -149,12 +149,12 @@ def response_beside(
     share: float = 1.0,
     least: float = 0.0,
 ) -> LinearResponse:
-    """Linear response to new rows and to known ones, which count for this ``share``.
+    """Linear response to new and earlier rows; earlier rows count for this ``share``.
 
-    Precisions of independent rows add up: the observed precision of the known rows, and that of the
-    new rows with known statistics, less the complete precision of the known rows. ``least`` is the
-    smallest relative change of the known rows' precision in any direction: new rows do not lessen
-    it.
+    Precisions of independent rows add up. The result is the observed precision of the earlier rows,
+    plus the precision of the new rows with the earlier statistics, minus the complete precision of
+    the earlier rows. ``least`` is the smallest relative change of the earlier rows' precision in
+    any direction, because new rows do not lessen it.
     """
     found = linear_response(beside, source, stats)
     if found.failure is not None:

@@ -151,7 +151,7 @@ class RemoteFit:
     ----------
     ascent : EngineResult
     model : AbstractVariationalModel
-        With its components in the order of their sizes, the largest first.
+        Model with its components in the order of their sizes, the largest first.
     stats : SufficientStats
     order : tuple of int
         Number that each component had.
@@ -174,7 +174,7 @@ SCREENED = 10
 
 def fit_elsewhere(
     model: AnyModel,
-    told: Sequence[RowsElsewhere],
+    sources: Sequence[RowsElsewhere],
     starts: Sequence[SufficientStats],
     *,
     ordered: Ordered,
@@ -182,13 +182,13 @@ def fit_elsewhere(
     max_iter: int,
     with_response: bool,
 ) -> RemoteFit:
-    """Run from the best of several starts, and the linear response at its end.
+    """Result of the best of several runs over remote rows, with its linear response.
 
     Parameters
     ----------
     model : AbstractVariationalModel
-    told : sequence of RowsElsewhere
-        Of the first passes from each start, and of the rest.
+    sources : sequence of RowsElsewhere
+        Remote rows of the first iterations of each run, and then of the best run.
     starts : sequence of SufficientStats
     ordered : callable
     tol, max_iter
@@ -200,18 +200,18 @@ def fit_elsewhere(
     Unanswered
         If sums over rows are needed that have not been reported.
     """
-    first = _screened(model, told[:-1], starts, tol=tol, max_iter=min(SCREENED, max_iter))
+    first = _screened(model, sources[:-1], starts, tol=tol, max_iter=min(SCREENED, max_iter))
     try:
         ascent = first
         if not first.converged and max_iter > first.n_iter:
             rest = max_iter - first.n_iter
-            more = _ascent(model, told[-1], first.stats, tol=tol, max_iter=rest)
+            more = _ascent(model, sources[-1], first.stats, tol=tol, max_iter=rest)
             trace = np.concatenate([first.trace, more.trace[1:]])
             ascent = replace(more, trace=trace, n_iter=first.n_iter + more.n_iter)
         labelled, stats, order = ordered(model, ascent.stats)
         response = withheld("linear response was not asked for")
         if with_response:
-            response = linear_response(labelled, told[-1], stats)
+            response = linear_response(labelled, sources[-1], stats)
     except Unanswered as asked:
         raise Unanswered(asked.functions, [len(starts)] * len(asked.functions)) from None
     return RemoteFit(ascent, labelled, stats, order, response)

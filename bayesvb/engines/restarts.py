@@ -86,22 +86,22 @@ designs with 40,000 rows take 39 to 984 passes; with the last two iterations onl
 
 @dataclass(frozen=True)
 class Restart:
-    """One run from one start.
+    """Result of one run.
 
     Attributes
     ----------
     start : str
-        How the rows were divided at first, a key of ``STARTS`` or ``FEW_COMPONENTS``, or the
-        model's own name of it.
+        Initial partition of the rows: a key of ``STARTS`` or ``FEW_COMPONENTS``, or a name by the
+        model.
     prior : str
         Name of the prior, one of the model's ``alternatives``; empty if there is one only.
     model : AbstractVariationalModel
         Fitted model: runs may differ in the prior.
     ascent : EngineResult
     score : float
-        What runs are ranked by: the bound, or a tighter one of the same posterior.
+        Score by which runs are ranked: the ELBO, or a tighter bound of the same posterior.
     n_rows : int
-        Rows that it went over.
+        Number of rows that the run used.
     total_weight : float
         Sum of their case weights.
     seconds : float

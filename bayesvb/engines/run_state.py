@@ -123,12 +123,12 @@ def result_of(model: ModelOf[StatsT], blank: StatsT, arrays: Arrays) -> EngineRe
 
 
 def trace_of(arrays: Arrays) -> list[float]:
-    """Bounds of a run.
+    """ELBO at each iteration of a stored run.
 
     Raises
     ------
     KeyError, ValueError
-        If there are none.
+        If none is stored.
     """
     found = finite(arrays, "trace")
     if found.ndim != 1 or not found.size:

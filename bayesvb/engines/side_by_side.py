@@ -70,7 +70,7 @@ def side_by_side(
 
     Examples
     --------
-    >>> list(side_by_side([lambda told: 1, lambda told: 2], workers=2))
+    >>> list(side_by_side([lambda progress: 1, lambda progress: 2], workers=2))
     [1, 2]
     """
     places = min(workers, len(tasks))
@@ -116,20 +116,20 @@ class _Collected:
     n_tasks: int
     progress: ProgressCallback | None
     results: dict[int, Any] = field(default_factory=dict)
-    told: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)
+    reports: dict[int, list[tuple[int, int, float]]] = field(default_factory=dict)
     current: int = 0
     interrupted: bool = False
 
     def take(self, number: int, kind: str, content: Any) -> None:
         """One message of a task."""
-        if kind == "told":
-            self.told.setdefault(number, []).append(content)
+        if kind == "progress":
+            self.reports.setdefault(number, []).append(content)
         else:
             self.results[number], warned = content
             for message in warned:
                 warn(message)
         while self.current < self.n_tasks:
-            for words in self.told.pop(self.current, []):
+            for words in self.reports.pop(self.current, []):
                 if self.progress is not None:
                     self.progress(*words)
             if self.current not in self.results:
@@ -153,7 +153,7 @@ def _collect(tasks: Sequence[Task[object]], places: int, collected: _Collected) 
             children[child.answers] = child
         try:
             _listen(children, collected)
-        except KeyboardInterrupt:  # by what is told of the progress
+        except KeyboardInterrupt:  # by the report of progress
             collected.interrupted, collected.progress = True, None
             _interrupt(children)
             _listen(children, collected)
@@ -231,9 +231,9 @@ def _serve(tasks: Sequence[Task[object]], numbers: int, _: int, out: int) -> Non
     while not stopped and (found := os.read(numbers, NUMBER.size)):
         (number,) = NUMBER.unpack(found)
 
-        def told(run: int, passes: int, bound: float, number: int = number) -> None:
-            send(out, (number, "told", (run, passes, bound)))
+        def report(run: int, passes: int, bound: float, number: int = number) -> None:
+            send(out, (number, "progress", (run, passes, bound)))
 
         with warnings.catch_warnings(record=True) as warned:
-            result = tasks[number](told)
+            result = tasks[number](report)
         send(out, (number, "result", (result, [one.message for one in warned])))

@@ -585,11 +585,11 @@ class Fit(PicturedFit, TabulatedFit):
     def check(
         self, *, groups: object = None, order: object = None, only: object = None
     ) -> pd.DataFrame:
-        """The verdict on the fit: every check with its grade and what to do, as in the report.
+        """Grade of every check of the fit, with its remedy, as in the report.
 
         Does the model fit the data (group ``"fit"``)? Tests of leave-one-out predictions against
-        covariates, predictions, row order and shape, with p-values adjusted for their number
-        (Holm), so that of 100 right fits at most 5 get a ``"problem"``. Was it computed well
+        covariates, predictions, row order, and shape, with p-values adjusted for their number
+        (Holm): at most 5 of 100 right fits get a ``"problem"``. Was it computed well
         (``"computation"``)? Would least squares, or multinomial regression, predict better
         (``"accuracy"``)?
 

@@ -22,24 +22,24 @@ millisecond say nothing."""
 
 @dataclass
 class FirstPasses:
-    """A watch of the progress of a fit, which warns once if it is going to be long.
+    """Timer of the first iterations of a fit, which warns once if the fit will take long.
 
     Attributes
     ----------
     restarts : int
     share : float
-        Rows of all over rows that restarts go over: above one where these are a sample.
-    told : callable or None
-        What else is to be called with restart, passes and bound.
+        All rows over the rows that restarts use; above one if they use a sample.
+    progress : callable or None
+        Function that is also called with restart, iterations, and ELBO.
     clock : callable
-        Seconds.
+        Time in seconds.
     later : float
-        Iterations after the restarts, for weighting them.
+        Iterations after the restarts, which compute stacking weights.
     """
 
     restarts: int
     share: float
-    told: ProgressCallback | None
+    progress: ProgressCallback | None
     clock: Callable[[], float] = time.perf_counter
     later: float = 0.0
     _passes: dict[int, int] = field(default_factory=dict, init=False)
@@ -53,8 +53,8 @@ class FirstPasses:
             self._side_by_side |= any(other > run for other in self._passes)
             self._passes[run] = passes
             self._look(run)
-        if self.told is not None:
-            self.told(run, passes, bound)
+        if self.progress is not None:
+            self.progress(run, passes, bound)
 
     def _look(self, run: int) -> None:
         now, passes = self.clock(), sum(self._passes.values())

@@ -102,7 +102,7 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         return Expected(found, slope, value**2 * hazard, third, fourth)
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:  # type: ignore[override]
-        """Supports as of other positive responses: censored rows have log survival probabilities."""
+        """Supports of positive responses: censored rows have log probabilities of survival."""
         return AbstractPositiveExperts.supports(self, n_components)
 
     def log_density_of_rows(

@@ -56,11 +56,12 @@ ENTRIES = 4_000_000
 """Sums by group that are held at once: 32 MB for each array of an elimination."""
 
 ATOMS = 25
-"""Values of the scales in predictive distributions, strata of equal probability."""
+"""Values of the scales, from strata of equal probability, over which predictions average."""
 
 CORRELATED_ATOMS = 200
-"""The same with correlations. Against all values, standard deviations of new groups differ by up to
-2% and log densities of left-out rows by 0.05 nats in all; with 25 by 7% and 0.2 nats."""
+"""Values of the scales if there are correlations. Compared with all values, standard deviations of
+new groups differ by up to 2%, and log densities of held-out rows by 0.05 nats in all; with 25
+values by 7% and 0.2 nats."""
 
 
 @dataclass(frozen=True)
@@ -301,10 +302,11 @@ class HalfTScales:
         response: Float[np.ndarray, " rows"],
         copies: Float[np.ndarray, " rows"],
     ) -> Float[np.ndarray, "2 rows"]:
-        """Log predictive density and distribution function of rows without copies of them.
+        """Leave-one-out log predictive density and distribution function of each row.
 
-        Given scales and noise a downdate is exact, and the probabilities of these change by the
-        ratio of the densities of the remaining rows and of all.
+        ``copies`` of the row are removed. Given scales and noise the removal is exact; the
+        probabilities of scales and noise change by the ratio of the density of the remaining rows
+        to the density of all rows.
 
         References
         ----------

@@ -1,8 +1,8 @@
-"""How effects of groups follow everything else, given which rows they have.
+"""Elimination of group effects, given the other parameters and the rows of each group.
 
-A posterior of coefficients ``b``, noise ``tau`` and effects ``u_g`` is a distribution of ``(b,
-tau)`` and conditional distributions of each ``u_g``. The expected statistics of a group given ``(b,
-tau)`` are linear in the statistics of these: those of a row with ``x - F_g' z`` for ``x``. Their
+A posterior of coefficients ``b``, noise ``tau``, and effects ``u_g`` is a distribution of ``(b,
+tau)`` and conditional distributions of each ``u_g``. Given ``(b, tau)``, the expected statistics of
+a group are linear in the statistics of a row that has ``x - F_g' z`` instead of ``x``. The
 remaining variation is independent between groups.
 """
 

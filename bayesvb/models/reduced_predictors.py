@@ -21,13 +21,14 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
 
 FEW_PER_COMPONENT = 300
-"""Rows per component of several with a dispersion or a shape below which linear response is not
-always enough: few rows say little of the dispersion, and the posterior is skewed. Of one component
-linear response has the standard deviations to 2%."""
+"""Rows per component below which draws are exact by default, for several components with a
+dispersion or a shape. Few rows leave the dispersion uncertain, and the posterior is skewed. With
+one component, standard deviations by linear response are within 2%."""
 
 FEW_WITHOUT_DISPERSION = 100
-"""The same of several components without a dispersion: with 50 rows each, 90% intervals of slopes
-of two standard errors covered 78% by linear response, and 85% exactly."""
+"""Rows per component below which draws are exact by default, for several components without a
+dispersion: with 50 rows each, 90% intervals of slopes of two standard errors covered 78% by linear
+response, and 85% by exact draws."""
 
 DrawnRows = Float[np.ndarray, "draws experts rows"]
 

@@ -145,11 +145,11 @@ class ScaledMixture(Mixture):
 
     @property
     def fixed(self) -> Mixture:
-        """The mixture with fixed scales, the initial ones of a run."""
+        """Mixture whose scales are fixed at their initial values."""
         return Mixture(self.experts, self.gate)
 
     def given(self, precision: Float[np.ndarray, "*many blocks"]) -> Mixture:
-        """The mixture whose prior has these precisions."""
+        """Mixture whose prior has these precisions."""
         of_experts, gate = self._by_term(precision), self._gate_given(precision)
         experts: Any = self.experts
         if of_experts is not None and self.common is not None:

@@ -53,7 +53,7 @@ class FitCache:
         self._values[name] = value
 
     def take(self, other: FitCache, *, but: Collection[Cached] = ()) -> None:
-        """Take the results of a fit that differs in words only, except those of these names."""
+        """Copy the results of a fit that differs in words only, except results of these names."""
         self._values |= {name: value for name, value in other._values.items() if name not in but}
 
     def get(self, name: Cached) -> Any:

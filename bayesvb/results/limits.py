@@ -30,10 +30,10 @@ class Limits:
     """Rows, or groups, where each costs draws or a prediction and the result is one number."""
 
     refitted_rows: int = 500
-    """Rows of which each costs a refit. Coverage is then known to 0.01."""
+    """Rows that are refitted one by one, at most. Coverage is then known to 0.01."""
 
     example_rows: int = 5
-    """Rows at which densities stand for all predictions when chains and samplers are compared."""
+    """Rows whose predictive densities are compared between chains or samplers."""
 
     little_work: float = 1e6
     """Work that takes no noticeable time: for printing, and for refits of any fit."""

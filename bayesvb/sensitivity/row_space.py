@@ -354,10 +354,10 @@ class RowSpace:
     def flattest(
         self, information: Float[np.ndarray, "variables variables"]
     ) -> tuple[float, Float[np.ndarray, " variables"]] | None:
-        """Curvature of the ELBO along the variables in which it is not concave; None if it is.
+        """Smallest curvature of the ELBO and its direction; None if the ELBO is concave.
 
-        The curvature is relative to the posterior's, along which the variables are one standard
-        deviation long; zero or less where the ELBO bends upwards.
+        Curvature is in units of the posterior precision, zero or negative where the ELBO is not
+        concave. The direction is one posterior standard deviation long.
         """
         root, inner = self._standardised(information)
         try:  # a Cholesky factor takes a twentieth of the time of an eigenvector

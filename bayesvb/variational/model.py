@@ -61,12 +61,12 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     predictions are: densities of numbers have a unit."""
 
     without_response: ClassVar[str] = "no correction of them is made for this model"
-    """Reason why intervals are the posterior's where coordinates are missing."""
+    """Reason why intervals are mean-field, for a model without coordinates."""
 
     @property
     @abc.abstractmethod
     def n_components(self) -> int:
-        """Number of components that a start divides the rows into."""
+        """Number of components into which an initial partition divides the rows."""
 
     @abc.abstractmethod
     def e_step(self, posterior: PosteriorT, block: Block) -> LocalStep:

@@ -49,7 +49,7 @@ class Section:
     summary : callable
         Fit -> JSON-able values and SVG strings, or None if the section does not apply.
     short : callable, optional
-        Its part for the short edition; None if it needs nothing.
+        Function for the short edition; by default the section is omitted there.
     """
 
     title: str
