@@ -17,15 +17,15 @@ ROOT = Path(__file__).resolve().parents[1]
 CEILINGS: Mapping[str, tuple[int, int, int]] = {
     r"(?<!coordinate )(?<!coordinate-)(?<!gradient )\bascents?\b": (0, 1, 2),
     r"\b(sets?|setting) out\b": (0, 0, 0),
-    r"\b(those|that) of\b": (4, 1, 4),
+    r"\b(those|that) of\b": (3, 1, 0),
     r"\bwhat (is|was|are|were|has|had|the|a|it|they|rows|all|each|one|no|other)\b": (29, 2, 0),
-    r"\b(told|tells?|telling)\b": (0, 0, 5),
+    r"\b(told|tells?|telling)\b": (0, 0, 1),
     r"\b(left out|leav(e|es|ing)( \w+){0,4} out)\b": (0, 6, 2),
     r"\bforese\w+|\bforesaw\b|\bto be had\b|\b(lean|hang)s? on\b|\banew\b|\bsame bits\b": (0, 0, 0),
     r"\b(heed\w*|mend(s|ed)?|gross errors?|by heart|flatter\w*|puts? right)\b": (0, 0, 0),
-    r"\bin place of\b|\bso many\b|\bbeside\b": (1, 1, 0),
+    r"\bin place of\b|\bso many\b|\bbeside\b": (0, 1, 0),
     r"\b(go|goes|going|went) on\b": (0, 0, 0),
-    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (1, 1, 3),
+    r"\b(is|are|was|were|be) no (?!longer|need|more|less|guarantee)": (0, 1, 2),
     r"\b(is|are|was|were) (said|told|asked|noted|looked at|gone over)\b": (0, 0, 0),
     r"\d %": (0, 0, 0),
 }
@@ -33,6 +33,9 @@ CEILINGS: Mapping[str, tuple[int, int, int]] = {
 
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
 """Code in Markdown, which is not prose."""
+
+ELLIPTIC = re.compile(r"(What|Those|That|These|They|It|Its|The same|Of|How|Where|As|So|Which)\b")
+"""First words of a docstring that leave its noun to the reader."""
 
 MARKUP = re.compile(r"\{[{%].*?[%}]\}|<[^>]+>", re.S)
 """Tags of a template of the report, and its fields."""
@@ -45,14 +48,21 @@ def texts() -> tuple[str, str, str]:
     prose = " ".join(CODE.sub(" ", page.read_text(encoding="utf-8")) for page in pages)
     templates = sorted((ROOT / "reports").rglob("*.html"))
     strings = [MARKUP.sub(" ", page.read_text(encoding="utf-8")) for page in templates]
-    docstrings: list[str] = []
+    parts = [prose], [*strings, *sources()[0]], sources()[1]
+    return tuple(re.sub(r"\s+", " ", " ".join(part)) for part in parts)
+
+
+@cache
+def sources() -> tuple[list[str], list[str]]:
+    """Strings of sources with a space, and docstrings."""
+    strings, docstrings = [], []
     for folder in ("bayesvb", "reports"):
         for path in sorted((ROOT / folder).rglob("*.py")):
             tree = ast.parse(path.read_text(encoding="utf-8"))
             described = list(described_by(tree))
             docstrings += [node.value for node in described]
-            strings += [value for value in constants(tree, {id(node) for node in described})]
-    return tuple(re.sub(r"\s+", " ", " ".join(part)) for part in ([prose], strings, docstrings))
+            strings += constants(tree, {id(node) for node in described})
+    return strings, docstrings
 
 
 def described_by(tree: ast.AST) -> Iterator[ast.Constant]:
@@ -74,3 +84,7 @@ def constants(tree: ast.AST, without: set[int]) -> Iterator[str]:
 def test_an_expression_becomes_rarer_only(expression):
     counts = [len(re.findall(expression, text, re.I)) for text in texts()]
     assert all(n <= most for n, most in zip(counts, CEILINGS[expression], strict=True)), counts
+
+
+def test_docstrings_begin_with_the_noun_or_a_verb():
+    assert [text for text in sources()[1] if ELLIPTIC.match(text.strip())] == []

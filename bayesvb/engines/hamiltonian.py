@@ -60,7 +60,7 @@ class Walkers:
         return np.asarray(powers[:, None] * self.row_slopes + self.prior_slopes)
 
     def moved_where(self, accepted: Bool[np.ndarray, " chains"], other: Walkers) -> Walkers:
-        """These chains, replaced by the others where accepted."""
+        """Chains, replaced by the others where accepted."""
         return Walkers(
             *(
                 np.where(accepted[:, None] if mine.ndim > 1 else accepted, theirs, mine)

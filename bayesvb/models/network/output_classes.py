@@ -245,7 +245,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return np.asarray(stops.argmax(axis=1)[:, None], dtype=float)
 
     def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
-        """These statistics unchanged: nothing in them belongs to a component."""
+        """Statistics unchanged: nothing in them belongs to a component."""
         return stats
 
     def log_density(

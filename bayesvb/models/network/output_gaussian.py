@@ -234,7 +234,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return np.asarray(location + noise / np.sqrt(draws["output_precision"])[..., None])
 
     def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
-        """These statistics unchanged: nothing in them belongs to a component."""
+        """Statistics unchanged: nothing in them belongs to a component."""
         return stats
 
     def log_density(
