@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 Draws = Float[np.ndarray, "draws values responses entries"]
+RowDraws = Float[np.ndarray, "draws values rows responses entries"]
 
 
 def average_predictions(
@@ -65,12 +66,12 @@ def average_predictions(
     return {target: one[:, :, 0] for target, one in zip(targets, draws, strict=True)}
 
 
-def row_differences(
-    fit: AbstractFit, rows: ObservedRows, name: str, ends: Sequence[object], target: str
-) -> Float[np.ndarray, "draws rows responses entries"]:
-    """Draws of the difference between the predictions at two values, for every row."""
-    (draws,) = _draws(fit, _grid(fit, rows), name, ends, ((target,), None))
-    return np.asarray(draws[:, 1] - draws[:, 0])
+def row_predictions(
+    fit: AbstractFit, rows: ObservedRows, name: str, values: Sequence[object], target: str
+) -> RowDraws:
+    """Draws of the predictions of one target at each value, with an entry for every row."""
+    (draws,) = _draws(fit, _grid(fit, rows), name, values, ((target,), None))
+    return draws
 
 
 def _grid(fit: AbstractFit, rows: ObservedRows) -> EvaluationGrid:
@@ -83,7 +84,7 @@ def _draws(
     name: str,
     values: Sequence[object],
     request: tuple[Sequence[str], Groups | None],
-) -> list[Float[np.ndarray, "draws values rows responses entries"]]:
+) -> list[RowDraws]:
     """Draws of each target; ``request`` holds the targets and the groups that are averaged."""
     targets, groups = request
     design = fit.model.design

@@ -6,7 +6,7 @@ The first sentence of a report shows one line of that table, so both are compute
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -18,7 +18,7 @@ from scipy.special import ndtri
 from bayesvb.data.parts import SIGMA
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
-from bayesvb.effects.average_predictions import average_predictions, row_differences
+from bayesvb.effects.average_predictions import average_predictions, row_predictions
 from bayesvb.effects.covariates import is_number, is_numeric, levels_from_reference, quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
 from bayesvb.results.named_draws import count
@@ -334,12 +334,54 @@ class SignShares:
     by: str
 
 
+def probabilities_by_row(
+    fit: AbstractFit, name: str, values: Sequence[object], error: float
+) -> tuple[Float[np.ndarray, "draws values 1 entries"], Float[np.ndarray, "4 values rows entries"]]:
+    """Draws of average probabilities, and ``row_signs`` of the changes from the first value.
+
+    From one evaluation: probabilities of classes take longer than their quantiles.
+    """
+    whole, each = 0.0, []
+    for share, draws in _by_row(fit, name, values, "probability"):
+        whole = whole + np.einsum("dvrie,r->dvie", draws, share)
+        each.append(row_signs((draws - draws[:, :1])[:, :, :, 0], error))
+    return np.asarray(whole), np.concatenate(each, axis=2)
+
+
+def changes_by_row(
+    fit: AbstractFit, name: str, ends: Sequence[object], quantity: tuple[str, int], error: float
+) -> Float[np.ndarray, "4 rows entries"]:
+    """``row_signs`` of the change of a target of a response between two values of a covariate."""
+    target, response = quantity
+    pieces = (draws[:, :, :, response] for _, draws in _by_row(fit, name, ends, target))
+    return np.concatenate([row_signs(one[:, 1] - one[:, 0], error) for one in pieces], axis=1)
+
+
+def _by_row(
+    fit: AbstractFit, name: str, values: Sequence[object], target: str
+) -> Iterator[
+    tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "draws values rows responses entries"]]
+]:
+    """Shares and draws of some rows at a time."""
+    rows = rows_averaged(fit)
+    n = len(rows.frame)
+    share = np.full(n, 1.0 / n) if rows.shares is None else rows.shares
+    for start in range(0, n, ROWS_AT_ONCE):
+        at = slice(start, start + ROWS_AT_ONCE)
+        part = ObservedRows(rows.frame.iloc[at], None, rows.chosen)
+        yield share[at], row_predictions(fit, part, name, values, target)
+
+
+def row_signs(
+    differences: Float[np.ndarray, "draws ..."], error: float
+) -> Float[np.ndarray, "4 ..."]:
+    """Probabilities that a change is positive and negative, its clear sign, and its mean."""
+    rising, falling = (differences > 0.0).mean(axis=0), (differences < 0.0).mean(axis=0)
+    return np.stack([rising, falling, clear_signs(differences, error), differences.mean(axis=0)])
+
+
 def shares_by_sign(
-    fit: AbstractFit,
-    name: str,
-    ends: Sequence[object],
-    quantity: tuple[str, int, int],
-    error: float,
+    fit: AbstractFit, name: str, changes: Float[np.ndarray, "4 rows"]
 ) -> SignShares | None:
     """Shares of the rows by the sign of the change of a quantity; None if not both occur.
 
@@ -350,24 +392,11 @@ def shares_by_sign(
     fit : Fit
     name : str
         The covariate.
-    ends : sequence of two values
-        Its value before and after.
-    quantity : tuple
-        Target, position of the response, position of the level.
-    error : float
-        As of ``clear_signs``.
+    changes : array, shape (4, rows)
+        ``row_signs`` of the averaged rows.
     """
-    target, response, entry = quantity
-    rows = rows_averaged(fit)
-    n = len(rows.frame)
-    share = np.full(n, 1.0 / n) if rows.shares is None else rows.shares
-    rising, falling, signs, mean = np.empty((4, n))
-    for start in range(0, n, ROWS_AT_ONCE):
-        at = slice(start, start + ROWS_AT_ONCE)
-        part = ObservedRows(rows.frame.iloc[at], None, rows.chosen)
-        differences = row_differences(fit, part, name, ends, target)[:, :, response, entry]
-        rising[at], falling[at] = (differences > 0.0).mean(axis=0), (differences < 0.0).mean(axis=0)
-        signs[at], mean[at] = clear_signs(differences, error), differences.mean(axis=0)
+    rows, (rising, falling, signs, mean) = rows_averaged(fit), changes
+    share = np.full(len(mean), 1.0 / len(mean)) if rows.shares is None else rows.shares
     clear = [float(share[signs == sign].sum()) for sign in (1, -1)]
     shares = float(share @ rising), float(share @ falling)
     if min(*clear, *shares) < FEWEST_SHARE:

@@ -6,8 +6,8 @@ one object, so that they agree to the last digit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,7 +23,9 @@ from .average_effects import (
     Reach,
     average_draws,
     changes,
+    changes_by_row,
     compares_levels,
+    probabilities_by_row,
     reached_values,
     rows_averaged,
     rows_words,
@@ -77,6 +79,9 @@ class Contrast:
     error : float
         Probability outside of the interval that has to exclude 0 for a direction: ``ERROR``
         divided by the number of contrasts from which the largest is chosen (Bonferroni).
+    by_row : callable
+        Returns ``row_signs`` of the change of the target ``"mean"`` or ``"probability"``, for each
+        row and entry.
     """
 
     covariate: str
@@ -89,6 +94,7 @@ class Contrast:
     changes: tuple[Change, ...]
     draws: Mapping[str, Float[np.ndarray, "draws 2 entries"]]
     error: float
+    by_row: Callable[[], Float[np.ndarray, "4 rows entries"]] = field(compare=False, repr=False)
 
     @property
     def size(self) -> float:
@@ -200,26 +206,37 @@ def _computed(fit: AbstractFit) -> tuple[Contrast, ...]:
 
 def _of_covariate(fit: AbstractFit, name: str, n_covariates: int) -> Iterator[Contrast]:
     design, (values, reach) = fit.model.design, reached_values(fit, name)
-    draws = average_draws(fit, name, values, targets_of(fit)) if len(values) > 1 else {}
+    if len(values) < 2:
+        return
+    n_chosen_from = n_covariates * (len(values) - 1) * max(len(design.levels or ()) - 1, 1)
+    signs = None
+    if fit.model.response.is_categorical:
+        found, signs = probabilities_by_row(fit, name, values, ERROR / n_chosen_from)
+        draws: Mapping[str, Float[np.ndarray, "draws values responses entries"]]
+        draws = {"probability": found}
+    else:
+        draws = average_draws(fit, name, values, targets_of(fit))
     if not draws:
         return
+    error = ERROR / (n_chosen_from * len(draws))
+    target = next((key for key in draws if key != "sd"), "sd")
     texts = labels(values)
     if name in design.dates:
         texts = [value_text(design.date_of(name, value)) for value in values]
-    n_classes = max(len(design.levels or ()) - 1, 1)
     for place in range(1, len(values)):
         for response in range(len(design.response_names)):
-            stated = tuple(changes(fit, draws, (0, place), response))
-            n_chosen_from = n_covariates * (len(values) - 1) * n_classes * len(draws)
+            ends = (values[0], values[place])
+            by_row = partial(changes_by_row, fit, name, ends, (target, response), error)
             yield Contrast(
                 covariate=name,
-                ends=(values[0], values[place]),
+                ends=ends,
                 words=(texts[0], texts[place]),
                 discrete=compares_levels(design, name),
                 n_values=len(values),
                 reach=reach,
                 response=response,
-                changes=stated,
+                changes=tuple(changes(fit, draws, (0, place), response)),
                 draws={key: one[:, [0, place], response] for key, one in draws.items()},
-                error=ERROR / n_chosen_from,
+                error=error,
+                by_row=by_row if signs is None else partial(np.asarray, signs[:, place]),
             )

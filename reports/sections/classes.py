@@ -23,9 +23,9 @@ from ..cells.plain import Summary
 from ..cells.tables import table
 from ..figures.class_curves import ClassCurve, class_curves, class_numbers
 from ..figures.class_regions import regions
-from ..rows.average_effects import reached_values, rows_averaged, rows_words
+from ..rows.average_effects import rows_averaged, rows_words
 from ..rows.bins import Bin, bins
-from ..rows.contrasts import main_covariate
+from ..rows.contrasts import contrasts, main_covariate
 from ..rows.profiles import (
     Covariate,
     Profile,
@@ -88,7 +88,9 @@ def probabilities_moved(fit: AbstractFit, rows: Profile, response: str) -> float
 
 
 def probabilities(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "values classes"]:
-    """Predictive probabilities of the classes at each value."""
+    """Predictive probabilities of the classes at each value; rough ones where many are averaged."""
+    if rows.n_each > 1:
+        return rows.averaged(rough_probabilities(fit, rows.frame), axis=0)
     return rows.averaged(fit.predict(rows.frame, kind="probability").to_numpy(), axis=0)
 
 
@@ -122,13 +124,18 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     """Average probabilities, of which average effects are the differences."""
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
-    values = list(one.values)
-    if not one.discrete:  # the contrast that the page states, and quartiles between its ends
-        values, _ = reached_values(fit, along)
-        between = quantiles(design, along, QUARTILES).tolist()
-        low, high = (float(str(value)) for value in (values[0], values[-1]))
-        values = [low, *(value for value in dict.fromkeys(between) if low < value < high), high]
-    draws = average_predictions(fit, rows, along, values, ("probability",))["probability"][:, :, 0]
+    values, known = list(one.values), [own for own in contrasts(fit) if own.covariate == along]
+    if one.discrete or not known:
+        found = average_predictions(fit, rows, along, values, ("probability",))["probability"]
+        draws = found[:, :, 0]
+    else:  # the contrast that the page states, and quartiles between its ends
+        low, high = (float(str(value)) for value in known[0].ends)
+        between = dict.fromkeys(quantiles(design, along, QUARTILES).tolist())
+        inner = [value for value in between if low < value < high]
+        first, last = np.split(known[0].draws["probability"], 2, axis=1)
+        found = average_predictions(fit, rows, along, inner, ("probability",)) if inner else {}
+        draws = np.concatenate([first, *(each[:, :, 0] for each in found.values()), last], axis=1)
+        values = [low, *inner, high]
     ends = np.quantile(draws, tails(PROB), axis=0)
     band = np.concatenate([draws.mean(axis=0)[None], ends])
     others = len(design.covariates) > 1

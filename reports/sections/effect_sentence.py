@@ -162,13 +162,7 @@ def _factor(fit: AbstractFit, name: str, change: Change) -> str:
 def _by_sign(fit: AbstractFit, contrast: Contrast, change: Change) -> str:
     """Shares of the rows by the sign of the change, where both signs are clear."""
     entry = fit.model.design.class_labels.index(change.level) if change.level else 0
-    shares = shares_by_sign(
-        fit,
-        contrast.covariate,
-        contrast.ends,
-        (change.target, contrast.response, entry),
-        contrast.error,
-    )
+    shares = shares_by_sign(fit, contrast.covariate, contrast.by_row()[:, :, entry])
     if shares is None:
         return ""
     more, less = LEVELS if contrast.discrete else NUMERIC

@@ -39,6 +39,9 @@ averages over rows 0.00006: posterior standard deviations are some hundred times
 LEAST_LOG_WEIGHT = -23.0
 """Log weight (1e-10) below which a component is omitted from the probabilities of a row."""
 
+FEW_LEAST_LOG_WEIGHT = -16.0
+"""The same (1e-7) where few points are taken, whose error is a thousand times as large."""
+
 NEGLIGIBLE_LOG_WEIGHT = -30.0
 """Log weight (1e-13) below which a component is omitted from the likelihood of a row ..."""
 
@@ -364,7 +367,8 @@ def drawn_probabilities(
     n_sticks, n_latents = coefficients.shape[1], coefficients.shape[2] - 1
     points = drawn_points(n_latents, few_points)
     n_experts, n_rows = latents.log_weights.shape[1:]
-    compiled = _compiled_probabilities(coefficients, latents, points)
+    least = FEW_LEAST_LOG_WEIGHT if few_points else LEAST_LOG_WEIGHT
+    compiled = _compiled_probabilities(coefficients, latents, points, least)
     if compiled is not None:
         return compiled
     result = np.zeros((len(coefficients), n_sticks + 1, n_rows))
@@ -377,7 +381,7 @@ def drawn_probabilities(
         centre, moderate = _moderate(centre, spread)
         means = _stick_products if moderate else _stick_sums
         log_weights = latents.log_weights[at].reshape(len(own), n_rows)
-        kept = log_weights > LEAST_LOG_WEIGHT
+        kept = log_weights > least
         weights = np.where(kept, np.exp(log_weights), 0.0)
         for pairs, rows in _together(kept, len(points)):
             found = means(centre[pairs][..., rows], spread[pairs])
@@ -393,6 +397,7 @@ def _compiled_probabilities(
     coefficients: Float[np.ndarray, "draws sticks terms"],
     latents: LatentDraws,
     points: Float[np.ndarray, "points latents"],
+    least: float,
 ) -> Float[np.ndarray, "draws classes rows"] | None:
     """``drawn_probabilities`` by the compiled core; None if it is absent, or logits overflow."""
     run, (n_draws, n_experts, n_rows) = compiled_sweep("drawn"), latents.log_weights.shape
@@ -401,7 +406,7 @@ def _compiled_probabilities(
     if run is None or not few or max(n_draws, n_rows) > MOST_DRAWS:
         return None
     sizes = np.array([n_rows, n_draws, n_experts, n_latents, n_sticks, n_points], dtype=np.int64)
-    limits = np.array([CERTAIN, LEAST_LOG_WEIGHT, 2.0 * LARGEST_EXPONENT])
+    limits = np.array([CERTAIN, least, 2.0 * LARGEST_EXPONENT])
     small = np.concatenate([x.ravel() for x in (limits, coefficients, latents.variance, points.T)])
     log_weights, location = map(np.ascontiguousarray, (latents.log_weights, latents.location))
     result = np.empty((n_draws, n_sticks + 1, n_rows))

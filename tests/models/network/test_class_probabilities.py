@@ -54,6 +54,7 @@ def drawn(problem, scale=1.0, n=3):
 @pytest.fixture
 def all_components(monkeypatch):
     monkeypatch.setattr(module, "LEAST_LOG_WEIGHT", -np.inf)
+    monkeypatch.setattr(module, "FEW_LEAST_LOG_WEIGHT", -np.inf)
 
 
 @pytest.mark.parametrize("seed", SEEDS)
