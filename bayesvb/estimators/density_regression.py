@@ -70,7 +70,6 @@ from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.row_scales import read_by, regression_block, regression_scales
 from bayesvb.estimators.trials import with_trials
 from bayesvb.experts import EXPERTS
-from bayesvb.experts.grouped import GroupedExperts
 from bayesvb.experts.intervals import AbstractIntervalExperts
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.regression import (
@@ -261,9 +260,11 @@ class DensityRegression(AbstractGatedMixture):
         gate = gate_class(self.gate, self.n_components).from_prior(
             self.n_components, self._gate_prior
         )
-        own = self.experts
-        unit = 0.0 if own.knows_unit else self.log_unit
-        experts = own if self.grouping is None else GroupedExperts(own, unit)
+        experts = self.experts
+        if self.grouping is not None:
+            from bayesvb.experts.grouped import GroupedExperts
+
+            experts = GroupedExperts(experts, 0.0 if experts.knows_unit else self.log_unit)
         mixture = Mixture(experts, gate)
         if self._scales is None:
             return mixture

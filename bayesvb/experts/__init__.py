@@ -48,19 +48,21 @@ def gaussian(prior: RegressionPrior) -> AnyExperts:
         If degrees of freedom are given, which a Gaussian does not have, or the units are not
         available.
     """
-    from bayesvb.experts.linear_interval import IntervalLinearExperts
-    from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
-
     if prior.dof is not None:
         raise PriorError(
             f"dof={prior.dof:g}, and family='gaussian' has no degrees of freedom",
             hint="omit dof, or choose family='student'",
         )
     if INTERVAL in prior.response_columns:
+        from bayesvb.experts.linear_interval import IntervalLinearExperts
+
         _check_interval(prior)
         return IntervalLinearExperts.from_prior(prior)
-    kind = LinearExperts if prior.in_noise else SemiConjugateExperts
-    return with_spread(kind.from_prior(prior), prior)
+    if prior.in_noise:
+        return with_spread(LinearExperts.from_prior(prior), prior)
+    from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
+
+    return with_spread(SemiConjugateExperts.from_prior(prior), prior)
 
 
 def student(prior: RegressionPrior) -> AnyExperts:

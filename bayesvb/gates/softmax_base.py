@@ -24,7 +24,12 @@ from bayesvb.gates.gaussian_logits import (
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
-from bayesvb.numerics.special import IN_CACHE, expected_softmax, log_total
+from bayesvb.numerics.special import (
+    IN_CACHE,
+    LARGEST_EXPONENT,
+    expected_softmax,
+    log_total,
+)
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -315,7 +320,10 @@ def _log_weights(
     design: Float[np.ndarray, "terms rows"],
     effects: Float[np.ndarray, "draws experts rows"] | None,
 ) -> Float[np.ndarray, "draws experts rows"]:
-    """Log of the softmax, a few draws at a time, whose arrays stay in the cache: half the time."""
+    """Log of the softmax, a few draws at a time, whose arrays stay in the cache: half the time.
+
+    Logits are differences to the first one, whose exponential is one.
+    """
     found = np.empty((*draws.shape[:2], design.shape[1]))
     together = max(IN_CACHE // max(draws.shape[1] * design.shape[1], 1), 1)
     for start in range(0, len(draws), together):
@@ -323,6 +331,11 @@ def _log_weights(
         np.matmul(draws[start : start + together], design, out=part)
         if effects is not None:
             part += effects[start : start + together]
-        part -= part.max(axis=1, keepdims=True)
-        part -= np.log(np.exp(part).sum(axis=1, keepdims=True))
+        part -= part[:, :1].copy()
+        others = part[:, 1:]
+        if others.size and others.max() < LARGEST_EXPONENT:
+            part -= np.log(1.0 + np.exp(others).sum(axis=1, keepdims=True))
+        else:
+            part -= part.max(axis=1, keepdims=True)
+            part -= np.log(np.exp(part).sum(axis=1, keepdims=True))
     return found

@@ -276,10 +276,10 @@ class Mixture(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
         """Response of experts with very many group effects, if the gate has derivatives."""
-        from bayesvb.models.grouped_response import GroupedResponse
-
         if not self._eliminates_groups(posterior, source):
             return None
+        from bayesvb.models.grouped_response import GroupedResponse
+
         none = Gamma(np.empty(0), np.empty(0))
         own = (self.gate, stats.gate)
         return GroupedResponse.of((self, posterior, source), own, none, ()).if_few()

@@ -372,11 +372,11 @@ class ScaledMixture(Mixture):
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
     ) -> GroupedResponse | None:
         """Response of the mixture given the precisions, with the precisions' own."""
-        from bayesvb.models.grouped_response import GroupedResponse
-
         assert isinstance(stats, ScaledStats) and isinstance(posterior, ScaledPosterior)
         if not self._eliminates_groups(posterior, source):
             return None
+        from bayesvb.models.grouped_response import GroupedResponse
+
         gate = self.given(stats.scales.precision).gate
         parts = (self.of_experts, self.of_gate)
         whole = (self, posterior, source)

@@ -16,7 +16,6 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.engines.adaptive_importance import resample
 from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.sampler_record import SamplerRecord
-from bayesvb.engines.tempering import POWERS, ChainDraws, Ladders
 from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.evaluation.psis import psis
@@ -37,6 +36,7 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
 if TYPE_CHECKING:
+    from bayesvb.engines.tempering import ChainDraws
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 STEPS = 300
@@ -174,6 +174,8 @@ def _sample_chains(
     fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
 ) -> PosteriorDraws:
     """Draws by parallel tempering, or by HMC where there are many numbers."""
+    from bayesvb.engines.tempering import POWERS, Ladders
+
     tempered, streams = space.size <= LIMITS.sampled_parameters, streams_of(fit)
     rng, vectors = streams.rng("chains"), space.vectors(fit.draws)
     starts = vectors[resample(truncate(log_ratio, space.size), len(vectors), rng)]
