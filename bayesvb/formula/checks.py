@@ -153,7 +153,7 @@ def require_squares(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str
     DataError
         Naming the column and its largest value.
     """
-    size = np.maximum(-np.fmin.reduce(matrix, axis=0), np.fmax.reduce(matrix, axis=0))
+    size = np.maximum(-_by_column(np.fmin, matrix), _by_column(np.fmax, matrix))
     for j in np.flatnonzero(size > LARGEST).tolist():
         raise DataError(
             f"`{names[j]}` has values up to {size[j]:g} in size, whose squares leave the range of "

@@ -8,8 +8,9 @@ models, and all that is not a sweep, are left to NumPy.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,7 @@ from bayesvb.models.compiled_pass import (
 )
 from bayesvb.models.term_scales import TermScales
 from bayesvb.numerics.special import LARGEST_EXPONENT
+from bayesvb.variational.model import CompiledSweep
 
 GAUSSIAN, STUDENT, POISSON = (
     f"bayesvb.experts.{name}"
@@ -101,25 +103,34 @@ class LearnedScales:
 
 def compile_mixture(
     experts: Any, gate: Any, scales: LearnedScales, source: AbstractSource
-) -> CompiledPass | None:
+) -> CompiledSweep | None:
     """The sweep of a mixture; None if the core is absent, or does not cover it."""
     block = compiled_block(source)
     if block is None or not _covers(experts, gate, block):
         return None
+    if block.n_rows < source.n_rows and _kind(experts) == POISSON:
+        return None  # factorials of the counts of all rows would be computed in each pass
     noise, divergence = _likelihood(experts, block)
     prior: list[Any] = [*noise[:2], scales.divergence + divergence, *noise[2:]]
     for part, own in ((experts, scales.of_experts), (gate, scales.of_gate)):
         known = own if len(own.start) else TermScales.of((), _precisions(part), 1)
         prior += [known.fixed, known.membership]
     prior.append(gate.prior.concentration if _is_constant(gate) else gate.prior.mean)
-    rows = [one for one in (block.weight, _offset(experts, block)) if one is not None]
-    columns = [block.designs[MEAN], *([] if _is_constant(gate) else [block.designs[GATING]])]
-    sizes = [block.n_rows, gate.n_components, len(columns[0]), len(_precisions(gate))]
+    sizes = [block.n_rows, gate.n_components, len(block.designs[MEAN]), len(_precisions(gate))]
     sizes += [int(block.weight is not None), int(_offset(experts, block) is not None)]
     sizes += [*scales.sizes(), EXPERTS.index(_kind(experts)), GATES.index(_kind(gate))]
     sizes += [*_order(gate), *scales.places, *scales.points()]
     numbers = [*prior, *scales.numbers()]
-    return CompiledPass.of("sweep", sizes, numbers, [block.response, *rows, *columns])
+    arrays = partial(_arrays, experts.reads_offset, (MEAN, GATING)[: 2 - _is_constant(gate)])
+    found = CompiledPass.of("sweep", sizes, numbers, arrays(block))
+    return None if found is None else found.over(source, arrays)
+
+
+def _arrays(reads_offset: bool, parts: Sequence[str], block: Block) -> list[Any]:
+    """Response, weights, offsets, and columns of a block."""
+    rows = (block.weight, block.offset if reads_offset else None)
+    known = [one for one in rows if one is not None]
+    return [block.response, *known, *(block.designs[part] for part in parts)]
 
 
 def _covers(experts: Any, gate: Any, block: Block) -> bool:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.data.sources import AbstractSource
+from bayesvb.data.sources import AbstractSource, InMemorySource
+from bayesvb.data.statistics import LocalStep, SufficientStats
+from bayesvb.data.streamed_rows import StreamedRows
 from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.compiled import Sweep, compiled_sweep
+from bayesvb.variational.model import CompiledSweep
 
 MOST_COLUMNS, MOST_COMPONENTS = 24, 64
 """Columns of a design, and components, up to which the core runs: where these are many, products of
@@ -20,6 +24,10 @@ matrices are most of a sweep, and NumPy's are as fast (``bench_compiled``)."""
 
 MOST_ROWS, MOST_NUMBERS = 1 << 20, 20_000_000
 """Rows, and numbers in their columns, up to which the core runs: its copy of them takes 160 MB."""
+
+
+WHOLE, ROWS, END = range(3)
+"""Stages of a pass in the core: all of it, sums of some rows, and the end after their total."""
 
 
 @dataclass(frozen=True)
@@ -42,11 +50,21 @@ class CompiledPass:
     def of(
         cls, name: str, sizes: Sequence[int], prior: Sequence[Any], rows: Sequence[Any]
     ) -> CompiledPass | None:
-        """The pass of a function of the core; None if the core is absent or turned off."""
+        """The pass of a function of the core; None if the core is absent or turned off.
+
+        Of ``sizes`` the first is the number of rows, and the next the number of components.
+        """
         run = compiled_sweep(name)
         if run is None:
             return None
-        return cls(run, np.array(sizes, dtype=np.int64), _joined(prior), _joined(rows))
+        numbers = np.array([sizes[0], WHOLE, *sizes[1:]], dtype=np.int64)
+        return cls(run, numbers, _joined(prior), _joined(rows))
+
+    def over(
+        self, source: AbstractSource, arrays: Callable[[Block], Sequence[Any]]
+    ) -> CompiledSweep:
+        """The sweep over all rows of a source, of which it has none or all."""
+        return self if self.sizes[0] == source.n_rows else StreamedPass(self, source, arrays)
 
     def __call__(
         self, entries: Float[np.ndarray, " entries"]
@@ -65,12 +83,100 @@ class CompiledPass:
         return None if np.isinf(bound) else (bound, following)
 
 
+@dataclass(frozen=True)
+class BlockPass:
+    """Stages of a sweep whose rows come a block at a time, on threads without the interpreter.
+
+    Attributes
+    ----------
+    sweep : CompiledPass
+        Without rows.
+    arrays : callable
+        Response, weights, offsets, and columns of a block.
+    """
+
+    sweep: CompiledPass
+    arrays: Callable[[Block], Sequence[Any]]
+
+    def sums(self, here: Float[np.ndarray, " entries"], block: Block) -> LocalStep:
+        """Sums over a block for the posterior of these statistics."""
+        sums = np.empty(len(here) + self.sweep.sizes[2])
+        bound = self._run(ROWS, block.n_rows, _joined(self.arrays(block)), (here, sums))
+        return LocalStep(bound, RowSums(sums))
+
+    def end(self, here: Float[np.ndarray, " entries"], sums: Float[np.ndarray, " sums"]) -> float:
+        """Minus the divergence; the sums become the next statistics."""
+        return self._run(END, 0, np.empty(0), (here, sums))
+
+    def _run(
+        self,
+        stage: int,
+        n_rows: int,
+        rows: Float[np.ndarray, " numbers"],
+        arrays: tuple[Float[np.ndarray, " entries"], Float[np.ndarray, " sums"]],
+    ) -> float:
+        sizes = self.sweep.sizes.copy()
+        sizes[:2] = n_rows, stage
+        return self.sweep.run(sizes, self.sweep.prior, rows, *arrays)
+
+
+@dataclass(frozen=True)
+class RowSums(SufficientStats):
+    """Sums over rows as the core has them."""
+
+    entries: Float[np.ndarray, " sums"]
+
+
+@dataclass(frozen=True)
+class StreamedPass:
+    """A sweep over rows that are read in each pass, or too many for a copy.
+
+    Attributes
+    ----------
+    sweep : CompiledPass
+        Without rows.
+    source : AbstractSource
+    arrays : callable
+        As of ``BlockPass``.
+    """
+
+    sweep: CompiledPass
+    source: AbstractSource
+    arrays: Callable[[Block], Sequence[Any]]
+
+    def __call__(
+        self, entries: Float[np.ndarray, " entries"]
+    ) -> tuple[float, Float[np.ndarray, " entries"]] | None:
+        """As of ``CompiledPass``.
+
+        Raises
+        ------
+        numpy.linalg.LinAlgError
+            The statistics are outside the domain.
+        """
+        here, stages = (
+            np.ascontiguousarray(entries, dtype=float),
+            BlockPass(self.sweep, self.arrays),
+        )
+        total = self.source.map_reduce(partial(stages.sums, here))
+        sums = cast(RowSums, total.stats).entries
+        bound = total.bound + stages.end(here, sums) if np.isfinite(total.bound) else total.bound
+        if np.isnan(bound):
+            raise np.linalg.LinAlgError("the statistics are outside the domain")
+        return None if np.isinf(bound) else (bound, sums[: len(here)])
+
+
 def compiled_block(source: AbstractSource) -> Block | None:
-    """All rows of a source; None if the core is absent, or they are too many or not in memory."""
-    if compiled_sweep() is None or not source.in_memory or source.n_rows > MOST_ROWS:
+    """All rows of a source, or none if they are too many for a copy; None if the core is absent.
+
+    None also where rows are elsewhere, as on a cluster.
+    """
+    if compiled_sweep() is None or not isinstance(source, InMemorySource | StreamedRows):
         return None
-    columns = sum(map(len, source.empty().designs.values()))
-    return source.whole() if source.n_rows * columns <= MOST_NUMBERS else None
+    none = source.empty()
+    few = source.in_memory and source.n_rows <= MOST_ROWS
+    few = few and source.n_rows * sum(map(len, none.designs.values())) <= MOST_NUMBERS
+    return source.whole() if few else none
 
 
 def is_plain(operator: AbstractPrecision, n_terms: int) -> bool:

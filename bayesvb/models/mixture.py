@@ -26,12 +26,12 @@ from bayesvb.gates.base import AbstractGate, drawn_components
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.compiled_mixture import LearnedScales, compile_mixture
-from bayesvb.models.compiled_pass import CompiledPass
 from bayesvb.models.drawn_effects import EffectLaws, with_gate_keys, with_line_keys
 from bayesvb.models.ensemble import matching
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+from bayesvb.variational.model import CompiledSweep
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.point_model import AbstractPointModel
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -102,7 +102,7 @@ class Mixture(
         """Number of components."""
         return self.gate.n_components
 
-    def compiled(self, source: AbstractSource) -> CompiledPass | None:
+    def compiled(self, source: AbstractSource) -> CompiledSweep | None:
         """The compiled sweep over these rows, where the core covers experts and gate."""
         return compile_mixture(self.experts, self.gate, LearnedScales.of(self), source)
 

@@ -17,7 +17,7 @@
 #include <string.h>
 
 /* Which arrays calls take and fill: as in bayesvb/numerics/compiled.py, raised together with it. */
-#define INTERFACE 2
+#define INTERFACE 3
 
 #define R 64
 #define MOST_ARRAYS 96
@@ -45,6 +45,7 @@
 enum { EXPERTS, GATE, OUTPUT, PARTS };
 enum { GAUSSIAN, STUDENT, POISSON };
 enum { SOFTMAX, STICKS, DIRICHLET };
+enum { WHOLE, ROWS, END }; /* stages: a sweep; sums of some rows; what follows their total */
 
 typedef struct { /* Normal, or MatrixNormalGamma where there is noise: prior and posterior */
     int64_t n, r, d, tails;
@@ -58,7 +59,7 @@ typedef struct { /* LinearStats, StudentStats, LogitStats, GaussianStats, Weight
 } Sums;
 
 typedef struct { /* prior and rows, as compile_mixture has them */
-    int64_t n, K, p, q, weighted, shifted, J, Be, Bg, kind, gate;
+    int64_t n, stage, K, p, q, weighted, shifted, J, Be, Bg, kind, gate;
     const int64_t *at, *points, *order;
     double known;
     Part part[OUTPUT];
@@ -853,16 +854,19 @@ static double sweep(Model *m, double *in, double *out, Room *room) {
     int64_t K = m->K, p = m->p, q = m->q, most = p > q ? p : q, points = 1;
     Sums sums[OUTPUT], following[OUTPUT];
     Law law = {0};
-    double *precision, *squares, *ahead, *of_blocks;
-    parts(m, in, sums, &precision, &squares);
-    memset(out, 0, sizeof(double) * (size_t)parts(m, out, following, &ahead, &of_blocks));
+    double *precision, *squares, *ahead, *of_blocks, bound = 0.0;
+    const int64_t used = parts(m, in, sums, &precision, &squares);
+    parts(m, out, following, &ahead, &of_blocks);
     for (int64_t b = 0; b < m->Be + m->Bg; b++)
         points = m->points[b] > points ? m->points[b] : points;
-    double *work = take(room, 2 * most * most + points), *gain = take(room, K), bound;
+    double *work = take(room, 2 * most * most + points), *gain = m->stage ? out + used : take(room, K);
     if (room->failed || !update(m, sums, precision, squares, &law, work, room))
         return room->failed ? INFINITY : NAN;
-    bound = e_step(m, &law, following, gain, room);
-    if (!(fabs(bound) < INFINITY)) return bound;
+    if (m->stage != END) {
+        memset(out, 0, sizeof(double) * (size_t)(used + (m->stage ? K : 0)));
+        bound = e_step(m, &law, following, gain, room);
+    }
+    if (!(fabs(bound) < INFINITY) || m->stage == ROWS) return bound;
     bound -= divergence(m, &law);
     times(m->memE, m->part->squares, m->Be, p + m->J, of_blocks);
     times(m->memG, m->part[GATE].squares, m->Bg, q, of_blocks + m->Be);
@@ -892,15 +896,15 @@ static int read_sizes(const Py_buffer *v, int64_t **own, int n, int64_t most_row
 
 /* The model that the buffers describe; zero unless all lengths are as the sizes say. */
 static int read_model(Model *m, const Py_buffer *v) {
-    enum { SIZES = 11, LIMITS = 5, MOST_ROWS = 1 << 20, MOST = 256 };
-    int64_t *own[SIZES] = {&m->n, &m->K, &m->p, &m->q, &m->weighted, &m->shifted, &m->J, &m->Be, &m->Bg,
-                           &m->kind, &m->gate};
+    enum { SIZES = 12, LIMITS = 5, MOST_ROWS = 1 << 20, MOST = 256 };
+    int64_t *own[SIZES] = {&m->n, &m->stage, &m->K, &m->p, &m->q, &m->weighted, &m->shifted, &m->J,
+                           &m->Be, &m->Bg, &m->kind, &m->gate};
     const int64_t *size = v[0].buf, given = v[0].len / 8;
     if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
     int64_t K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg, L = K - (m->gate == STICKS), grid = 0;
     m->order = size + SIZES, m->at = m->order + K, m->points = m->at + J;
     if (!L || K < 1 || !p || !q != (m->gate == DIRICHLET) || J > p || m->weighted > 1 || m->shifted > 1
-        || m->kind > POISSON || m->gate > DIRICHLET || (J && m->kind == POISSON) || given != SIZES + K + J + B)
+        || m->kind > POISSON || m->gate > DIRICHLET || m->stage > END || (J && m->kind == POISSON) || given != SIZES + K + J + B)
         return 0;
     for (int64_t k = 0; k < K; k++)
         if (m->order[k] < 0 || m->order[k] >= K) return 0;
@@ -909,7 +913,7 @@ static int read_model(Model *m, const Py_buffer *v) {
     for (int64_t b = 0; b < B; b++, grid += 2 * m->points[b - 1])
         if (m->points[b] < 0 || m->points[b] > MOST_ROWS) return 0;
     if (v[1].len / 8 != 3 + LIMITS + (1 + m->Be) * (p + J) + (1 + m->Bg) * q + (q ? L * q : K) + 4 * B + grid
-        || v[2].len / 8 != m->n * (1 + m->weighted + m->shifted + p + q) || v[4].len != v[3].len)
+        || v[2].len / 8 != m->n * (1 + m->weighted + m->shifted + p + q) || v[4].len != v[3].len + (m->stage ? 8 * K : 0))
         return 0;
     const double *at = v[1].buf;
     m->part[EXPERTS] = (Part){.n = K, .r = 1, .d = p, .tails = m->kind == STUDENT, .a0 = at[0],
@@ -929,7 +933,7 @@ static int read_model(Model *m, const Py_buffer *v) {
 }
 
 typedef struct { /* Network and its rows, as CompiledNetwork has them */
-    int64_t n, K, p, q, h, O, classes, inner, diagonal, weighted;
+    int64_t n, stage, K, p, q, h, O, classes, inner, diagonal, weighted;
     const int64_t *order;
     Part part[PARTS];
     const double *y, *weight, *X, *Z;
@@ -1145,7 +1149,7 @@ CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
 
 static double network_sweep(Network *m, double *in, double *out, Room *room) {
     Sums here[PARTS], next[PARTS];
-    double kl = 0.0, bound;
+    double kl = 0.0, bound = 0.0;
     int64_t used = 0;
     for (int i = 0; i < PARTS; i++) {
         layout(m->part + i, out + used, next + i), used += layout(m->part + i, in + used, here + i);
@@ -1153,26 +1157,28 @@ static double network_sweep(Network *m, double *in, double *out, Room *room) {
         settle_part(m->part + i);
         kl += divergence_of(m->part + i, m->part[i].prior);
     }
-    memset(out, 0, sizeof(double) * (size_t)used);
-    bound = network_rows(m, next, room);
-    return bound < INFINITY ? bound - kl : bound;
+    if (m->stage != END) {
+        memset(out, 0, sizeof(double) * (size_t)used);
+        bound = network_rows(m, next, room);
+    }
+    return bound < INFINITY && m->stage != ROWS ? bound - kl : bound;
 }
 
 /* The network that the buffers describe; zero unless all lengths are as the sizes say. */
 static int read_network(Network *m, const Py_buffer *v) {
-    enum { SIZES = 10, MOST_ROWS = 1 << 20, MOST = 256 };
-    int64_t *own[SIZES] = {&m->n, &m->K, &m->p, &m->q, &m->h, &m->O, &m->inner, &m->classes, &m->diagonal,
-                           &m->weighted}, used = 0;
+    enum { SIZES = 11, MOST_ROWS = 1 << 20, MOST = 256 };
+    int64_t *own[SIZES] = {&m->n, &m->stage, &m->K, &m->p, &m->q, &m->h, &m->O, &m->inner, &m->classes,
+                           &m->diagonal, &m->weighted}, used = 0;
     const int64_t *size = v[0].buf;
     if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
     int64_t K = m->K, p = m->p, q = m->q, h = m->h, O = m->O, D = h + 1, noisy = !m->classes;
-    if (!K || !p || !q || !h || !O || !m->inner || m->classes > 1 || m->weighted > 1) return 0;
+    if (!K || !p || !q || !h || !O || !m->inner || m->classes > 1 || m->weighted > 1 || m->stage > END) return 0;
     if (v[0].len / 8 != SIZES + K) return 0;
     for (int64_t k = 0; k < K; k++)
         if (size[SIZES + k] < 0 || size[SIZES + k] >= K) return 0;
     m->order = size + SIZES;
     if (v[1].len / 8 != 1 + h + p + K * q + D + (noisy ? 1 + O : O * D)
-        || v[2].len / 8 != m->n * ((noisy ? O : 1) + m->weighted + p + q) || v[4].len != v[3].len)
+        || v[2].len / 8 != m->n * ((noisy ? O : 1) + m->weighted + p + q) || v[4].len != v[3].len + (m->stage ? 8 * K : 0))
         return 0;
     const double *at = v[1].buf;
     m->part[EXPERTS] = (Part){.n = K, .r = h, .d = p, .a0 = *at, .b0 = at + 1, .prior = at + 1 + h};

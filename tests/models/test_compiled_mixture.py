@@ -13,6 +13,7 @@ from bayesvb.engines import cavi as engine
 from bayesvb.engines import side_by_side
 from bayesvb.engines.base import Budget, one_pass
 from bayesvb.engines.restarts import _Task
+from bayesvb.formula.passes import representatives
 from bayesvb.models import compiled_pass
 from bayesvb.numerics.compiled import SWITCH, describe_core
 from bayesvb.numerics.streams import EngineStreams
@@ -153,14 +154,39 @@ def test_other_models_are_left_to_numpy(formula, arguments):
 
 
 @pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_NUMBERS"])
-def test_very_many_rows_are_left_to_numpy(limit, monkeypatch):
-    model, source, _ = passes("two components")[0]
-    assert model.compiled(source) is not None
+@pytest.mark.parametrize("name", ["learned scales", "case weights", "dirichlet", "student sticks"])
+def test_very_many_rows_are_summed_by_block(name, limit, monkeypatch):
+    model, source, here = passes(name)[-1]
+    blocks = InMemorySource(tuple(source.whole().split(37)))
+    assert type(model.compiled(blocks)) is compiled_pass.CompiledPass
     monkeypatch.setattr(compiled_pass, limit, 149)
-    assert model.compiled(source) is None
-    monkeypatch.undo()
+    run = model.compiled(blocks)
+    assert type(run) is compiled_pass.StreamedPass
+    bound, following = run(here.stats.to_vector())
+    assert_allclose(bound, here.bound, rtol=1e-12)
+    assert_allclose(following, here.following.to_vector(), rtol=1e-9, atol=1e-9)
+    other = model.compiled(blocks.with_workers(2))(here.stats.to_vector())
+    assert bound == other[0] and np.array_equal(following, other[1])
+    with pytest.raises(np.linalg.LinAlgError):
+        run((-5.0 * here.stats).to_vector())
     monkeypatch.setenv(SWITCH, "0")
+    assert model.compiled(blocks) is None
+
+
+def test_counts_of_very_many_rows_are_left_to_numpy(monkeypatch):
+    model, source, _ = passes("counts")[0]
+    monkeypatch.setattr(compiled_pass, "MOST_ROWS", 149)
     assert model.compiled(source) is None
+
+
+def test_files_are_summed_by_block(tmp_path, monkeypatch):
+    monkeypatch.setattr(representatives, "SAMPLE_ROWS", 100)
+    table(400).to_parquet(tmp_path / "rows.parquet", row_group_size=90)
+    model = bvb.DensityRegression("y ~ x | gating(x)", tmp_path / "rows.parquet", n_components=2)
+    stats = model.fit(seed=1, restarts=1, max_iter=3).stats
+    run = model.core.compiled(model.all_rows)
+    assert type(run) is compiled_pass.StreamedPass
+    assert_allclose(run(stats.to_vector())[0], one_pass(model.core, model.all_rows, stats).bound)
 
 
 @pytest.mark.parametrize(("switch", "places"), [("0", 2), ("1", 1)])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
@@ -16,6 +17,7 @@ from bayesvb.models.compiled_pass import MOST_COMPONENTS, CompiledPass, compiled
 from bayesvb.models.network.output import AbstractOutput
 from bayesvb.models.network.output_classes import CONDITIONAL_PASSES, ClassOutput
 from bayesvb.models.network.output_gaussian import GaussianOutput
+from bayesvb.variational.model import CompiledSweep
 
 MOST_LATENTS, MOST_OUTPUTS = 12, 24
 """Latents, and sticks or responses, up to which the core runs."""
@@ -26,7 +28,7 @@ def compile_network(
     gate: StickBreakingGate,
     output: AbstractOutput[Any, Any],
     source: AbstractSource,
-) -> CompiledPass | None:
+) -> CompiledSweep | None:
     """The compiled sweep over these rows; None if the core is absent, or does not cover them."""
     block = compiled_block(source)
     if block is None or not isinstance(output, ClassOutput | GaussianOutput):
@@ -40,7 +42,6 @@ def compile_network(
     laws = zip(operators, [*map(len, designs), output.n_latents + 1], strict=True)
     if not (few and known and all(is_plain(*law) for law in laws)):
         return None
-    weight = [] if block.weight is None else [block.weight]
     sizes = [block.n_rows, gate.n_components, *map(len, designs), output.n_latents, len(last.mean)]
     prior = [experts.shape, experts.rate, experts.operator.entries, gate.prior.precisions]
     prior += [gate.prior.mean, last.operator.entries]
@@ -50,6 +51,13 @@ def compile_network(
     else:
         sizes += [1, 0]
         prior += [output.prior.shape, output.prior.rate]
-    sizes += [int(output.covariance == "diagonal"), len(weight)]
+    sizes += [int(output.covariance == "diagonal"), int(block.weight is not None)]
     sizes += gate.order or range(gate.n_components)
-    return CompiledPass.of("network", sizes, prior, [block.response, *weight, *designs])
+    found = CompiledPass.of("network", sizes, prior, _arrays(block))
+    return None if found is None else found.over(source, _arrays)
+
+
+def _arrays(block: Block) -> list[Any]:
+    """Response, weights, and columns of a block."""
+    weight = [] if block.weight is None else [block.weight]
+    return [block.response, *weight, block.designs[MEAN], block.designs[GATING]]

@@ -20,7 +20,6 @@ from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
-from bayesvb.models.compiled_pass import CompiledPass
 from bayesvb.models.network.compiled_network import compile_network
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
 from bayesvb.models.network.likelihood import NetworkLikelihood, without_noise
@@ -33,6 +32,7 @@ from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.numerics.special import log_total
 from bayesvb.variational.linear_predictors import LogitStats
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import CompiledSweep
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.point_model import AbstractPointModel
 from bayesvb.variational.streamed_model import AbstractStreamedModel
@@ -82,7 +82,7 @@ class Network(
         """Number of experts."""
         return self.gate.n_components
 
-    def compiled(self, source: AbstractSource) -> CompiledPass | None:
+    def compiled(self, source: AbstractSource) -> CompiledSweep | None:
         """The compiled sweep over these rows, where the core covers the network."""
         return compile_network(self.experts.prior, self.gate, self.output, source)
 

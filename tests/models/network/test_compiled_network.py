@@ -8,6 +8,7 @@ import bayesvb as bvb
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines import cavi as engine
 from bayesvb.engines.base import one_pass
+from bayesvb.models import compiled_pass
 from bayesvb.numerics.compiled import SWITCH, describe_core
 
 pytestmark = [
@@ -68,6 +69,16 @@ def passes(name, monkeypatch):
         model_of(name).fit(restarts=2, seed=1, max_iter=15, n_jobs=1, combine="best", **limits)
     monkeypatch.setenv(SWITCH, "1")
     return found
+
+
+@pytest.mark.parametrize("name", ["three classes", "two responses"])
+def test_very_many_rows_are_summed_by_block(name, monkeypatch):
+    model, source, here = passes(name, monkeypatch)[-1]
+    blocks = InMemorySource(tuple(source.whole().split(37)))
+    monkeypatch.setattr(compiled_pass, "MOST_ROWS", 149)
+    bound, following = model.compiled(blocks)(here.stats.to_vector())
+    assert_allclose(bound, here.bound, rtol=1e-12)
+    assert_allclose(following, here.following.to_vector(), rtol=1e-9, atol=1e-9)
 
 
 @pytest.mark.parametrize("name", PROBLEMS)
