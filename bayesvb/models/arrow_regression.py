@@ -20,6 +20,7 @@ from bayesvb.linear.designs import AbstractDesign, DenseDesign, DrawnEffects
 from bayesvb.linear.precisions import Vectors
 from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
+from bayesvb.numerics.special import IN_CACHE
 
 __all__ = [
     "ArrowRegressions",
@@ -237,10 +238,11 @@ class ArrowRegressions:
         noise = rng.standard_normal((len(index), size))
         root = np.linalg.inv(np.linalg.cholesky(operator.marginal.matrix))
         drawn = np.empty((len(index), size))
-        for value in np.unique(index):
-            at = np.flatnonzero(index == value)
-            own = sigma[at, None] * (noise[at, :n_shared] @ root[value])
-            drawn[at, :n_shared] = self.mean[value, :n_shared] + own
+        together = max(IN_CACHE // max(n_shared**2, 1), 1)
+        for start in range(0, len(index), together):
+            at = slice(start, start + together)
+            own = np.einsum("ds,dst->dt", noise[at, :n_shared], root[index[at]])
+            drawn[at, :n_shared] = self.mean[index[at], :n_shared] + sigma[at, None] * own
         log_det = operator.marginal.log_det
         if operator.is_complete:
             each = (sigma[:, None] * noise[:, n_shared:]).reshape(operator.split(drawn)[1].shape)

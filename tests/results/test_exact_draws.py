@@ -10,6 +10,7 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 import bayesvb.results.exact_draws as exact_draws
 from bayesvb.engines.sampler_record import SamplerRecord
+from bayesvb.engines.tempering import ChainDraws
 from bayesvb.errors import DataError
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.reduced_draws import space_of
@@ -188,10 +189,10 @@ def test_chains_of_inexact_integrals_are_weighed(fit):
     vectors = space.vectors(fit.draws)[:160].reshape(16, 10, space.size)
     lacking = 0.1 * vectors[:, :, 0]
     density = space.log_density(vectors.reshape(-1, space.size)).reshape(16, 10) - lacking
-    found = exact_draws.ChainDraws(vectors, density)
+    found = ChainDraws(vectors, density)
     _, weights = exact_draws._complete(space, found, rng)
     assert_allclose(np.ptp(np.log(weights) - lacking), 0.0, atol=0.2)
-    even = exact_draws._complete(space, exact_draws.ChainDraws(vectors, density + lacking), rng)[1]
+    even = exact_draws._complete(space, ChainDraws(vectors, density + lacking), rng)[1]
     assert (even == 1.0).all()
 
 
