@@ -147,7 +147,7 @@ class StreamedPass:
     def __call__(
         self, entries: Float[np.ndarray, " entries"]
     ) -> tuple[float, Float[np.ndarray, " entries"]] | None:
-        """As of ``CompiledPass``.
+        """Bound and next statistics; None where a row needs what only NumPy has.
 
         Raises
         ------

@@ -40,7 +40,7 @@ LEAST_LOG_WEIGHT = -23.0
 """Log weight (1e-10) below which a component is omitted from the probabilities of a row."""
 
 FEW_LEAST_LOG_WEIGHT = -16.0
-"""The same (1e-7) where few points are taken, whose error is a thousand times as large."""
+"""Log weight (1e-7) where few points are taken, whose error is a thousand times as large."""
 
 NEGLIGIBLE_LOG_WEIGHT = -30.0
 """Log weight (1e-13) below which a component is omitted from the likelihood of a row ..."""
