@@ -145,9 +145,8 @@ class Deletion:
             return self.solve(direct)
         added = []
         for block, weight in ends:
-            space = RowSpace.from_rows(self.model, self.posterior, block)
-            assert space is not None
             known = derivatives_of_rows(self.model, self.posterior, block)
+            space = RowSpace.from_rows(self.model, self.posterior, block, known)
             added.append(RowsAdded(space, known, weight))
         return np.asarray(direct + self.by_rows.indirect_of_difference(rows, added))
 

@@ -31,7 +31,6 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.linear.quadratic_forms import Columns, Forms
-from bayesvb.sensitivity.curvature import derivatives_of_rows
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.shared_response import FLATTEST
@@ -118,12 +117,12 @@ class RowSpace:
     scale: Float[np.ndarray, " blocks"]
 
     @classmethod
-    def from_rows(cls, model: AnyModel, posterior: object, block: Block) -> RowSpace | None:
-        """Row space of these rows; None where covariances have no closed form."""
+    def from_rows(
+        cls, model: AnyModel, posterior: object, block: Block, known: RowDerivatives
+    ) -> RowSpace:
+        """Row space of these rows with their derivatives, of a model with ``row_forms``."""
         forms = model.row_forms(posterior, block)
-        if forms is None:
-            return None
-        known: RowDerivatives = derivatives_of_rows(model, posterior, block)
+        assert forms is not None
         hessian = known.hessian if block.weight is None else known.hessian * block.weight
         order = scalar_order(forms[0])
         return cls(forms[0], np.ascontiguousarray(hessian[np.ix_(order, order)].T), forms[1])
@@ -401,20 +400,11 @@ class RowSpace:
         return root, np.eye(len(root)) - root.T @ information @ root
 
 
-def choose_row_space(
-    model: AnyModel, source: AbstractSource, stats: SufficientStats
-) -> RowSpace | None:
-    """Row space of a fit where it takes less time than the space of statistics; else None.
-
-    Products in it take the square of the rows, in the other the rows times the statistics.
-    """
-    if count_scalars(model, source, stats) is None:
-        return None
-    return RowSpace.from_rows(model, model.update(stats), source.take(np.arange(source.n_rows)))
-
-
 def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
-    """Number of scalars of all rows; None without a row space, or if it takes longer."""
+    """Number of scalars of all rows; None without a row space, or if it takes longer.
+
+    Products in it take the square of the rows, in the space of statistics rows times statistics.
+    """
     n_entries = stats.to_vector().size
     if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.draws_complete):
         return None

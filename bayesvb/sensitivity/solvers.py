@@ -37,7 +37,7 @@ from bayesvb.sensitivity.operator import (
 )
 from bayesvb.sensitivity.row_directions import Directions
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
-from bayesvb.sensitivity.row_space import MOST_DENSE, choose_row_space, count_scalars
+from bayesvb.sensitivity.row_space import MOST_DENSE, RowSpace, count_scalars
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
@@ -171,10 +171,11 @@ def row_sensitivity(
     model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> RowSensitivity | None:
     """The solver in the space of rows; None where another takes less time."""
-    space, posterior = choose_row_space(model, source, stats), model.update(stats)
-    if space is None:
+    if count_scalars(model, source, stats) is None:
         return None
-    known = derivatives_of_rows(model, posterior, source.take(np.arange(source.n_rows)))
+    posterior, block = model.update(stats), source.take(np.arange(source.n_rows))
+    known = derivatives_of_rows(model, posterior, block)
+    space = RowSpace.from_rows(model, posterior, block, known)
     along: Any = partial(expectations_along, model, stats, posterior)
     return RowSensitivity(np.ones(known.n_entries, dtype=bool), along, space, known)
 
