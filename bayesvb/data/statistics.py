@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -98,6 +98,12 @@ class SufficientStats:
             nested = isinstance(value, SufficientStats)
             changes[field.name] = value.with_leaves(leaves, f"{name}.") if nested else leaves[name]
         return replace(self, **changes)
+
+
+def with_known(stats: Any, before: StatsT | None) -> StatsT:
+    """Statistics of some rows, and of known rows if there are any."""
+    total: StatsT = stats if before is None else before + stats
+    return total
 
 
 @dataclass(frozen=True)

@@ -82,11 +82,11 @@ class BesideKnownRows(AbstractVariationalModel[PosteriorT, StatsT]):
 
     def global_step(self, posterior: PosteriorT, stats: object) -> StatsT:
         """Statistics of all rows after a step, from an iteration over the new ones."""
-        return self.model.step_beside(self.before, posterior, stats)
+        return self.model.global_step(posterior, stats, self.before)
 
     def gradient_stats(self, posterior: PosteriorT, stats: object) -> StatsT:
         """Derivative in the expected statistics, with a constant contribution of known rows."""
-        return self.model.gradient_beside(self.before, posterior, stats)
+        return self.model.gradient_stats(posterior, stats, self.before)
 
     def kl(self, posterior: PosteriorT) -> float:
         """Divergence from the prior, less the known rows' part of the bound."""

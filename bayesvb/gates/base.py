@@ -5,14 +5,14 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, TypeVar, cast
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.statistics import SufficientStats
+from bayesvb.data.statistics import SufficientStats, with_known
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.arrow_precisions import diagonal_precision
 from bayesvb.linear.quadratic_forms import Forms
@@ -123,28 +123,25 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     def update(self, stats: StatsT) -> PosteriorT:
         """Posterior given statistics; a function of them alone."""
 
-    def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
+    def global_step(
+        self, posterior: PosteriorT, stats: Any, before: StatsT | None = None
+    ) -> StatsT:
         """Statistics of the next posterior, from the statistics of an iteration under this one.
 
-        Those themselves where the update is an exact coordinate maximisation.
+        Those themselves where the update is an exact coordinate maximisation. ``before`` are
+        statistics of known rows of which nothing else is stored, as this returns them.
         """
-        return cast(StatsT, stats)
+        return with_known(stats, before)
 
-    def gradient_stats(self, posterior: PosteriorT, stats: Any) -> StatsT:
+    def gradient_stats(
+        self, posterior: PosteriorT, stats: Any, before: StatsT | None = None
+    ) -> StatsT:
         """Derivative of the rows' part of the bound in the expected sufficient statistics.
 
         Equal to the statistics of the posterior if its ELBO is stationary. The statistics of an
         iteration under this posterior themselves if the update is an exact coordinate maximisation.
         """
-        return cast(StatsT, stats)
-
-    def step_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
-        """Statistics of ``global_step`` with earlier rows of which only statistics are stored."""
-        return self.global_step(posterior, cast(Any, before) + stats)
-
-    def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: object) -> StatsT:
-        """Derivative of ``gradient_stats`` with earlier rows, of which only sums are stored."""
-        return self.gradient_stats(posterior, cast(Any, before) + stats)
+        return with_known(stats, before)
 
     def coordinates(self, posterior: PosteriorT) -> AbstractCoordinates | None:
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
@@ -281,12 +278,6 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     def drawn_log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
         """Log weights for draws by name, to which group effects of these rows may contribute."""
         return self.log_weights(draws["gate"], block)
-
-    def components(
-        self, draws: Float[np.ndarray, "draws ..."], block: Block, rng: np.random.Generator
-    ) -> Int[np.ndarray, "draws rows"]:
-        """One component per draw and row, drawn from the weights."""
-        return drawn_components(self.log_weights(draws, block), block.n_rows, rng)
 
     @abc.abstractmethod
     def log_density(

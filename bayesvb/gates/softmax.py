@@ -119,10 +119,10 @@ class SoftmaxGate(AbstractSoftmaxGate):
             falling * by_variance,
         )
 
-    def global_step(self, posterior: LogitLaw, stats: SlopeStats) -> LogitStats:
+    def step(self, posterior: LogitLaw, stats: SlopeStats) -> LogitStats:
         """Quasi-Newton step for the mean (Newton's for two components), damped for the spread."""
         return stats.damped(self.prior, posterior)
 
-    def gradient_stats(self, posterior: LogitLaw, stats: SlopeStats) -> LogitStats:
+    def full_step(self, posterior: LogitLaw, stats: SlopeStats) -> LogitStats:
         """Full natural-gradient step, undamped."""
         return stats.full(posterior)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
-from bayesvb.data.statistics import SufficientStats
+from bayesvb.data.statistics import SufficientStats, with_known
 from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import (
@@ -203,15 +203,26 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
             return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
         return replace(self, prior=self.prior.to_the_power(power))
 
-    def step_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
-        """A step with a normal prior of the coefficients from known rows."""
-        known = replace(self, prior=self.update(before))
-        step: LogitStats = known.global_step(posterior, stats)
-        return before + step
+    def global_step(
+        self, posterior: LogitLaw, stats: Any, before: LogitStats | None = None
+    ) -> LogitStats:
+        """A step, known rows with a normal prior of the coefficients from them."""
+        known = self if before is None else replace(self, prior=self.update(before))
+        return with_known(known.step(posterior, stats), before)
 
-    def gradient_beside(self, before: LogitStats, posterior: LogitLaw, stats: object) -> LogitStats:
+    def gradient_stats(
+        self, posterior: LogitLaw, stats: Any, before: LogitStats | None = None
+    ) -> LogitStats:
         """Derivatives of the present rows, added to the known rows' derivatives."""
-        return before + self.gradient_stats(posterior, stats)
+        return with_known(self.full_step(posterior, stats), before)
+
+    @abc.abstractmethod
+    def step(self, posterior: LogitLaw, stats: Any) -> LogitStats:
+        """Statistics of the next posterior, of all rows."""
+
+    def full_step(self, posterior: LogitLaw, stats: Any) -> LogitStats:
+        """Statistics of an undamped step."""
+        return cast(LogitStats, stats)
 
     def weights_of(
         self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]

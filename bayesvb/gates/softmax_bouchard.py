@@ -167,7 +167,7 @@ class BouchardGate(AbstractSoftmaxGate):
         bound, share, omega = product_bound(logit, variance)
         return BouchardLocalPosterior(logit - bound, logit, share, omega, block, design)
 
-    def global_step(self, posterior: Normal, stats: LogitStats) -> LogitStats:
+    def step(self, posterior: Normal, stats: LogitStats) -> LogitStats:
         """Exact update given the quadratic form, then the best shift of all means together."""
         return centred_sums(self.prior, self.update(stats).mean, stats.curvature)
 

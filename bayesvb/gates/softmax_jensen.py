@@ -86,10 +86,10 @@ class JensenGate(AbstractSoftmaxGate):
         half = 0.5 * spread
         return NormaliserDerivatives(share, share, spread, half, spread, half)
 
-    def global_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
+    def step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Natural-gradient step of all components at once: what ``alpha`` is never shows."""
         return stats.damped(self.prior, posterior)
 
-    def gradient_stats(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
+    def full_step(self, posterior: Normal, stats: SlopeStats) -> LogitStats:
         """Full natural-gradient step, undamped."""
         return stats.full(posterior)

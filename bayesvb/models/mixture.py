@@ -15,7 +15,7 @@ from bayesvb.data.dyadic_sums import partial_sums, total
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
-from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
+from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats, with_known
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.experts.drawn_lines import check_draws_hold_effects
@@ -157,11 +157,14 @@ class Mixture(
         """Experts and gate, each from its own statistics."""
         return MixturePosterior(self.experts.update(stats.experts), self.gate.update(stats.gate))
 
-    def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
+    def global_step(
+        self, posterior: MixturePosterior, stats: MixtureStats, before: MixtureStats | None = None
+    ) -> MixtureStats:
         """Statistics of both after their steps; most are as they were."""
+        experts, gate = (None, None) if before is None else (before.experts, before.gate)
         return MixtureStats(
-            self.experts.global_step(posterior.experts, stats.experts),
-            self.gate.global_step(posterior.gate, stats.gate),
+            self.experts.global_step(posterior.experts, with_known(stats.experts, experts)),
+            self.gate.global_step(posterior.gate, stats.gate, gate),
         )
 
     def bound_gap(self, posterior: MixturePosterior, block: Block) -> BoundGap:
@@ -174,25 +177,15 @@ class Mixture(
         """Whether the gate may have one."""
         return type(self.gate).bound_gap is not AbstractGate.bound_gap
 
-    def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> MixtureStats:
+    def gradient_stats(
+        self, posterior: MixturePosterior, stats: MixtureStats, before: MixtureStats | None = None
+    ) -> MixtureStats:
         """Sums of the experts after their step; for the gate, derivatives of its bound."""
-        experts = self.experts.global_step(posterior.experts, stats.experts)
-        return MixtureStats(experts, self.gate.gradient_stats(posterior.gate, stats.gate))
-
-    def step_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
-    ) -> MixtureStats:
-        """Steps of both, with known rows of which only statistics are stored."""
-        experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
-        return MixtureStats(experts, self.gate.step_beside(before.gate, posterior.gate, stats.gate))
-
-    def gradient_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
-    ) -> MixtureStats:
-        """Derivatives of both, with known rows of which only statistics are stored."""
-        experts = self.experts.global_step(posterior.experts, before.experts + stats.experts)
-        gate = self.gate.gradient_beside(before.gate, posterior.gate, stats.gate)
-        return MixtureStats(experts, gate)
+        experts, gate = (None, None) if before is None else (before.experts, before.gate)
+        return MixtureStats(
+            self.experts.global_step(posterior.experts, with_known(stats.experts, experts)),
+            self.gate.gradient_stats(posterior.gate, stats.gate, gate),
+        )
 
     def expected_sum(self, before: MixtureStats, posterior: MixturePosterior) -> float:
         """Statistics times expectations: linear, as responsibilities of these rows stay."""

@@ -252,34 +252,14 @@ class ScaledMixture(Mixture):
             divergence = divergence + own
         return Gamma(shape, rate), np.asarray(divergence)
 
-    def global_step(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
-        """Precisions given the coefficients, then steps of experts and gate given these."""
-        scales = self._scale_step(posterior)
-        sums = self.given(scales.precision).global_step(posterior, stats)
-        return ScaledStats(sums.experts, sums.gate, scales)
-
-    def step_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
+    def global_step(
+        self, posterior: MixturePosterior, stats: MixtureStats, before: MixtureStats | None = None
     ) -> ScaledStats:
-        """Statistics with earlier rows; precisions depend on no rows."""
-        scales = self._scale_step(posterior)
-        sums = self.given(scales.precision).step_beside(before, posterior, stats)
-        return ScaledStats(sums.experts, sums.gate, scales)
-
-    def gradient_beside(
-        self, before: MixtureStats, posterior: MixturePosterior, stats: MixtureStats
-    ) -> ScaledStats:
-        """Derivative with earlier rows; precisions depend on no rows."""
-        assert isinstance(posterior, ScaledPosterior)
-        expected = posterior.scales.mean
-        sums = self.given(expected).gradient_beside(before, posterior, stats)
-        own = ScaleStats(expected, self.squares(posterior))
-        return ScaledStats(sums.experts, sums.gate, own)
-
-    def _scale_step(self, posterior: MixturePosterior) -> ScaleStats:
-        """Precisions given the coefficients, and the sums of squares of these."""
+        """Precisions given the coefficients, on no rows, then experts and gate given these."""
         squares = self.squares(posterior)
-        return ScaleStats(self._scales(squares)[0].mean, squares)
+        scales = ScaleStats(self._scales(squares)[0].mean, squares)
+        sums = self.given(scales.precision).global_step(posterior, stats, before)
+        return ScaledStats(sums.experts, sums.gate, scales)
 
     def first_stats(self, stats: MixtureStats) -> ScaledStats:
         """Statistics of the first posterior, whose coefficients have fixed scales."""
@@ -291,11 +271,13 @@ class ScaledMixture(Mixture):
         squares = self.squares(self.given(start).update(sums))
         return ScaledStats(sums.experts, sums.gate, ScaleStats(start, squares))
 
-    def gradient_stats(self, posterior: MixturePosterior, stats: MixtureStats) -> ScaledStats:
+    def gradient_stats(
+        self, posterior: MixturePosterior, stats: MixtureStats, before: MixtureStats | None = None
+    ) -> ScaledStats:
         """Derivatives in the expectations of the mixture, and in the prior's."""
         assert isinstance(posterior, ScaledPosterior)
         expected = posterior.scales.mean
-        sums = self.given(expected).gradient_stats(posterior, stats)
+        sums = self.given(expected).gradient_stats(posterior, stats, before)
         own = ScaleStats(expected, self.squares(posterior))
         return ScaledStats(sums.experts, sums.gate, own)
 

@@ -6,22 +6,28 @@ import abc
 from typing import Any
 
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import with_known
 from bayesvb.variational.model import AbstractVariationalModel, PosteriorT, StatsT
 
 
 class AbstractStreamedModel(AbstractVariationalModel[PosteriorT, StatsT]):
     """A model whose statistics are sums over rows, so that earlier rows need not be kept."""
 
-    def step_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of ``global_step`` with earlier rows of which only statistics are stored.
+    def global_step(
+        self, posterior: PosteriorT, stats: Any, before: StatsT | None = None
+    ) -> StatsT:
+        """Statistics of the next posterior, from the statistics of an iteration under this one.
 
-        ``before`` are statistics of a posterior, as ``global_step`` returns them; these are too.
+        ``before`` are statistics of known rows of which nothing else is stored, as this returns
+        them; their rows count in the result too.
         """
-        return self.global_step(posterior, before + stats)
+        return with_known(stats, before)
 
-    def gradient_beside(self, before: StatsT, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Derivative of ``gradient_stats`` with earlier rows, of which only sums are stored."""
-        return self.gradient_stats(posterior, before + stats)
+    def gradient_stats(
+        self, posterior: PosteriorT, stats: Any, before: StatsT | None = None
+    ) -> StatsT:
+        """Derivative of the rows' part of the bound, known rows among them."""
+        return with_known(stats, before)
 
     @abc.abstractmethod
     def expected_sum(self, before: StatsT, posterior: PosteriorT) -> float:

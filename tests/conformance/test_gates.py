@@ -13,7 +13,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.factors import Normal
 from bayesvb.gates import GATES
-from bayesvb.gates.base import GatePrior
+from bayesvb.gates.base import GatePrior, drawn_components
 
 pytestmark = pytest.mark.quick(n_experts=(1, 4))
 
@@ -136,7 +136,8 @@ def test_log_weights_are_the_same_a_few_draws_at_a_time(gate_name, make_case, mo
 def test_components_are_drawn_with_the_weights(gate_name, make_case, n_experts):
     case = make_case(gate_name, n_experts=n_experts, n_rows=3)
     draws = np.repeat(case.gate.draws(case.posterior, 1, case.rng), N_DRAWS, axis=0)
-    chosen = case.gate.components(draws, case.block, case.rng)
+    weights = case.gate.log_weights(draws, case.block)
+    chosen = drawn_components(weights, case.block.n_rows, case.rng)
     assert chosen.shape == (N_DRAWS, 3)
     weights = np.exp(all_rows(case.gate.log_weights(draws[:1], case.block), case.block))[0]
     share = (chosen[:, None] == np.arange(n_experts)[:, None]).mean(axis=0)

@@ -18,6 +18,7 @@ from bayesvb.data.statistics import LocalStep
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.gates.base import drawn_components
 from bayesvb.gates.stick_breaking import StickBreakingGate, StickLocalPosterior
 from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.compiled_network import compile_network
@@ -357,7 +358,8 @@ class Network(
         self, draws: Draws, block: Block, rng: np.random.Generator
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row: component, latent vector, response."""
-        chosen = self.gate.components(draws["gate"], block, rng)[:, None]
+        weights = self.gate.log_weights(draws["gate"], block)
+        chosen = drawn_components(weights, block.n_rows, rng)[:, None]
         sd = np.take_along_axis(1.0 / np.sqrt(draws["precision"]), chosen.swapaxes(1, 2), axis=1)
         latents = rng.standard_normal((len(chosen), self.experts.n_latents, block.n_rows))
         latents *= sd.swapaxes(1, 2)

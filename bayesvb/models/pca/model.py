@@ -208,18 +208,13 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         informed = None if (rows.count > 0.0).all() else rows.count > 0.0
         return PcaPosterior(loadings, shape, stats.relevance, informed)
 
-    def global_step(self, posterior: PcaPosterior, stats: ScoreStats) -> PcaStats:
-        """Sums of the scores, and the relevances given the loadings."""
+    def global_step(
+        self, posterior: PcaPosterior, stats: ScoreStats, before: PcaStats | None = None
+    ) -> PcaStats:
+        """Sums of the scores, those of known rows as they are, and relevances given loadings."""
+        rows = stats if before is None else before.rows + stats
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
-        return PcaStats(stats, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
-
-    def step_beside(self, before: PcaStats, posterior: PcaPosterior, stats: Any) -> PcaStats:
-        """Sums over earlier rows, whose scores stay, and new ones, then the relevances."""
-        return self.global_step(posterior, before.rows + stats)
-
-    def gradient_beside(self, before: PcaStats, posterior: PcaPosterior, stats: object) -> PcaStats:
-        """The next statistics: every update is exact."""
-        return self.step_beside(before, posterior, stats)
+        return PcaStats(rows, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
 
     def expected_sum(self, before: PcaStats, posterior: PcaPosterior) -> float:
         """Expected log likelihood of rows whose scores stay, without its constant."""
@@ -230,9 +225,11 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         squares = q.expected_precision * float(rows.tt[0]) + float((second * xx).sum())
         return 0.5 * (float(rows.count.sum()) * q.expected_log_precision - squares) + fitted
 
-    def gradient_stats(self, posterior: PcaPosterior, stats: ScoreStats) -> PcaStats:
+    def gradient_stats(
+        self, posterior: PcaPosterior, stats: ScoreStats, before: PcaStats | None = None
+    ) -> PcaStats:
         """The next statistics: every update is exact."""
-        return self.global_step(posterior, stats)
+        return self.global_step(posterior, stats, before)
 
     def response_coordinates(self, posterior: PcaPosterior) -> LoadingsAndNoise:
         """Centre, noise and loadings of the first components, as far as they are effective.
