@@ -147,13 +147,13 @@ def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
         _require(NAME.fullmatch(name) is not None, "name of an array", name)
         _require(array.dtype.kind in "iuf", f"type of {name}", array.dtype)
     _require("complete" in state, "complete", "not there")
-    _check_axes(state, "complete", 1)
-    _check_axes(state, "weights", 1)
-    _check_axes(state, "all_rows", 1)
+    _check_one_axis(state, "complete")
+    _check_one_axis(state, "weights")
+    _check_one_axis(state, "all_rows")
     if "read_from" in told:
         for name in ("sample.counts", "sample.learned"):
             _require(name in state, name, "not there")
-            _check_axes(state, name, 1)
+            _check_one_axis(state, name)
             _require(bool(np.isfinite(state[name]).all()), f"values of {name}", "not finite")
     if "all_rows" in state:
         rows = state["all_rows"]
@@ -161,16 +161,16 @@ def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
     for key in told["traces"]:
         if f"trace.{key}" not in state:
             raise KeyError(f"trace.{key}")
-        _check_axes(state, f"trace.{key}", 1)
+        _check_one_axis(state, f"trace.{key}")
         _require(len(state[f"trace.{key}"]) > 0, f"length of trace.{key}", 0)
     for part in told["parts"]:
         for name in ("response", "robust"):
             _check_square(state, f"part{part['number']}.{name}")
 
 
-def _check_axes(state: Arrays, name: str, axes: int) -> None:
+def _check_one_axis(state: Arrays, name: str) -> None:
     if name in state:
-        _require(state[name].ndim == axes, f"axes of {name}", state[name].ndim)
+        _require(state[name].ndim == 1, f"axes of {name}", state[name].ndim)
         _require(not np.isnan(state[name]).any(), f"values of {name}", "not a number")
 
 

@@ -129,28 +129,16 @@ class CalibrationError:
         Root of the sum of ``n_b / n`` times the squared distance less its sampling variance; zero
         where the sum is negative. Fair to small samples, for which ``error`` is too large even if
         probabilities are right.
-    n_bins : int
-    n_used : int
-        Bins with an observation in them.
-    equal_counts : bool
-        Whether bins hold equally many observations, or have equal widths.
     """
 
     error: float
     debiased: float
-    n_bins: int
-    n_used: int
-    equal_counts: bool
 
 
 def calibration_error(
-    probabilities: ArrayLike,
-    codes: ArrayLike,
-    *,
-    n_bins: int = 20,
-    equal_counts: bool = False,
+    probabilities: ArrayLike, codes: ArrayLike, *, n_bins: int = 20
 ) -> CalibrationError:
-    """Expected calibration error of the most probable class.
+    """Expected calibration error of the most probable class, in bins of equal width.
 
     Parameters
     ----------
@@ -158,8 +146,6 @@ def calibration_error(
     codes : array_like of int, shape (rows,)
     n_bins : int
         20, as in most published tables.
-    equal_counts : bool
-        Bins at quantiles of the confidence, not of equal width.
 
     Raises
     ------
@@ -173,7 +159,7 @@ def calibration_error(
     """
     p, y = checked_predictions(probabilities, codes)
     confidence, hit = p.max(axis=1), p.argmax(axis=1) == y
-    edges = _edges(confidence, n_bins, equal_counts=equal_counts)
+    edges = _edges(n_bins)
     bins = _binned(confidence, hit, edges)
     used = bins.count > 0
     share = bins.count[used] / len(y)
@@ -186,9 +172,6 @@ def calibration_error(
     return CalibrationError(
         error=float((share * np.abs(distance)).sum()),
         debiased=float(np.sqrt(max(squared, 0.0))),
-        n_bins=n_bins,
-        n_used=int(used.sum()),
-        equal_counts=equal_counts,
     )
 
 
@@ -198,8 +181,6 @@ class Reliability:
 
     Attributes
     ----------
-    lower_edge, upper_edge : ndarray, shape (bins,)
-        A bin holds probabilities above its lower and up to its upper edge; the first also zero.
     count : ndarray, shape (bins,)
     confidence, frequency : ndarray, shape (bins,)
         Mean predicted probability and observed share; nan in an empty bin.
@@ -209,8 +190,6 @@ class Reliability:
     prob : float
     """
 
-    lower_edge: Float[np.ndarray, " bins"]
-    upper_edge: Float[np.ndarray, " bins"]
     count: Int[np.ndarray, " bins"]
     confidence: Float[np.ndarray, " bins"]
     frequency: Float[np.ndarray, " bins"]
@@ -252,7 +231,7 @@ def reliability(
     p = np.asarray(probability, dtype=np.float64)
     if p.ndim != 1 or p.shape != np.shape(happened) or not ((p >= 0.0) & (p <= 1.0)).all():
         raise DataError("probability must be one number between 0 and 1 for each event")
-    edges = _edges(p, n_bins, equal_counts=False)
+    edges = _edges(n_bins)
     bins = _binned(p, np.asarray(happened, dtype=bool), edges)
     tail = 0.5 * (1.0 - prob)
     bands = np.full((2, n_bins), np.nan)
@@ -261,8 +240,6 @@ def reliability(
         shares = [(rng.random(len(inside)) < inside).mean() for _ in range(n_draws)]
         bands[:, b] = np.quantile(shares, [tail, 1.0 - tail])
     return Reliability(
-        lower_edge=edges[:-1],
-        upper_edge=edges[1:],
         count=bins.count,
         confidence=bins.confidence,
         frequency=bins.frequency,
@@ -297,15 +274,10 @@ class _Bins:
     frequency: Float[np.ndarray, " bins"]
 
 
-def _edges(
-    values: Float[np.ndarray, " rows"], n_bins: int, *, equal_counts: bool
-) -> Float[np.ndarray, " edges"]:
+def _edges(n_bins: int) -> Float[np.ndarray, " edges"]:
     if n_bins < 1:
         raise DataError(f"n_bins={n_bins} must be at least 1")
-    edges = np.linspace(0.0, 1.0, n_bins + 1)
-    if equal_counts:
-        edges[1:-1] = np.quantile(values, edges[1:-1])
-    return edges
+    return np.linspace(0.0, 1.0, n_bins + 1)
 
 
 def _binned(

@@ -9,11 +9,11 @@ SAME = 0.1
 """Nats by which the bounds of two runs to the same optimum may differ."""
 
 
-def unseen_share(bounds: Float[np.ndarray, " runs"], same: float = SAME) -> float:
+def unseen_share(bounds: Float[np.ndarray, " runs"]) -> float:
     """Probability that one more run ends in an optimum that none has reached.
 
     That is the share of runs whose optimum no other run has reached (Good and Turing). Bounds that
-    are closer than ``same`` to the next are of one optimum.
+    are closer than ``SAME`` to the next are of one optimum.
 
     References
     ----------
@@ -25,6 +25,6 @@ def unseen_share(bounds: Float[np.ndarray, " runs"], same: float = SAME) -> floa
     >>> unseen_share(np.array([-3.0, -3.01, -7.0, -9.0]))
     0.5
     """
-    optimum = np.cumsum(np.diff(np.sort(bounds), prepend=-np.inf) > same)
+    optimum = np.cumsum(np.diff(np.sort(bounds), prepend=-np.inf) > SAME)
     _, times = np.unique(optimum, return_counts=True)
     return float((times == 1).sum() / len(bounds))

@@ -372,10 +372,10 @@ def _mode(
 
 
 def _hessian(
-    model: ScaledRegression, mode: Float[np.ndarray, " numbers"], step: float = 0.15
+    model: ScaledRegression, mode: Float[np.ndarray, " numbers"]
 ) -> Float[np.ndarray, "numbers numbers"]:
     """Negative second derivatives of the log posterior of ``t``, by differences."""
-    n = len(mode)
+    n, step = len(mode), 0.15
     signs = np.array([(1, 1), (1, -1), (-1, 1), (-1, -1)])
     first, second = np.tril_indices(n)
     ways = step * np.eye(n)

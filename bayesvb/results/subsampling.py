@@ -103,14 +103,8 @@ def _log_likelihoods(
     return [log_likelihood(part, at, n_draws) for part in parts]
 
 
-def criteria_at(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"], folds: bool | None = None
-) -> tuple[Elpd, Elpd]:
-    """LOO and WAIC of rows of the fit, without their warnings.
-
-    With ``folds``, five-fold cross-validation, the default for networks, if there
-    there are not too many rows for it.
-    """
+def criteria_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> tuple[Elpd, Elpd]:
+    """LOO and WAIC of rows of the fit, without their warnings."""
     weights = np.array([member.weight for member in fit.parts])
     units = units_of(fit.model)
     labels, cases = units.index[at], units.weights
@@ -119,7 +113,7 @@ def criteria_at(
         each = _log_likelihoods(fit, at)
         widely = [waic([values], **options) for values in each]
     wide = replace(combined(weights, widely), labels=labels)
-    return left_out_at(fit, at, folds, each), wide
+    return left_out_at(fit, at, each=each), wide
 
 
 def left_out_at(
@@ -128,9 +122,10 @@ def left_out_at(
     folds: bool | None = None,
     each: Sequence[Float[np.ndarray, "draws rows"] | None] | None = None,
 ) -> Elpd:
-    """LOO of rows of the fit, or folds as of `criteria_at`, without its warnings.
+    """LOO of rows of the fit, without its warnings.
 
-    Log likelihoods under the draws of every restart are taken from ``each``, if they are at hand.
+    With ``folds``, the default for networks, by five-fold cross-validation. Log likelihoods under
+    the draws of every restart are taken from ``each``, if they are at hand.
     """
     if folds is None:
         folds = leaves_folds_out(fit) and not left_out_by_draws(fit)

@@ -36,7 +36,6 @@ def test_calibration_error_by_hand():
     found = calibration_error(p, np.array([0, 0, 1, 0, 0]), n_bins=2)
     # one bin (0.5, 1]: confidence 3.9 / 5, accuracy 3 / 5
     assert_allclose(found.error, 0.18)
-    assert (found.n_bins, found.n_used) == (2, 1)
     found = calibration_error(p, np.array([0, 0, 1, 0, 0]), n_bins=5)
     # (0.4, 0.6]: 0.6 and 1/2 of two; (0.8, 1]: 0.9 and 2/3 of three
     assert_allclose(found.error, 0.4 * 0.1 + 0.6 * (0.9 - 2.0 / 3.0))
@@ -45,17 +44,12 @@ def test_calibration_error_by_hand():
     assert_allclose(found.debiased, np.sqrt(max(squares - variance, 0.0)))
 
 
-def test_bins_of_equal_counts_hold_equally_many(forecasts):
-    found = calibration_error(*forecasts, n_bins=8, equal_counts=True)
-    assert (found.n_used, found.equal_counts) == (8, True)
-
-
 def test_the_debiased_error_of_right_probabilities_is_near_zero_in_small_samples(rng):
     squares, errors = [], []
     for _ in range(200):
         p = rng.dirichlet(np.ones(3), size=60)
         y = (rng.random((60, 1)) > np.cumsum(p, axis=1)[:, :-1]).sum(axis=1)
-        found = calibration_error(p, y, n_bins=10, equal_counts=True)
+        found = calibration_error(p, y, n_bins=10)
         errors.append(found.error)
         squares.append(found.debiased)
     assert np.mean(errors) > 0.1
