@@ -211,7 +211,7 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
     def global_step(
         self, posterior: PcaPosterior, stats: ScoreStats, before: PcaStats | None = None
     ) -> PcaStats:
-        """Sums of the scores, those of known rows as they are, and relevances given loadings."""
+        """Sums of scores, unchanged for known rows, and relevances given the loadings."""
         rows = stats if before is None else before.rows + stats
         moments = np.diagonal(posterior.loadings.second_moments, axis1=1, axis2=2)
         return PcaStats(rows, self.prior.relevance_rate + 0.5 * moments.sum(axis=0)[:-1])
