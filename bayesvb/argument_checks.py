@@ -33,12 +33,33 @@ LONGEST = 80
 """Characters of a value that a message shows."""
 
 
+FAMILIES_ELSEWHERE = {
+    **dict.fromkeys(("binary", "logistic", "logit"), "did you mean 'bernoulli'?"),
+    **dict.fromkeys(("nbinom", "nb", "negative_binomial"), "did you mean 'negbinomial'?"),
+    **dict.fromkeys(("normal", "lm"), "did you mean 'gaussian'?"),
+    **dict.fromkeys(("ordered", "cumulative", "polr"), "did you mean 'ordinal'?"),
+    **dict.fromkeys(("t", "robust"), "did you mean 'student'?"),
+    "lognormal": "write log(y) ~ ... with family='gaussian'",
+    **dict.fromkeys(
+        ("zip", "zero_inflated_poisson"),
+        "family='poisson' with the part zero(...): y ~ x | zero(1)",
+    ),
+    **dict.fromkeys(
+        ("zinb", "zero_inflated_negbinomial"),
+        "family='negbinomial' with the part zero(...): y ~ x | zero(1)",
+    ),
+}
+"""What to write instead of names of families in other software."""
+
+
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
     """Raise unless ``value`` is one of ``allowed``."""
     if isinstance(value, str) and value in allowed:
         return
     near = get_close_matches(str(value)[:LONGEST], list(allowed), 1)
     hint = f"did you mean {near[0]!r}?" if near else None
+    if name == "family":
+        hint = FAMILIES_ELSEWHERE.get(str(value)[:LONGEST].lower(), hint)
     listed = ", ".join(repr(option) for option in allowed)
     raise DataError(f"{name}={shown(value)} is not known; it is one of {listed}", hint=hint)
 

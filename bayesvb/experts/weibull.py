@@ -89,14 +89,20 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
     ) -> Expected:
         """All orders of the derivatives are at hand."""
         log_y, seen = np.log(block.response[0]), is_seen(block)
-        exponent = value * (log_y - mean) + 0.5 * value**2 * variance
+        found = value * (log_y - mean)
+        exponent = found + 0.5 * value**2 * variance
         if exponent.max(initial=0.0) <= LARGEST_LOG_HAZARD:  # three passes over the nodes less
             hazard = beyond = np.exp(exponent)
         else:
             hazard = np.exp(np.minimum(exponent, LARGEST_LOG_HAZARD))
             beyond = hazard * (1.0 + np.maximum(exponent - LARGEST_LOG_HAZARD, 0.0))
-        found = seen * (np.log(value) - value * mean + (value - 1.0) * log_y) - beyond
-        slope = value * (hazard - seen)
+        # In place: at 10,000 rows most of the time of such a sum is that of new memory.
+        found += np.log(value)
+        found -= log_y
+        found *= seen
+        found -= beyond
+        slope = hazard - seen
+        slope *= value
         third = value**3 * hazard if all_orders else None
         fourth = -value * third if third is not None else None
         return Expected(found, slope, value**2 * hazard, third, fourth)

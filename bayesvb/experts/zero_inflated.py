@@ -219,6 +219,18 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         """Experts of counts without noise."""
         return self.experts.collapsed(posterior.experts, block)
 
+    def among_zeros(
+        self,
+        block: Block,
+        logit: Float[np.ndarray, "draws 1 rows"],
+        of_count: Float[np.ndarray, "draws experts rows"],
+    ) -> tuple[Float[np.ndarray, "draws experts rows"], Float[np.ndarray, "draws experts rows"]]:
+        """Log probability of rows from that of counts, and probability of a structural zero."""
+        zeros = _is_zero(block)
+        either = self.of_zero(logit, of_count)
+        density = np.where(zeros, either, of_count) - softplus(logit)
+        return density, np.where(zeros, np.exp(logit - either), np.zeros_like(of_count))
+
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         """Log probability of each row under each drawn expert."""
         logit = self.drawn_further(draws, block)

@@ -57,6 +57,10 @@ ELSEWHERE: Mapping[str, str] = {
     "rcs": "a natural cubic spline is cr(x, df=4, constraints='center')",
     "s": "a smooth curve is a term of its own, right of `~`: y ~ s(x) + z",
     "cbind": "several responses are joined by +: y1 + y2 ~ x",
+    **dict.fromkeys(
+        ("t2", "ti"),
+        "a surface is te(x, z), which has a penalty for each direction: y ~ te(x, z) + w",
+    ),
     "te": "a surface is a term of its own, right of `~`: y ~ te(x, z) + w",
     "factor": "write C(x)",
     "ar": "correlation of consecutive errors is not a term: add the previous response as a column, "

@@ -155,7 +155,7 @@ def parse_formula(
             raise FormulaError(text, f"`{name}` is given twice", section.span)
         body, known = taken_out(body, (OFFSET,))
         if known:
-            _check_offset(known[0], allowed=offset, first=not position)
+            _check_offset(known[0], allowed=offset, part=name if position else "")
             found[OFFSET] = read_offset(known)
         found[name] = read_part(body, intercept=not one_sided)
     defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in found}
@@ -168,14 +168,19 @@ def parse_formula(
     return Formula(text, ordered, not copied)
 
 
-def _check_offset(term: SpecialTerm, *, allowed: bool, first: bool) -> None:
-    """Refuse an offset where it would do nothing, or where no response has a place."""
+def _check_offset(term: SpecialTerm, *, allowed: bool, part: str) -> None:
+    """Refuse an offset of another part than the first, or where no response has a place."""
     if not allowed:
         raise term.refused(
             f"`{term.text}`: this model has no offset",
             "subtract it from the response: I(y - z) ~ x; DensityRegression has offsets",
         )
-    if not first:
+    if part and part != GATING:
+        raise term.refused(
+            f"the part {part} has no offset",
+            "put it in the first part, y ~ offset(z) + x, or write z as a term here",
+        )
+    if part:
         raise term.refused(
             "an offset of the mixing weights has no effect: a constant added to all logits does "
             "not change the weights",

@@ -10,7 +10,7 @@ and given the coefficients ``l ~ Ga(c + n/2, d + Q/2)``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -57,6 +57,11 @@ class IntegratedScales:
         """The prior of a part whose terms have these scales."""
         counts = n_vectors * scales.membership.sum(axis=1)
         return cls(np.diag(scales.fixed), scales.membership, counts, prior, n_vectors)
+
+    def first_terms(self, n_terms: int) -> IntegratedScales:
+        """The prior of the first terms, where the others are in no block."""
+        fixed, membership = self.fixed[:n_terms, :n_terms], self.membership[:, :n_terms]
+        return replace(self, fixed=fixed, membership=membership)
 
     @property
     def shape(self) -> Float[np.ndarray, " blocks"]:

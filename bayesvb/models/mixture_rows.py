@@ -19,6 +19,7 @@ CELLS = 24_000
 Coefficients = Float[np.ndarray, "draws experts responses terms"]
 LogPrecisions = Float[np.ndarray, "draws experts _"]  # of each response, or none
 Logits = Float[np.ndarray, "draws logits gate_terms"]
+Further = Float[np.ndarray, "draws further_terms"]  # coefficients that the components share
 
 
 @dataclass(frozen=True)
@@ -43,19 +44,21 @@ class MixtureRows:
     is_stick_breaking: bool
 
     def log_lik(
-        self, u: Coefficients, t: LogPrecisions, logits: Logits
+        self, u: Coefficients, t: LogPrecisions, logits: Logits, *further: Further
     ) -> Float[np.ndarray, " draws"]:
         """Log likelihood of all rows."""
-        parts = [self._some(u[at], t[at], logits[at], slopes=False)[0] for at in self._pieces(u)]
-        return np.concatenate(parts)
+        given = u, t, logits, *further
+        pieces = [[part[at] for part in given] for at in self._pieces(u)]
+        return np.concatenate([self._some(*piece, slopes=False)[0] for piece in pieces])
 
     def slopes(
-        self, u: Coefficients, t: LogPrecisions, logits: Logits
-    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions, Logits]:
+        self, u: Coefficients, t: LogPrecisions, logits: Logits, *further: Further
+    ) -> tuple[np.ndarray, ...]:
         """Log likelihood of all rows, and its gradient in each part."""
-        parts = [self._some(u[at], t[at], logits[at], slopes=True) for at in self._pieces(u)]
-        value, by_u, by_t, by_logit = (np.concatenate(part) for part in zip(*parts, strict=True))
-        return value, by_u, by_t, by_logit
+        given = u, t, logits, *further
+        pieces = [[part[at] for part in given] for at in self._pieces(u)]
+        found = [self._some(*piece, slopes=True) for piece in pieces]
+        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
     def _pieces(self, u: Coefficients) -> list[slice]:
         """A few draws at a time; sizes depend on nothing but the number of rows."""

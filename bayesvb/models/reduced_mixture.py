@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
+from scipy.linalg import block_diag
 from scipy.special import gammaln
 
 from bayesvb.data.blocks import Block
@@ -18,6 +19,7 @@ from bayesvb.data.parts import GATING, MEAN
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts
 from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.predictor import AbstractPredictorExperts
+from bayesvb.experts.zero_inflated import ZeroInflatedExperts
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
@@ -203,7 +205,7 @@ def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray
 def reduce_mixture(core: Any, block: Block) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture with fixed scales at these rows, or None."""
     if _has_predictors(core.experts):
-        own = IntegratedScales.from_precision(core.experts.prior.precision, core.n_components)
+        own = IntegratedScales.from_precision(_precision(core.experts), core.n_components)
         return _build(core, block, own, None, ("", ""))
     if not _has_reduced_experts(core.experts):
         return None
@@ -246,7 +248,7 @@ def reduce_scaled_mixture(
     else:
         n_responses = 1 if of_predictors else len(core.experts.prior.rate)
         n_vectors = core.n_components * n_responses
-        scales = IntegratedScales.from_precision(core.experts.prior.precision, n_vectors)
+        scales = IntegratedScales.from_precision(_precision(core.experts), n_vectors)
     law = scales if of_predictors else NoiseUnits(scales)
     return _build(core, block, law, gate_scales, (names[0], names[-1]))
 
@@ -299,8 +301,15 @@ def _build(
     order = tuple(getattr(core.gate, "order", None) or range(core.n_components))
     known = block.designs[MEAN], gating, block.response, block.weight, gate.is_stick_breaking
     if isinstance(law, IntegratedScales):
-        own = PredictorRows(*known, experts=core.experts, block=block)
-        return ReducedPredictors(core, own, law, gate, order, (scale_names[0], scale_names[1]))
+        names, n_terms = (scale_names[0], scale_names[1]), len(block.designs[MEAN])
+        if law.membership[:, n_terms:].any():
+            return None  # estimated scales of the smooths of zeros
+        of_zeros = np.diagonal(law.fixed)[n_terms:]
+        zeros = core.experts if isinstance(core.experts, ZeroInflatedExperts) else None
+        counts = core.experts if zeros is None else zeros.experts
+        own = PredictorRows(*known, experts=counts, block=block, zeros=zeros)
+        law = law.first_terms(n_terms)
+        return ReducedPredictors(core, own, law, gate, order, names, of_zeros)
     return ReducedMixture(core, MixtureRows(*known), law, gate, order, scale_names)
 
 
@@ -313,11 +322,27 @@ def _has_reduced_experts(experts: object) -> bool:
 
 
 def _has_predictors(experts: object) -> bool:
-    """Whether experts are likelihoods of one predictor, their coefficients about zero a priori."""
+    """Whether experts are likelihoods of one predictor, with zeros or without.
+
+    Their coefficients are about zero a priori.
+    """
+    if isinstance(experts, ZeroInflatedExperts):
+        further = experts.of_further
+        if not (further.operator.is_dense and further.precision.ndim == 2):
+            return False
+        experts = experts.experts
     if not isinstance(experts, AbstractPredictorExperts | AbstractDispersedExperts):
         return False
     prior = experts.prior
     return bool(prior.operator.is_dense and prior.precision.ndim == 2 and not prior.mean.any())
+
+
+def _precision(experts: Any) -> Float[np.ndarray, "terms terms"]:
+    """Prior precision of the coefficients, those of zeros last."""
+    if not isinstance(experts, ZeroInflatedExperts):
+        precision: Float[np.ndarray, "terms terms"] = experts.prior.precision
+        return precision
+    return block_diag(experts.experts.prior.precision, experts.of_further.precision)
 
 
 def _reduce_gate(gate: Any, scales: IntegratedScales | None) -> AbstractReducedGate | None:

@@ -1,6 +1,7 @@
 """Reduced space of a mixture of likelihoods of one linear predictor; see ``AbstractReducedSpace``.
 
-A vector holds coefficients, logs of positive parameters such as a dispersion, and logits.
+A vector holds coefficients, logs of positive parameters such as a dispersion, logits, and
+coefficients of the log odds of zeros.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
+from scipy.special import expit
 
 from bayesvb.data.blocks import Block
+from bayesvb.data.parts import ZERO
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts
+from bayesvb.experts.hurdle import HurdleExperts
+from bayesvb.experts.zero_inflated import ZeroInflatedExperts
 from bayesvb.models.integrated_scales import IntegratedScales
-from bayesvb.models.mixture_rows import Coefficients, Logits, LogPrecisions, MixtureRows
+from bayesvb.models.mixture_rows import Coefficients, Further, Logits, LogPrecisions, MixtureRows
 from bayesvb.models.reduced_gates import AbstractReducedGate
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
@@ -30,6 +35,8 @@ FEW_WITHOUT_DISPERSION = 100
 dispersion: with 50 rows each, 90% intervals of slopes of two standard errors covered 78% by linear
 response, and 85% by exact draws."""
 
+TWO_PI = 2.0 * np.pi
+
 DrawnRows = Float[np.ndarray, "draws experts rows"]
 
 
@@ -40,15 +47,24 @@ class PredictorRows(MixtureRows):
     Attributes
     ----------
     experts : AbstractPredictorExperts or AbstractDispersedExperts
+        Without zeros.
     block : Block
         All rows.
+    zeros : ZeroInflatedExperts or None
+        The same experts with zeros, whose log odds depend on the last part of a vector.
     """
 
     experts: Any
     block: Block
+    zeros: ZeroInflatedExperts | None = None
+
+    @property
+    def _counted(self) -> Block:
+        """Rows as experts without zeros read them."""
+        return self.block if self.zeros is None else self.zeros.counted(self.block)
 
     def _some(
-        self, u: Coefficients, t: LogPrecisions, logits: Logits, *, slopes: bool
+        self, u: Coefficients, t: LogPrecisions, logits: Logits, *further: Further, slopes: bool
     ) -> tuple[np.ndarray, ...]:
         """Value, and (``slopes``) gradient, of a few draws."""
         predictor = u[:, :, 0] @ self.design
@@ -56,6 +72,10 @@ class PredictorRows(MixtureRows):
             predictor = predictor + self.block.offset
         density = self._slopes if slopes else self._log_density
         each, *derivatives = density(predictor, t)
+        if self.zeros is not None:
+            columns = self.zeros.design(self.block).columns
+            odds = (further[0] @ columns)[:, None]
+            each, structural = self.zeros.among_zeros(self.block, odds, each)
         terms = np.array(np.swapaxes(each, 0, 1))
         weights = self._log_weights(terms, logits)
         top = terms.max(axis=0)
@@ -70,25 +90,30 @@ class PredictorRows(MixtureRows):
         if self.weight is not None:
             terms *= self.weight
         share = np.swapaxes(terms, 0, 1)
+        by_logit = np.matmul(self._excess(terms, weights[1]), self.gating.T).transpose(1, 0, 2)
+        by_further = np.empty((len(u), 0))
+        if self.zeros is not None:
+            by_further = (share * (structural - expit(odds))).sum(axis=1) @ columns.T
+            share = share * (1.0 - structural)
         by_u = (share * derivatives[0]) @ self.design.T
         by_t = [np.vecdot(share, one) for one in derivatives[1:]]
-        by_logit = np.matmul(self._excess(terms, weights[1]), self.gating.T).transpose(1, 0, 2)
-        return value, by_u[:, :, None], np.reshape(by_t, (*share.shape[:2], -1)), by_logit
+        by_t = np.reshape(by_t, (*share.shape[:2], -1))
+        return value, by_u[:, :, None], by_t, by_logit, by_further
 
     def _log_density(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows]:
         """Log density of each row under each expert."""
         if t.shape[2]:
-            return (self.experts.log_density_of_rows(self.block, predictor, np.exp(t)),)
-        return (self.experts.log_mass(self.block, predictor),)
+            return (self.experts.log_density_of_rows(self._counted, predictor, np.exp(t)),)
+        return (self.experts.log_mass(self._counted, predictor),)
 
     def _slopes(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows, ...]:
         """Log density, and its derivatives in the predictor and in the positive parameter's log."""
         if t.shape[2]:
             slopes: tuple[DrawnRows, ...]
-            slopes = self.experts.slopes_of_rows(self.block, predictor, np.exp(t))
+            slopes = self.experts.slopes_of_rows(self._counted, predictor, np.exp(t))
             return slopes
         flat = predictor.reshape(-1, predictor.shape[-1])
-        found = self.experts.expected(self.block, flat, np.zeros_like(flat))
+        found = self.experts.expected(self._counted, flat, np.zeros_like(flat))
         return found.value.reshape(predictor.shape), found.slope.reshape(predictor.shape)
 
 
@@ -108,6 +133,8 @@ class ReducedPredictors(AbstractReducedSpace):
         Component of each expert of the rows: the order of the sticks.
     scale_names : tuple of str
         Names of draws of the precisions of the experts and of the gate.
+    of_zeros : ndarray, shape (terms of zeros,)
+        Prior precisions of the coefficients of the log odds of zeros, if there are any.
     """
 
     core: Any
@@ -116,11 +143,12 @@ class ReducedPredictors(AbstractReducedSpace):
     gate: AbstractReducedGate
     order: Sequence[int]
     scale_names: tuple[str, str]
+    of_zeros: Float[np.ndarray, " zero_terms"]
 
     @property
     def _positive(self) -> str | None:
         """Name of the positive parameter, if experts have one."""
-        experts = self.core.experts
+        experts = self.rows.experts
         return experts.dispersion_name if isinstance(experts, AbstractDispersedExperts) else None
 
     @property
@@ -133,27 +161,35 @@ class ReducedPredictors(AbstractReducedSpace):
         """Coefficients and positive parameters of every expert, and the logits."""
         experts, terms, positive = self._sizes
         n_logits, gating_terms = self.gate.shape
-        return experts * (terms + positive) + n_logits * gating_terms
+        return experts * (terms + positive) + n_logits * gating_terms + len(self.of_zeros)
 
     @property
     def few_rows(self) -> int:
-        """Per component of several; none of one."""
-        if len(self.order) == 1:
-            return 0
-        each = FEW_WITHOUT_DISPERSION if self._positive is None else FEW_PER_COMPONENT
-        return each * len(self.order)
+        """Per component of several, where structural zeros of counts are one; none of one.
+
+        Zeros of a hurdle do not inform the components.
+        """
+        zeros, n_components, n_apart = self.rows.zeros, len(self.order), 0
+        dispersed = self._positive is not None
+        if isinstance(zeros, HurdleExperts):
+            n_apart = int((self.rows.block.response[0] == 0.0).sum())
+        elif zeros is not None:
+            dispersed, n_components = True, n_components + 1
+        each = FEW_PER_COMPONENT if dispersed else FEW_WITHOUT_DISPERSION
+        return 0 if n_components == 1 else each * n_components + n_apart
 
     def split(
         self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> tuple[Coefficients, LogPrecisions, Logits]:
-        """Coefficients, logs of positive parameters and logits."""
+    ) -> tuple[Coefficients, LogPrecisions, Logits, Further]:
+        """Coefficients, logs of positive parameters, logits and coefficients of zeros."""
         experts, terms, positive = self._sizes
         first, n_draws = experts * terms, len(vectors)
-        second = first + experts * positive
+        second, third = first + experts * positive, self.size - len(self.of_zeros)
         return (
             vectors[:, :first].reshape(n_draws, experts, 1, terms),
             vectors[:, first:second].reshape(n_draws, experts, positive),
-            vectors[:, second:].reshape(n_draws, *self.gate.shape),
+            vectors[:, second:third].reshape(n_draws, *self.gate.shape),
+            vectors[:, third:],
         )
 
     def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
@@ -162,7 +198,8 @@ class ReducedPredictors(AbstractReducedSpace):
         u = np.asarray(draws["coefficients"])[:, order]
         none = np.empty((*u.shape[:2], 0))
         t = none if name is None else np.log(np.asarray(draws[name])[:, order, None])
-        return _join(u, t, self.gate.logits(np.asarray(draws["gate"])))
+        g = np.asarray(draws[ZERO])[:, 0] if len(self.of_zeros) else np.empty((len(u), 0))
+        return _join(u, t, self.gate.logits(np.asarray(draws["gate"])), g)
 
     def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
         """Log likelihood of all rows."""
@@ -175,29 +212,33 @@ class ReducedPredictors(AbstractReducedSpace):
 
     def log_prior_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
         """Log prior density and its gradient: coefficients, positive parameters and logits."""
-        u, t, logits = self.split(vectors)
+        u, t, logits, g = self.split(vectors)
         fixed = u @ self.scales.fixed
         value, weight = self.scales.log_density((u * u).sum(axis=(1, 2)))
         value = value - 0.5 * (u * fixed).sum(axis=(1, 2, 3)) + self.scales.constant
         of_gate, by_logit = self.gate.log_prior(logits)
         by_t = np.zeros_like(t)
+        by_g = -g * self.of_zeros
+        value = value + 0.5 * ((g * by_g).sum(axis=1) + np.log(self.of_zeros / TWO_PI).sum())
         if self._positive is not None:
-            grid = self.core.experts.dispersion
+            grid = self.rows.experts.dispersion
             value = value + grid.log_density_of_logs(t).sum(axis=(1, 2))
             by_t = (grid.centre - t) / grid.sd**2
-        return value + of_gate, _join(-fixed - weight[:, None, None] * u, by_t, by_logit)
+        return value + of_gate, _join(-fixed - weight[:, None, None] * u, by_t, by_logit, by_g)
 
     def complete(
         self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of all parameters: scales and common logits from their conditionals."""
-        u, t, logits = self.split(vectors)
+        u, t, logits, g = self.split(vectors)
         scales, log_density = self.scales.draw((u * u).sum(axis=(1, 2)), rng)
         gate, gate_scales, of_gate = self.gate.complete(logits, rng)
         back, name = np.argsort(self.order), self._positive
         draws = {"coefficients": u[:, back], "gate": gate}
         if name is not None:
             draws[name] = np.exp(t[:, back, 0])
+        if len(self.of_zeros):
+            draws[ZERO] = g[:, None]
         each = zip(self.scale_names, (scales, gate_scales), strict=True)
         drawn = {name: values for name, values in each if values.shape[1]}
         return {**draws, **drawn}, log_density + of_gate
@@ -210,7 +251,6 @@ class ReducedPredictors(AbstractReducedSpace):
         return np.asarray(self.log_lik(vectors) + self.core.log_prior(draws) + volume)
 
 
-def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray, "draws numbers"]:
-    n_draws = len(u)
-    parts = [u.reshape(n_draws, -1), t.reshape(n_draws, -1), logits.reshape(n_draws, -1)]
-    return np.concatenate(parts, axis=1)
+def _join(*parts: np.ndarray) -> Float[np.ndarray, "draws numbers"]:
+    """Vectors of their parts, draws first."""
+    return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

@@ -15,15 +15,19 @@ CASES = {
     "weibull": {"gate": "dirichlet", "formula": "Surv(v, seen) ~ x | 1", "priors": LEARNED},
     "binomial": {"formula": "y | trials(9) ~ x + offset(z)", "priors": LEARNED},
     "gamma": {"formula": "v ~ x + z", "n_components": 1, "weights": "w"},
+    "negbinomial, zeros": {"formula": "y ~ x | zero(z)", "priors": LEARNED, "weights": "w"},
+    "gamma, zeros": {"formula": "a ~ x | zero(z)", "priors": FIXED},
 }
-"""Families with a positive parameter and without, gates, components, offset and weights."""
+"""Families with a positive parameter and without, gates, components, zeros, offset and weights."""
 
 
 def space_of(family, formula="y ~ x", n_components=2, **options):
+    family = family.removesuffix(", zeros")
     rng, n = np.random.default_rng(0), 40
     data = pd.DataFrame(rng.normal(size=(n, 2)), columns=["x", "z"])
     data = data.assign(y=rng.integers(0, 9, n) * 1.0, v=rng.gamma(2.0, size=n), w=1.0)
     data = data.assign(seen=rng.integers(0, 2, n), w=np.arange(n) % 3 + 1.0)
+    data = data.assign(a=data["v"] * data["seen"])
     model = bvb.DensityRegression(
         formula, data, family=family, n_components=n_components, **options
     )
