@@ -49,7 +49,7 @@ FAMILIES_ELSEWHERE = {
         "family='negbinomial' with the part zero(...): y ~ x | zero(1)",
     ),
 }
-"""What to write instead of names of families in other software."""
+"""Hints for names of families in other software."""
 
 
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:

@@ -96,7 +96,7 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         else:
             hazard = np.exp(np.minimum(exponent, LARGEST_LOG_HAZARD))
             beyond = hazard * (1.0 + np.maximum(exponent - LARGEST_LOG_HAZARD, 0.0))
-        # In place: at 10,000 rows most of the time of such a sum is that of new memory.
+        # In place: at 10,000 rows such a sum spends most of its time on new memory.
         found += np.log(value)
         found -= log_y
         found *= seen

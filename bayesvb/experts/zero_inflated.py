@@ -225,7 +225,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         logit: Float[np.ndarray, "draws 1 rows"],
         of_count: Float[np.ndarray, "draws experts rows"],
     ) -> tuple[Float[np.ndarray, "draws experts rows"], Float[np.ndarray, "draws experts rows"]]:
-        """Log probability of rows from that of counts, and probability of a structural zero."""
+        """Log probability of rows given the counts, and probability of a structural zero."""
         zeros = _is_zero(block)
         either = self.of_zero(logit, of_count)
         density = np.where(zeros, either, of_count) - softplus(logit)

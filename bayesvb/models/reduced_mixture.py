@@ -338,7 +338,7 @@ def _has_predictors(experts: object) -> bool:
 
 
 def _precision(experts: Any) -> Float[np.ndarray, "terms terms"]:
-    """Prior precision of the coefficients, those of zeros last."""
+    """Prior precision of the coefficients of the mean, then of zeros."""
     if not isinstance(experts, ZeroInflatedExperts):
         precision: Float[np.ndarray, "terms terms"] = experts.prior.precision
         return precision
