@@ -116,7 +116,11 @@ class ScaledMixture(Mixture):
     half_t: tuple[tuple[int, HalfTScale], ...] = ()
     n_spread: int = 0
     further_draws: str = SPREAD
-    has_slow_directions = True
+
+    @property
+    def has_slow_directions(self) -> bool:
+        """Whether fast axes may hide slow ones: not with one component of conjugate experts."""
+        return self.n_components > 1 or not self.is_conjugate
 
     @cached_property
     def _n_lines(self) -> int:

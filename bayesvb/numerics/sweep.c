@@ -21,6 +21,8 @@
 
 #define R 64
 #define MOST_ARRAYS 96
+#define MOST_ROWS (1 << 20)
+#define MOST 256 /* components, columns, and other sizes */
 #define LOG_2PI 1.8378770664093453
 #define EPS 2.220446049250313e-16
 
@@ -259,12 +261,18 @@ static void by_term(const double *fixed, const double *membership, const double 
         for (int64_t j = 0; j < terms; j++) out[j] += precision[b] * membership[b * terms + j];
 }
 
-/* Where the sums of a part are; their number. */
-static int64_t layout(const Part *a, double *at, Sums *sums) {
-    int64_t noise = a->b0 != NULL;
+/* Number of the sums of a part. */
+static int64_t length(const Part *a) {
+    const int64_t noise = a->b0 != NULL;
+    return a->n * (noise * (1 + a->r) + PAIRS(a->d) + a->r * a->d + a->tails);
+}
+
+/* Where they are; what follows them. */
+static double *layout(const Part *a, double *at, Sums *sums) {
+    const int64_t noise = a->b0 != NULL;
     sums->w = at, sums->xx = sums->w + noise * a->n, sums->xy = sums->xx + a->n * PAIRS(a->d);
     sums->yy = sums->xy + a->n * a->r * a->d, sums->tail = sums->yy + noise * a->n * a->r;
-    return sums->tail + a->tails * a->n - at;
+    return at + length(a);
 }
 
 /* Normal.plus, MatrixNormalGamma.posterior, for these precisions of the prior. */
@@ -314,13 +322,6 @@ static double divergence_of(const Part *a, const double *prior) {
     kl -= 0.5 * (double)(n * r) * (sum_log(prior, d) + (double)d);
     for (int64_t i = 0; i < n * r && a->b0; i++) kl += gamma_kl(a->sh[i / r], a->rt[i], a->a0, a->b0[i % r]);
     return kl;
-}
-
-static int64_t parts(const Model *m, double *at, Sums *sums, double **precision, double **squares) {
-    int64_t used = layout(m->part, at, sums);
-    used += layout(m->part + GATE, at + used, sums + GATE);
-    *precision = at + used, *squares = *precision + m->Be + m->Bg;
-    return used + 2 * (m->Be + m->Bg);
 }
 
 /* BoundedScale.moments: mean of a precision on a grid; returns its part of the divergence. */
@@ -851,19 +852,19 @@ static int update(Model *m, const Sums *sums, const double *precision, const dou
 
 /* one_pass: the bound of the posterior of these statistics, and the statistics that follow. */
 static double sweep(Model *m, double *in, double *out, Room *room) {
-    int64_t K = m->K, p = m->p, q = m->q, most = p > q ? p : q, points = 1;
+    int64_t K = m->K, p = m->p, q = m->q, B = m->Be + m->Bg, most = p > q ? p : q, points = 1;
     Sums sums[OUTPUT], following[OUTPUT];
     Law law = {0};
-    double *precision, *squares, *ahead, *of_blocks, bound = 0.0;
-    const int64_t used = parts(m, in, sums, &precision, &squares);
-    parts(m, out, following, &ahead, &of_blocks);
-    for (int64_t b = 0; b < m->Be + m->Bg; b++)
+    double *precision = layout(m->part + GATE, layout(m->part, in, sums), sums + GATE), bound = 0.0;
+    double *ahead = layout(m->part + GATE, layout(m->part, out, following), following + GATE);
+    double *squares = precision + B, *of_blocks = ahead + B, *rest = of_blocks + B;
+    for (int64_t b = 0; b < B; b++)
         points = m->points[b] > points ? m->points[b] : points;
-    double *work = take(room, 2 * most * most + points), *gain = m->stage ? out + used : take(room, K);
+    double *work = take(room, 2 * most * most + points), *gain = m->stage ? rest : take(room, K);
     if (room->failed || !update(m, sums, precision, squares, &law, work, room))
         return room->failed ? INFINITY : NAN;
     if (m->stage != END) {
-        memset(out, 0, sizeof(double) * (size_t)(used + (m->stage ? K : 0)));
+        memset(out, 0, sizeof(double) * (size_t)(rest - out + (m->stage ? K : 0)));
         bound = e_step(m, &law, following, gain, room);
     }
     if (!(fabs(bound) < INFINITY) || m->stage == ROWS) return bound;
@@ -876,60 +877,74 @@ static double sweep(Model *m, double *in, double *out, Room *room) {
     return fabs(bound) < INFINITY ? bound : NAN;
 }
 
-/* The next so many numbers of a buffer. */
-static const double *next(const double **at, int64_t n) {
-    *at += n;
-    return *at - n;
+typedef struct { /* what is left of a buffer; nowhere once too much was taken, or odd numbers */
+    const double *at, *end;
+} Cursor;
+
+typedef struct { /* a size, and its limits */
+    int64_t *to, least, most;
+} Size;
+
+static Cursor over(const Py_buffer *v) {
+    const double *at = v->len % 8 || (uintptr_t)v->buf % 8 ? NULL : v->buf;
+    return (Cursor){at, at ? at + v->len / 8 : NULL};
 }
 
-/* The first sizes; zero unless buffers hold whole numbers, and sizes are within limits. */
-static int read_sizes(const Py_buffer *v, int64_t **own, int n, int64_t most_rows, int64_t most) {
-    const int64_t *size = v[0].buf;
-    for (int i = 0; i < 5; i++)
-        if (v[i].len % 8 || (uintptr_t)v[i].buf % 8) return 0;
+static int used_up(const Cursor *left) { return left->at && left->at == left->end; }
+
+/* The next so many numbers. */
+static const double *next(Cursor *left, int64_t n) {
+    const double *found = left->at;
+    left->at = found && n <= left->end - found ? found + n : NULL;
+    return left->at ? found : NULL;
+}
+
+/* The next so many whole numbers, from zero to below `end`. */
+static const int64_t *next_places(Cursor *left, int64_t n, int64_t end) {
+    const int64_t *found = (const int64_t *)next(left, n);
+    for (int64_t i = 0; i < n && left->at; i++)
+        if (found[i] < 0 || found[i] >= end) left->at = NULL;
+    return left->at ? found : NULL;
+}
+
+static int read_sizes(Cursor *left, const Size *own, int n) {
+    const int64_t *found = next_places(left, n, INT64_MAX);
     for (int i = 0; i < n; i++) {
-        if (v[0].len / 8 < n || size[i] < 0 || size[i] > (i ? most : most_rows)) return 0;
-        *own[i] = size[i];
+        if (!found || found[i] < own[i].least || found[i] > own[i].most) return 0;
+        *own[i].to = found[i];
     }
     return 1;
 }
+#define READ_SIZES(left, own) read_sizes(left, own, (int)(sizeof(own) / sizeof(*own)))
 
 /* The model that the buffers describe; zero unless all lengths are as the sizes say. */
 static int read_model(Model *m, const Py_buffer *v) {
-    enum { SIZES = 12, LIMITS = 5, MOST_ROWS = 1 << 20, MOST = 256 };
-    int64_t *own[SIZES] = {&m->n, &m->stage, &m->K, &m->p, &m->q, &m->weighted, &m->shifted, &m->J,
-                           &m->Be, &m->Bg, &m->kind, &m->gate};
-    const int64_t *size = v[0].buf, given = v[0].len / 8;
-    if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
-    int64_t K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg, L = K - (m->gate == STICKS), grid = 0;
-    m->order = size + SIZES, m->at = m->order + K, m->points = m->at + J;
-    if (!L || K < 1 || !p || !q != (m->gate == DIRICHLET) || J > p || m->weighted > 1 || m->shifted > 1
-        || m->kind > POISSON || m->gate > DIRICHLET || m->stage > END || (J && m->kind == POISSON) || given != SIZES + K + J + B)
-        return 0;
-    for (int64_t k = 0; k < K; k++)
-        if (m->order[k] < 0 || m->order[k] >= K) return 0;
-    for (int64_t j = 0; j < J; j++)
-        if (m->at[j] < 0 || m->at[j] >= p) return 0;
-    for (int64_t b = 0; b < B; b++, grid += 2 * m->points[b - 1])
-        if (m->points[b] < 0 || m->points[b] > MOST_ROWS) return 0;
-    if (v[1].len / 8 != 3 + LIMITS + (1 + m->Be) * (p + J) + (1 + m->Bg) * q + (q ? L * q : K) + 4 * B + grid
-        || v[2].len / 8 != m->n * (1 + m->weighted + m->shifted + p + q) || v[4].len != v[3].len + (m->stage ? 8 * K : 0))
-        return 0;
-    const double *at = v[1].buf;
-    m->part[EXPERTS] = (Part){.n = K, .r = 1, .d = p, .tails = m->kind == STUDENT, .a0 = at[0],
-                              .b0 = m->kind == POISSON ? NULL : at + 1};
-    m->known = at[2], m->limits = at + 3, at += 3 + LIMITS;
-    m->fixE = next(&at, p + J), m->memE = next(&at, m->Be * (p + J));
-    m->fixG = next(&at, q), m->memG = next(&at, m->Bg * q);
-    m->part[GATE] = q ? (Part){.n = L, .r = 1, .d = q, .m0 = at} : (Part){.n = K, .b0 = at};
-    at += q ? L * q : K;
-    m->c0 = next(&at, B), m->d0 = next(&at, B), m->shape = next(&at, B), m->count = next(&at, B);
-    m->grids = at, at = v[2].buf;
-    m->y = next(&at, m->n), m->weight = next(&at, m->weighted * m->n);
-    m->offset = next(&at, m->shifted * m->n), m->X = next(&at, p * m->n), m->Z = next(&at, q * m->n);
-    Sums sums[OUTPUT];
-    double *ends[2];
-    return v[3].len / 8 == parts(m, v[3].buf, sums, ends, ends + 1);
+    Cursor head = over(v), prior = over(v + 1), rows = over(v + 2), in = over(v + 3), out = over(v + 4);
+    const Size own[] = {
+        {&m->n, 0, MOST_ROWS}, {&m->stage, 0, END}, {&m->K, 1, MOST}, {&m->p, 1, MOST}, {&m->q, 0, MOST},
+        {&m->weighted, 0, 1}, {&m->shifted, 0, 1}, {&m->J, 0, MOST}, {&m->Be, 0, MOST}, {&m->Bg, 0, MOST},
+        {&m->kind, 0, POISSON}, {&m->gate, 0, DIRICHLET}};
+    if (!READ_SIZES(&head, own)) return 0;
+    const int64_t n = m->n, K = m->K, p = m->p, q = m->q, J = m->J, B = m->Be + m->Bg, L = K - (m->gate == STICKS);
+    int64_t grid = 0, used;
+    if (!L || !q != (m->gate == DIRICHLET) || J > p || (J && m->kind == POISSON)) return 0;
+    m->order = next_places(&head, K, K), m->at = next_places(&head, J, p);
+    m->points = next_places(&head, B, MOST_ROWS + 1);
+    for (int64_t b = 0; b < B && m->points; b++) grid += 2 * m->points[b];
+    const double *noise = next(&prior, 3), *gate;
+    m->limits = next(&prior, 5), m->fixE = next(&prior, p + J), m->memE = next(&prior, m->Be * (p + J));
+    m->fixG = next(&prior, q), m->memG = next(&prior, m->Bg * q), gate = next(&prior, q ? L * q : K);
+    m->c0 = next(&prior, B), m->d0 = next(&prior, B), m->shape = next(&prior, B), m->count = next(&prior, B);
+    m->grids = next(&prior, grid), m->y = next(&rows, n), m->weight = next(&rows, m->weighted * n);
+    m->offset = next(&rows, m->shifted * n), m->X = next(&rows, p * n), m->Z = next(&rows, q * n);
+    if (!used_up(&head) || !used_up(&prior) || !used_up(&rows) || !in.at) return 0;
+    m->known = noise[2];
+    m->part[EXPERTS] = (Part){.n = K, .r = 1, .d = p, .tails = m->kind == STUDENT, .a0 = noise[0],
+                              .b0 = m->kind == POISSON ? NULL : noise + 1};
+    m->part[GATE] = q ? (Part){.n = L, .r = 1, .d = q, .m0 = gate} : (Part){.n = K, .b0 = gate};
+    used = length(m->part) + length(m->part + GATE) + 2 * B;
+    next(&in, used), next(&out, used + (m->stage ? K : 0));
+    return used_up(&in) && used_up(&out);
 }
 
 typedef struct { /* Network and its rows, as CompiledNetwork has them */
@@ -1148,53 +1163,44 @@ CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
 }
 
 static double network_sweep(Network *m, double *in, double *out, Room *room) {
-    Sums here[PARTS], next[PARTS];
-    double kl = 0.0, bound = 0.0;
-    int64_t used = 0;
+    Sums here[PARTS], following[PARTS];
+    double kl = 0.0, bound = 0.0, *end = out;
     for (int i = 0; i < PARTS; i++) {
-        layout(m->part + i, out + used, next + i), used += layout(m->part + i, in + used, here + i);
+        in = layout(m->part + i, in, here + i), end = layout(m->part + i, end, following + i);
         if (!learn_part(m->part + i, m->part[i].prior, here + i, room)) return room->failed ? INFINITY : NAN;
         settle_part(m->part + i);
         kl += divergence_of(m->part + i, m->part[i].prior);
     }
     if (m->stage != END) {
-        memset(out, 0, sizeof(double) * (size_t)used);
-        bound = network_rows(m, next, room);
+        memset(out, 0, sizeof(double) * (size_t)(end - out));
+        bound = network_rows(m, following, room);
     }
     return bound < INFINITY && m->stage != ROWS ? bound - kl : bound;
 }
 
 /* The network that the buffers describe; zero unless all lengths are as the sizes say. */
 static int read_network(Network *m, const Py_buffer *v) {
-    enum { SIZES = 11, MOST_ROWS = 1 << 20, MOST = 256 };
-    int64_t *own[SIZES] = {&m->n, &m->stage, &m->K, &m->p, &m->q, &m->h, &m->O, &m->inner, &m->classes,
-                           &m->diagonal, &m->weighted}, used = 0;
-    const int64_t *size = v[0].buf;
-    if (!read_sizes(v, own, SIZES, MOST_ROWS, MOST)) return 0;
-    int64_t K = m->K, p = m->p, q = m->q, h = m->h, O = m->O, D = h + 1, noisy = !m->classes;
-    if (!K || !p || !q || !h || !O || !m->inner || m->classes > 1 || m->weighted > 1 || m->stage > END) return 0;
-    if (v[0].len / 8 != SIZES + K) return 0;
-    for (int64_t k = 0; k < K; k++)
-        if (size[SIZES + k] < 0 || size[SIZES + k] >= K) return 0;
-    m->order = size + SIZES;
-    if (v[1].len / 8 != 1 + h + p + K * q + D + (noisy ? 1 + O : O * D)
-        || v[2].len / 8 != m->n * ((noisy ? O : 1) + m->weighted + p + q) || v[4].len != v[3].len + (m->stage ? 8 * K : 0))
-        return 0;
-    const double *at = v[1].buf;
-    m->part[EXPERTS] = (Part){.n = K, .r = h, .d = p, .a0 = *at, .b0 = at + 1, .prior = at + 1 + h};
-    at += 1 + h + p;
-    m->part[GATE] = (Part){.n = K - 1, .r = 1, .d = q, .prior = at, .m0 = at + q};
-    at += K * q;
-    m->part[OUTPUT] = noisy ? (Part){.n = 1, .r = O, .d = D, .prior = at, .a0 = at[D], .b0 = at + D + 1}
-                            : (Part){.n = O, .r = 1, .d = D, .prior = at, .m0 = at + D};
-    for (int i = 0; i < PARTS; i++) {
-        const Part *a = m->part + i;
-        used += a->n * (PAIRS(a->d) + a->r * a->d) + (a->b0 ? a->n * (1 + a->r) : 0);
-    }
-    at = v[2].buf;
-    m->y = next(&at, (noisy ? O : 1) * m->n), m->weight = next(&at, m->weighted * m->n);
-    m->X = next(&at, p * m->n), m->Z = next(&at, q * m->n);
-    return v[3].len / 8 == used;
+    Cursor head = over(v), prior = over(v + 1), rows = over(v + 2), in = over(v + 3), out = over(v + 4);
+    const Size own[] = {
+        {&m->n, 0, MOST_ROWS}, {&m->stage, 0, END}, {&m->K, 1, MOST}, {&m->p, 1, MOST}, {&m->q, 1, MOST},
+        {&m->h, 1, MOST}, {&m->O, 1, MOST}, {&m->inner, 1, MOST}, {&m->classes, 0, 1}, {&m->diagonal, 0, MOST},
+        {&m->weighted, 0, 1}};
+    if (!READ_SIZES(&head, own)) return 0;
+    const int64_t n = m->n, K = m->K, p = m->p, q = m->q, h = m->h, O = m->O, D = h + 1, noisy = !m->classes;
+    m->order = next_places(&head, K, K);
+    const double *noise = next(&prior, 1), *rates = next(&prior, h), *experts = next(&prior, p);
+    const double *gate = next(&prior, q), *centre = next(&prior, (K - 1) * q), *output = next(&prior, D);
+    const double *last = next(&prior, noisy ? 1 + O : O * D);
+    m->y = next(&rows, (noisy ? O : 1) * n), m->weight = next(&rows, m->weighted * n);
+    m->X = next(&rows, p * n), m->Z = next(&rows, q * n);
+    if (!used_up(&head) || !used_up(&prior) || !used_up(&rows)) return 0;
+    m->part[EXPERTS] = (Part){.n = K, .r = h, .d = p, .a0 = *noise, .b0 = rates, .prior = experts};
+    m->part[GATE] = (Part){.n = K - 1, .r = 1, .d = q, .prior = gate, .m0 = centre};
+    m->part[OUTPUT] = noisy ? (Part){.n = 1, .r = O, .d = D, .prior = output, .a0 = *last, .b0 = last + 1}
+                            : (Part){.n = O, .r = 1, .d = D, .prior = output, .m0 = last};
+    for (int i = 0; i < PARTS; i++) next(&in, length(m->part + i)), next(&out, length(m->part + i));
+    next(&out, m->stage ? K : 0);
+    return used_up(&in) && used_up(&out);
 }
 
 typedef struct { /* arrays of drawn_probabilities */
@@ -1289,19 +1295,16 @@ CLONES static double drawn_rows(const Drawn *m, double *out, Room *room) {
 
 /* The arrays of the buffers; zero unless all lengths are as the sizes say. */
 static int read_drawn(Drawn *m, const Py_buffer *v) {
-    enum { SIZES = 6, MANY = 1 << 20, MOST = 256 };
-    int64_t *own[SIZES] = {&m->n, &m->draws, &m->K, &m->h, &m->L, &m->P};
-    if (!read_sizes(v, own, SIZES, MANY, MANY) || v[0].len / 8 != SIZES) return 0;
-    for (int i = 2; i < SIZES; i++)
-        if (!*own[i] || *own[i] > MOST) return 0;
-    int64_t D = m->h + 1, experts = m->draws * m->K, given = m->draws * m->L * D;
-    if (v[1].len / 8 != 3 + given + experts * m->h + m->P * m->h || v[2].len / 8 != experts * m->n
-        || v[3].len / 8 != experts * m->h * m->n || v[4].len / 8 != m->draws * (m->L + 1) * m->n)
-        return 0;
-    const double *at = v[1].buf;
-    m->limits = next(&at, 3), m->coefficients = next(&at, given), m->variance = next(&at, experts * m->h);
-    m->points = at, m->log_weights = v[2].buf, m->location = v[3].buf;
-    return 1;
+    Cursor head = over(v), small = over(v + 1), weights = over(v + 2), rows = over(v + 3), out = over(v + 4);
+    const Size own[] = {{&m->n, 0, MOST_ROWS}, {&m->draws, 0, MOST_ROWS}, {&m->K, 1, MOST}, {&m->h, 1, MOST},
+                        {&m->L, 1, MOST}, {&m->P, 1, MOST}};
+    if (!READ_SIZES(&head, own)) return 0;
+    const int64_t experts = m->draws * m->K, L = m->L, h = m->h;
+    m->limits = next(&small, 3), m->coefficients = next(&small, m->draws * L * (h + 1));
+    m->variance = next(&small, experts * h), m->points = next(&small, m->P * h);
+    m->log_weights = next(&weights, experts * m->n), m->location = next(&rows, experts * h * m->n);
+    next(&out, m->draws * (L + 1) * m->n);
+    return used_up(&head) && used_up(&small) && used_up(&weights) && used_up(&rows) && used_up(&out);
 }
 
 static PyObject *call(PyObject *args, double (*run)(const Py_buffer *, Room *, int *)) {

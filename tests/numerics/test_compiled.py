@@ -17,36 +17,56 @@ built = pytest.mark.skipif(describe_core().startswith("not built"), reason="no c
 N, K, P, Q = 5, 2, 2, 1
 
 
-def mixture_arrays(kind=0, gate=0, offset=0):
+def mixture_arrays(kind=0, gate=0, offset=0, stage=0):
     """Sizes, prior, rows and statistics of a mixture, with common columns and a grid where known.
 
-    ``kind``: Gaussian, Student, counts. ``gate``: softmax, sticks, constant.
+    ``kind``: Gaussian, Student, counts. ``gate``: softmax, sticks, constant. ``stage``: a sweep,
+    sums of rows, the end of a sweep.
     """
     common, q, logits = int(kind < 2), Q * (gate < 2), K - (gate == 1)
-    sizes = [N, K, P, q, 0, offset, common, 1, q, kind, gate, 1, 0, *[1] * common, 0, *[4] * q]
+    sizes = [
+        N,
+        stage,
+        K,
+        P,
+        q,
+        0,
+        offset,
+        common,
+        1,
+        q,
+        kind,
+        gate,
+        1,
+        0,
+        *[1] * common,
+        0,
+        *[4] * q,
+    ]
     weights = (1 + q) * q + (logits * q if q else K)
     prior = np.full(8 + 2 * (P + common) + weights + 4 * (1 + q) + 8 * q, 0.5)
     experts = K * (3 + P + (0 if kind == 2 else 2) + (kind == 1))
     stats = np.ones(experts + (logits * 2 * q if q else K) + 2 * (1 + q))
     rows = np.linspace(-1.0, 1.0, N * (1 + offset + P + q))
-    return np.array(sizes, dtype=np.int64), prior, rows, stats, np.empty_like(stats)
+    ahead = np.ones(len(stats) + (K if stage else 0))
+    return np.array(sizes, dtype=np.int64), prior, rows, stats, ahead
 
 
 ARRAYS = mixture_arrays()
 _, _, ROWS, STATS, _ = ARRAYS
 
 
-def network_arrays(classes, h=2, outputs=2):
+def network_arrays(classes, h=2, outputs=2, stage=0):
     """Sizes, prior, rows and statistics of a network of classes, or of numbers."""
     pairs = (h + 1) * (h + 2) // 2
-    sizes = np.array([N, K, P, Q, h, outputs, 1, classes, 0, 1, 1, 0], dtype=np.int64)
+    sizes = np.array([N, stage, K, P, Q, h, outputs, 1, classes, 0, 1, 1, 0], dtype=np.int64)
     prior = np.full(
         1 + h + P + K * Q + h + 1 + (outputs * (h + 1) if classes else 1 + outputs), 0.5
     )
     rows = np.linspace(0.1, 1.0, N * ((1 if classes else outputs) + 1 + P + Q))
     last = outputs * (pairs + h + 1) if classes else 1 + pairs + outputs * (h + 2)
     stats = np.ones(K * (1 + 3 + h * P + h) + (K - 1) * (1 + Q) + last)
-    return sizes, prior, rows, stats, np.empty_like(stats)
+    return sizes, prior, rows, stats, np.ones(len(stats) + (K if stage else 0))
 
 
 def drawn_arrays(h=2, sticks=2, points=4, draws=3):
@@ -63,6 +83,9 @@ CASES = {
     "counts and constant weights": ("sweep", mixture_arrays(2, 2, 1)),
     "classes": ("network", network_arrays(1)),
     "numbers": ("network", network_arrays(0)),
+    "sums of rows": ("sweep", mixture_arrays(stage=1)),
+    "end of a sweep": ("sweep", mixture_arrays(stage=2)),
+    "sums of a network": ("network", network_arrays(1, stage=1)),
     "drawn classes": ("drawn", drawn_arrays()),
 }
 
