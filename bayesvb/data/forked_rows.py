@@ -62,18 +62,18 @@ class ForkedRows:
             self.close()
 
     def __reduce__(self) -> tuple[type[None], tuple[()]]:
-        """Nothing of it is kept in a file or sent elsewhere."""
+        """Pickle as None: processes belong to this one."""
         return type(None), ()
 
     @property
     def open(self) -> bool:
-        """Whether sums can be asked for, and here."""
+        """Whether helper processes run, and this process started them."""
         return bool(self._helpers) and os.getpid() == self._owner
 
     def sums(self, function: Callable[[Block], StatsT]) -> list[PartialSum[StatsT]] | None:
-        """Sums of the function over the blocks, as few as there are; None if none can be had.
+        """Partial sums of the function over the blocks; None if a helper process has ended.
 
-        None also if the function cannot be sent.
+        None also if the function cannot be pickled.
         """
         if not self.open:
             return None

@@ -69,7 +69,7 @@ class Grouping:
         return cls(name, pd.Index(labels, name=name), np.asarray(numbers, dtype=np.intp))
 
     def of_data(self, frame: pd.DataFrame, used: Bool[np.ndarray, " given"]) -> Grouping:
-        """Groups of the rows used of other data, by the same column.
+        """Grouping of the usable rows of another table, by the column of the same name.
 
         Raises
         ------

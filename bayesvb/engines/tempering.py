@@ -24,13 +24,13 @@ WARM_UP = (25, 30, 40, 25)
 """Transitions of the warm-up: masses are adapted after each piece but the last."""
 
 FEWEST_KEPT = 50
-"""Draws of each chain that are kept after Ctrl-C; with fewer it goes through."""
+"""Fewest draws of each chain that Ctrl-C keeps; with fewer it interrupts the program."""
 
 NEAR = 400
-"""Starts of which the first masses are made."""
+"""Starting points from whose spread the first mass matrix is estimated."""
 
 ACCEPT = 0.8
-"""Acceptance probability that steps are adapted to."""
+"""Acceptance probability to which step sizes are adapted."""
 
 
 @dataclass(frozen=True)

@@ -29,16 +29,16 @@ class FileLimits:
     """Limits of a file's content, checked before any of it is read."""
 
     depth: int = 4
-    """Groups inside one another."""
+    """Deepest nesting of groups."""
 
     least_object: int = 40
-    """Bytes that any object takes in a file at least."""
+    """Fewest bytes of an object in a file."""
 
     name: int = 1000
-    """Bytes of a name."""
+    """Longest name of an object, in bytes."""
 
     texts: int = 64
-    """Texts of one attribute: each of them may be as long as the file."""
+    """Most texts of one attribute: each may be as long as the file."""
 
     text: int = 16
     """Bytes of what stands for a text: its length and its place."""

@@ -279,10 +279,10 @@ def _mean_products(
     spread: Float[np.ndarray, "experts sticks points"],
     groups: Alike,
 ) -> Float[np.ndarray, " rows"]:
-    """``sum_k pi_k mean_s prod_l sigma(+-psi_kls)``; not above zero for products that overflow.
+    """``sum_k pi_k mean_s prod_l sigma(+-psi_kls)``; zero or NaN for products that overflow.
 
-    ``1 / sigma(psi) = 1 + exp(-centre) exp(-spread)``: exponentials of rows and of points, none of
-    both together. Components of weight zero are passed over.
+    Since ``1 / sigma(psi) = 1 + exp(-centre) exp(-spread)``, exponentials are taken of rows and of
+    points separately, not of every pair. Components of weight zero are skipped.
     """
     result = np.zeros(weights.shape[1])
     away, n_points = np.exp(-spread), spread.shape[-1]
