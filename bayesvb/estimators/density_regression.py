@@ -98,6 +98,7 @@ if TYPE_CHECKING:
 
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest
+    from bayesvb.experts.grouped import GroupedExperts
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -260,12 +261,8 @@ class DensityRegression(AbstractGatedMixture):
         gate = gate_class(self.gate, self.n_components).from_prior(
             self.n_components, self._gate_prior
         )
-        experts = self.experts
-        if self.grouping is not None:
-            from bayesvb.experts.grouped import GroupedExperts
-
-            experts = GroupedExperts(experts, 0.0 if experts.knows_unit else self.log_unit)
-        mixture = Mixture(experts, gate)
+        own = self.experts
+        mixture = Mixture(own if self.grouping is None else self._by_group(own), gate)
         if self._scales is None:
             return mixture
         learned = self._scales.learned_by(mixture)
@@ -288,6 +285,12 @@ class DensityRegression(AbstractGatedMixture):
         if isinstance(experts, AbstractIntervalExperts):
             return experts.in_unit(self.log_unit)
         return experts
+
+    def _by_group(self, experts: AnyExperts) -> GroupedExperts:
+        """Experts of all rows of a group together."""
+        from bayesvb.experts.grouped import GroupedExperts
+
+        return GroupedExperts(experts, 0.0 if experts.knows_unit else self.log_unit)
 
     @property
     def response(self) -> Response:

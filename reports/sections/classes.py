@@ -125,16 +125,20 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
     values, known = list(one.values), [own for own in contrasts(fit) if own.covariate == along]
+
+    def averages(values: list[object]) -> Float[np.ndarray, "draws values *classes"]:
+        averaged = average_predictions(fit, rows, along, values, ("probability",))
+        return averaged["probability"][:, :, 0]
+
     if one.discrete or not known:
-        found = average_predictions(fit, rows, along, values, ("probability",))["probability"]
-        draws = found[:, :, 0]
+        draws = averages(values)
     else:  # the contrast that the page states, and quartiles between its ends
         low, high = (float(str(value)) for value in known[0].ends)
         between = dict.fromkeys(quantiles(design, along, QUARTILES).tolist())
         inner = [value for value in between if low < value < high]
         first, last = np.split(known[0].draws["probability"], 2, axis=1)
-        found = average_predictions(fit, rows, along, inner, ("probability",)) if inner else {}
-        draws = np.concatenate([first, *(each[:, :, 0] for each in found.values()), last], axis=1)
+        each = [averages(inner)] if inner else []
+        draws = np.concatenate([first, *each, last], axis=1)
         values = [low, *inner, high]
     ends = np.quantile(draws, tails(PROB), axis=0)
     band = np.concatenate([draws.mean(axis=0)[None], ends])
