@@ -68,7 +68,7 @@ class Fit(PicturedFit, TabulatedFit):
         engine_log_q: Float[np.ndarray, " draws"] | None = None,
         **fields: Any,
     ) -> Fit:
-        """Fit of one restart whose intervals go by these draws: its posterior's, or the engine's.
+        """Fit of one restart whose intervals use these draws, of its posterior or of the engine.
 
         Parameters
         ----------
@@ -128,14 +128,14 @@ class Fit(PicturedFit, TabulatedFit):
 
     @property
     def khat(self) -> float:
-        """Pareto k of the approximation: below 0.5 good, to 0.7 usable, NaN if nearly exact."""
+        """Pareto k-hat of the draws: below 0.5 good, up to 0.7 usable, NaN if nearly exact."""
         from bayesvb.results.importance import pareto_k
 
         return pareto_k(self)
 
     @property
     def recalibrations(self) -> tuple[Recalibration, ...]:
-        """Map of each response that puts predictions right on average over rows."""
+        """Map of each response that calibrates predictions on average over rows."""
         from bayesvb.results.calibration import recalibrations
 
         return self.cache.once("recalibrations", lambda: recalibrations(self))
@@ -154,13 +154,13 @@ class Fit(PicturedFit, TabulatedFit):
 
     @property
     def nobs(self) -> int:
-        """Rows used; those without case weight do not count where all rows are at hand."""
+        """Number of rows used; rows without case weight do not count if all rows are in memory."""
         weights, n_rows = self.model.weights, fitted_rows(self.model).n_rows
         some_at_hand = n_rows != self.model.design.n_rows
         return int(n_rows if weights is None or some_at_hand else np.count_nonzero(weights))
 
     def coef(self) -> pd.Series:
-        """Coefficients: posterior means, or estimates of an engine that finds points.
+        """Coefficients: posterior means, or point estimates.
 
         Returns
         -------
@@ -667,7 +667,7 @@ class Fit(PicturedFit, TabulatedFit):
         cluster: object = None,
         robust: bool = False,
     ) -> pd.DataFrame:
-        """One row per coefficient, noise and share.
+        """Summary table: a row for each coefficient, noise standard deviation, and share.
 
         Parameters
         ----------
@@ -786,7 +786,7 @@ class Fit(PicturedFit, TabulatedFit):
         return variance_components(self, prob)
 
     def prior_sensitivity(self) -> pd.DataFrame:
-        """Change of every parameter with every value of the prior, without a new fit.
+        """Change of every parameter with every prior parameter, without a new fit.
 
         Returns
         -------
@@ -812,7 +812,7 @@ class Fit(PicturedFit, TabulatedFit):
 
     @checked
     def prior_thresholds(self, prob: float = PROB) -> pd.DataFrame:
-        """Value of each number of the prior at which the conclusion about an effect changes.
+        """Value of each prior parameter at which the conclusion about an effect changes.
 
         Each number alone is moved by factors up to 1,000 to either side. The effect of the other
         prior is computed in full, the answer of the rows to first order: confirm a threshold that
@@ -934,7 +934,7 @@ class Fit(PicturedFit, TabulatedFit):
 
     @checked
     def to_stan(self, folder: str | Path) -> dict[str, Path]:
-        """Write the model as a Stan program, with its data and our posterior.
+        """Write the model as a Stan program, with its data and the posterior of this fit.
 
         For `DensityRegression` of one response of any ``family`` but student and sequential, with a
         softmax gate, priors of fixed scales, and no further part of the formula. Density and
@@ -1128,7 +1128,7 @@ class Fit(PicturedFit, TabulatedFit):
     def downdate(
         self, data: object, *, weights: object = None, tol: float = 1e-3, max_iter: int = 2000
     ) -> Fit:
-        """Fit without these rows, by their sums alone: the influence of a site, or of a batch.
+        """Fit without these rows, from their sums only: the influence of a site, or of a batch.
 
         A site that shares a fit with others calls it with its own rows and obtains the fit of the
         other sites at once; no row of another site is needed. With one component, and for
@@ -1175,7 +1175,7 @@ class Fit(PicturedFit, TabulatedFit):
 
     @checked
     def save(self, path: str | Path) -> Path:
-        """Write all to one netCDF file, the data included; ``bayesvb.load`` reads it back."""
+        """Write the fit and its data to one netCDF file, which ``bayesvb.load`` reads."""
         from bayesvb.results.saving import save
 
         return save(self, path)

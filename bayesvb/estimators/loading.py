@@ -72,7 +72,7 @@ AS_WRITTEN = ("seconds", "seed", "tol", "max_iter", "start_code")
 
 @checked
 def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None = None) -> Fit:
-    """The fit that ``fit.save(path)`` wrote; nothing in the file is executed.
+    """Fit that ``fit.save(path)`` wrote; nothing in the file is executed.
 
     Parameters
     ----------

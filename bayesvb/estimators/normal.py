@@ -58,7 +58,7 @@ SIGMA = ParameterText(
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Normal(AbstractGenerative):
-    r"""Mean and standard deviation of one sample, as if they were independent a posteriori.
+    r"""Mean and standard deviation of one sample, with independent factors a posteriori.
 
     .. math:: y \sim N(\mu, \sigma^2), \quad q(\mu, \sigma) = q(\mu)\, q(\sigma).
 

@@ -72,7 +72,7 @@ class _Climb:
 
 @checked
 def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | None = None) -> Fit:
-    """The fit without the components that it does not need, by the lower bound.
+    """Fit without superfluous components, judged by the ELBO.
 
     One component is taken out at a time, the smallest first, and the others ascend again from
     where they were. The smaller model is kept if its bound is not lower; the fit itself comes back

@@ -11,7 +11,7 @@ PACKAGES = ("bayesvb", "numpy", "scipy", "pandas", "xarray", "formulaic", "arviz
 
 
 def show_versions() -> None:
-    """Versions of the package and of its dependencies, printed one a line for a bug report.
+    """Print the versions of the package and of its dependencies, for a report of an error.
 
     The last line says whether the compiled core runs. It makes fits of a few thousand rows two to
     six times as fast; without it, results are the same up to rounding.

@@ -347,7 +347,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def parts(self) -> tuple[Member, ...]:
-        """Restarts that the fit combines; if it is of one restart, that one with weight one."""
+        """Restarts that the fit combines, with their weights; one restart has weight one."""
         return self.members or (Member(number=self.best_restart, weight=1.0, fit=self),)
 
     @property
@@ -378,7 +378,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def automatic(self) -> bool:
-        """Whether intervals are made of exact draws where rows are few."""
+        """Whether intervals use exact draws where rows are few."""
         return self.make_draws is not None
 
     @property
@@ -393,7 +393,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def log_q(self) -> Float[np.ndarray, " draws"]:
-        """Log density of the draws under the distribution that they are from."""
+        """Log density of the draws under the distribution from which they were drawn."""
         return self.posterior_draws.log_density
 
     @property
@@ -403,18 +403,18 @@ class AbstractFit(abc.ABC):
 
     @property
     def sampler(self) -> SamplerRecord | None:
-        """Sampler of the exact posterior: of the draws, or one that did not reach it."""
+        """Record of the sampler of the exact posterior, whether or not the draws come from it."""
         return self.posterior_draws.sampler
 
     @property
     def chains(self) -> int:
-        """Chains that ``draws`` are from, one after the other."""
+        """Chains of the draws, one after the other."""
         own = self.n_chains if self.covariance == "engine" else 1
         return own if self.sampler is None else self.sampler.n_chains
 
     @property
     def predictive_draws(self) -> Draws:
-        """Draws over which predictions are averaged where they go by draws: evenly, some of all."""
+        """Subset of the draws over which predictions are averaged, if they use draws."""
         return thinned(
             self.variational_draws, min(count(self.variational_draws), LIMITS.predictive_draws)
         )
@@ -426,7 +426,7 @@ class AbstractFit(abc.ABC):
 
     @property
     def is_point_estimate(self) -> bool:
-        """Whether there are estimates and nothing is known of their spread."""
+        """Whether there are point estimates without standard errors."""
         each = [part.fit for part in self.parts] if self.engine.finds_points else []
         return any(one.core.coordinates(one.q) is None for one in each)
 
@@ -442,17 +442,17 @@ class AbstractFit(abc.ABC):
 
     @property
     def elbo(self) -> float:
-        """Lower bound on the log evidence of the data in their units, or the engine's objective."""
+        """Evidence lower bound (ELBO) of the data in their units, or the engine's objective."""
         return float(self.elbo_trace.iloc[-1])
 
     @property
     def elbo_trace(self) -> pd.Series:
-        """Lower bound after every accepted sweep of the run that was kept."""
+        """ELBO after every accepted iteration of the selected run."""
         return trace_series(self.traces, self.best_restart)
 
     @property
     def best_restart(self) -> int:
-        """Number of the restart that was kept."""
+        """Number of the selected restart."""
         return int(self.restarts.index[self.restarts["best"]][0])
 
     @property

@@ -39,7 +39,7 @@ def benchmark(
     progress: TrialProgress | None = None,
     **options: object,
 ) -> pd.DataFrame:
-    """Fit every model by every method to each data set without each fold, and predict the fold.
+    """Cross-validate every combination of model, method, and data set.
 
     Scores are of held-out rows only. Folds are the same for all models and methods; where the
     first model explains classes, each of these is spread evenly over them. All that is learned of

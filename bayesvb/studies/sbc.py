@@ -40,7 +40,7 @@ def sbc(
     progress: ReplicationProgress | None = None,
     **options: object,
 ) -> SimulationCalibration:
-    """Audit by simulation: fits of data whose truth is known, for this formula, design and prior.
+    """Simulation-based calibration for this formula, design, and prior: data with known truth.
 
     Each replication draws parameters, draws responses at the rows of the model from them, and fits
     the model to these as to data, on the scales of the original data, on which its prior is

@@ -79,7 +79,7 @@ def site_statistics(
     max_iter: int = 2000,
     covariance: str = "linear-response",
 ) -> SiteStatistics:
-    """A site's report on its rows in the next round of a fit to the rows of several sites.
+    """Statistics of the rows of one site, for the next round of a fit to several sites.
 
     First the levels of columns, and quantiles of those under a curve, then means and standard
     deviations, starts from fits to the site's own rows, and then the sums of one pass after the
@@ -149,7 +149,7 @@ def site_statistics(
 
 @checked
 def merge_site_statistics(parts: object) -> SiteStatistics:
-    """Statistics of several sites together, to be given to each of them for the next round.
+    """Merged statistics of several sites, which each site needs for the next round.
 
     Whoever merges needs neither rows nor a model.
 
@@ -194,7 +194,7 @@ def fit_from_sites(
     draws: int = 1000,
     seed: int = 0,
 ) -> Fit:
-    """The fit to the rows of all sites, at a site.
+    """Fit to the rows of all sites, at one site.
 
     Parameters
     ----------
