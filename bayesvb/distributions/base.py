@@ -210,11 +210,11 @@ class AbstractDrawnMixture(abc.ABC):
 
     @abc.abstractmethod
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
 
     @abc.abstractmethod
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
 
     @abc.abstractmethod
     def density(self, value: float) -> Float[np.ndarray, "..."]:

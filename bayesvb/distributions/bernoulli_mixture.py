@@ -107,11 +107,11 @@ class DrawnBernoulliMixture(AbstractDrawnMixture):
         return np.asarray(np.sqrt(np.prod(self.masses, axis=0)))
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
         return 1.0 - _up_to(np.asarray(value), self.masses[0])
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
         return _up_to(np.asarray(np.ceil(value) - 1.0), self.masses[0])
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:

@@ -200,11 +200,11 @@ class DrawnCountMixture(AbstractDrawnMixture):
         return self._averaged(self.law.up_to(y)).clip(0.0, 1.0)
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
         return self._cdf(np.asarray(np.ceil(value) - 1.0))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:

@@ -144,7 +144,7 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         return np.asarray(total - self._at_zero() - up_to).clip(0.0, 1.0)
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
         y = np.asarray(value, dtype=float)
         found = self._at_zero() + self._above().below(amounts_of(y))
         return np.where(y > 0.0, found, 0.0).clip(0.0, 1.0)

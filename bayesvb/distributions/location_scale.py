@@ -79,11 +79,11 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         return np.asarray(np.sqrt(parts.sum(axis=0)))
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
         return self._tail((self.location - value) / self.scale)
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
         return self._tail((value - self.location) / self.scale)
 
     def _tail(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:

@@ -226,11 +226,11 @@ class AbstractDrawnPredictorMixture(AbstractDrawnMixture):
         return self._average(self.law.cdf(y, self.predictor, self.further)).clip(0.0, 1.0)
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
     def below(self, value: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
         return self._cdf(np.asarray(value, dtype=float))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:

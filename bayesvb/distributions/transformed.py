@@ -126,11 +126,11 @@ class TransformedMixture(AbstractDrawnMixture):
         return self.transformation.moments(self.plain)[1]
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities of more than a value."""
+        """Probabilities that the response exceeds a value."""
         return self.plain.above(self._before(value))
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities of less than a value."""
+        """Probabilities that the response is below a value."""
         if isinstance(value, np.ndarray):
             return self.plain.below(self.transformation.undo(value))
         return self.plain.below(self._before(value))

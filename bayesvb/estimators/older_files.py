@@ -29,7 +29,7 @@ FINDINGS = {
     "components on a few rows": "collapsed_components",
     "fall of the bound": "elbo_decrease",
 }
-"""Former names of what engines found."""
+"""Former names of findings of engines, with the present ones."""
 
 
 FURTHER = {"lines": "experts", "spread": "further", "counts": "experts", ZERO: "further"}

@@ -24,13 +24,13 @@ class ResponseLimits:
     """Part of the rows that share one value, from which it is a heap."""
 
     heap_rows: int = 10
-    """Rows that a heap has at least."""
+    """Fewest rows of a repeated value."""
 
     heap_ratio: float = 4.0
-    """Times as many rows as the neighbouring values that a heap has."""
+    """Smallest ratio of the rows of a repeated value to the rows of neighbouring values."""
 
     beyond: float = 0.01
-    """Part of the rows that a normal tail would have beyond a bound, from which it is crowded."""
+    """Smallest share of rows that a normal tail would have beyond a crowded bound."""
 
     expected: float = 4.0
     """Number of these rows, at least."""

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 CRITERIA = ("loo", "waic")
 
 SHARES = ("share", "variance")
-"""Columns of ``fit.components()`` that may hold shares; the first that is there counts."""
+"""Columns of ``fit.components()`` that may hold shares; the first present one is used."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -465,11 +465,11 @@ class Mixture(
 
     @property
     def _effects(self) -> EffectLaws:
-        """Distributions of effects of groups that draws lack: of a posterior, or of the prior."""
+        """Distributions of group effects that draws lack, of the posterior or of the prior."""
         return self.effect_laws or self._laws_of_effects(None, self.gate.prior)
 
     def _laws_of_effects(self, experts: Any, gate: Any) -> EffectLaws:
-        """Distributions of effects under laws of the experts (the prior if None) and the gate."""
+        """Distributions of group effects, of experts (the prior if None) and gate."""
         lines = tuple(self.experts.line_laws(experts))
         return EffectLaws(lines, None if self.gate.draws_complete else gate)
 

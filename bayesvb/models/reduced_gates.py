@@ -75,7 +75,7 @@ class ReducedSticks(AbstractReducedGate):
         return self.mean.shape[0], self.mean.shape[1]
 
     def logits(self, gate: Float[np.ndarray, "draws ..."]) -> Logits:
-        """The draws themselves."""
+        """Logits, which the draws are."""
         return gate
 
     def log_prior(self, logits: Logits) -> tuple[Float[np.ndarray, " draws"], Logits]:

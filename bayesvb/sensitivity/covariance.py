@@ -39,8 +39,8 @@ UNTOLD = "the rows may not identify all coefficients"
 """Consequence of statistics near the fit's that do not belong to any data."""
 
 MOST_ENTRIES = 1 << 18
-"""Numbers in the statistics, of which there are some for each group, up to which all directions of
-differences fit into memory."""
+"""Most numbers in the statistics, which grow with the groups, for which differences in all
+directions fit into memory."""
 
 TOO_MANY = (
     "there are too many groups, which are not eliminated where the bound of the weights has no "

@@ -57,8 +57,8 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     """Starts in which few components have rows, for the last of every eight restarts."""
 
     predicts_classes: ClassVar[bool] = False
-    """Whether the predictive density of a row is the probability of a class, which says how certain
-    predictions are: densities of numbers have a unit."""
+    """Whether the predictive density of a row is the probability of a class, and so a measure of
+    certainty; densities of numbers have a unit."""
 
     without_response: ClassVar[str] = "no correction of them is made for this model"
     """Reason why intervals are mean-field, for a model without coordinates."""
