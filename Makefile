@@ -30,8 +30,14 @@ docs:
 	@.venv-docs/bin/sphinx-build --jobs 2 --quiet --fail-on-warning --keep-going docs build/docs
 	@echo build/docs/index.html
 
+# CPU time of common steps beside that of another commit, at most 3% more: make bench BEFORE=main
+BEFORE ?= HEAD~1
 bench: environment
-	@for script in tests/benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+	@[ -d build/before ] || git worktree add --force --detach build/before > /dev/null
+	@git -C build/before checkout --quiet --detach $(BEFORE)
+	@rm -f build/before/.venv/installed-* && .ci/environment build/before/.venv $(PYTHON) -e build/before
+	@$(BIN)/python tests/benchmarks/bench_waits.py --before build/before/.venv/bin/python \
+	    --most 1.03 --repeats 9 --cases "base 1000" "groups 2000" "network 200"
 
 fuzz: environment
 	@BAYESVB_ATTACKS=60 $(BIN)/pytest -q -m heavy tests/attacks

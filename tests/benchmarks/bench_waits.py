@@ -7,6 +7,10 @@ without its compiled core (``numpy``), and with it (``compiled``), so that an im
 come in the order of the table, and keep what those before have computed. Medians of ``--repeats``
 processes; ``ratio`` and ``ratio compiled`` are medians of the ratios of pairs to ``before``.
 
+With ``--most 1.03`` (``make bench BEFORE=COMMIT``) the two versions with their compiled cores are
+compared, no table is written, and the script fails if the mean ratio of a step that takes
+``LEAST_SECONDS`` is above 1.03 by more than two standard errors.
+
 A case is ``DESIGN ROWS``. ``base``: one number and three levels, two components. ``five``: five
 components. ``columns``: twenty numbers, three components. ``poisson``, ``student``, ``bernoulli``:
 families, two components (``bernoulli``: one). ``groups``: a random intercept of 50 groups, one
@@ -50,6 +54,9 @@ FORMULAS = {
 }
 COMPONENTS = {"five": 5, "columns": 3, "groups": 1, "bernoulli": 1}
 FAMILIES = ("poisson", "student", "bernoulli")
+LEAST_SECONDS = 0.05
+"""Shorter steps are not compared with another version: single processes differ by half of it."""
+
 MOST_STEPS = {"select": 1_000, "loo": 10_000, "report": 10_000, "effects": 100_000}
 """Largest number of rows at which a step is measured; others are at all but a million."""
 
@@ -146,16 +153,31 @@ def measured(python: str, case: str, compiled: str) -> dict[str, float]:
     return waits
 
 
-def compared(case: str, before: str, repeats: int) -> pd.DataFrame:
-    """One row for each step of a case."""
-    ways = {
-        "before": (before, "0"),
-        "numpy": (sys.executable, "0"),
-        "compiled": (sys.executable, "1"),
-    }
+def in_turns(case: str, repeats: int, ways: dict[str, tuple[str, str]]) -> dict[str, pd.DataFrame]:
+    """Seconds by step of each repetition, for each interpreter with or without its core."""
     runs = [{way: measured(python, case, on) for way, (python, on) in ways.items()}
             for _ in range(repeats)]  # fmt: skip
-    tables = {way: pd.DataFrame([run[way] for run in runs]) for way in ways}
+    return {way: pd.DataFrame([run[way] for run in runs]) for way in ways}
+
+
+def slower_steps(case: str, before: str, repeats: int, most: float) -> list[str]:
+    """Print the ratios of the steps of a case to another version; those that are slower."""
+    ways = {"before": (before, "1"), "now": (sys.executable, "1")}
+    tables = {
+        way: each.drop(columns="memory") for way, each in in_turns(case, repeats, ways).items()
+    }
+    steps = tables["before"].median() >= LEAST_SECONDS
+    ratios = (tables["now"] / tables["before"]).loc[:, steps]
+    mean, error = ratios.mean(), ratios.std() / np.sqrt(repeats)
+    print(f"{case}, {repeats} pairs")
+    print(pd.DataFrame({"ratio": mean, "standard error": error}).round(3).to_string())
+    return [f"{case}, {step}" for step in mean.index[mean - 2.0 * error > most]]
+
+
+def compared(case: str, before: str, repeats: int) -> pd.DataFrame:
+    """One row for each step of a case."""
+    tables = in_turns(case, repeats, {"before": (before, "1"), "numpy": (sys.executable, "0"),
+                                      "compiled": (sys.executable, "1")})  # fmt: skip
     table = pd.DataFrame({way: each.median() for way, each in tables.items()})
     table["ratio"] = (tables["numpy"] / tables["before"]).median()
     table["ratio compiled"] = (tables["compiled"] / tables["before"]).median()
@@ -170,11 +192,16 @@ def main() -> None:
     parser.add_argument("--cases", nargs="+", default=CASES)
     parser.add_argument("--before", default=sys.executable)
     parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--most", type=float)
     parser.add_argument("--worker")
     given = parser.parse_args()
     if given.worker is not None:
         print(json.dumps(worker(given.worker)))
         return
+    if given.most is not None:
+        each = (slower_steps(case, given.before, given.repeats, given.most) for case in given.cases)
+        slower = [step for steps in each for step in steps]
+        sys.exit(f"slower: {'; '.join(slower)}" if slower else None)
     sys.path.insert(0, str(Path(__file__).parent))
     from tables import keep
 
