@@ -381,8 +381,9 @@ def drawn_probabilities(
         centre, moderate = _moderate(centre, spread)
         means = _stick_products if moderate else _stick_sums
         log_weights = latents.log_weights[at].reshape(len(own), n_rows)
-        kept = log_weights > least
-        weights = np.where(kept, np.exp(log_weights), 0.0)
+        weights = np.where(log_weights > least, np.exp(log_weights), 0.0)
+        # Here fewer components would take longer: those of each expert are computed one by one.
+        kept = log_weights > LEAST_LOG_WEIGHT
         for pairs, rows in _together(kept, len(points)):
             found = means(centre[pairs][..., rows], spread[pairs])
             found *= weights[pairs, None][..., rows]
