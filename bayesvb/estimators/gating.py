@@ -18,14 +18,15 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GAMMA, AbstractGate, GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
-from bayesvb.models.mixture import Mixture
-from bayesvb.models.network.model import Network
 from bayesvb.results.named_draws import count
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design, Rows
+    from bayesvb.models.ensemble import Ensemble
+    from bayesvb.models.mixture import Mixture
+    from bayesvb.models.network.model import Network
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 
@@ -53,7 +54,7 @@ SHARE_ROWS = 10_000
 
 
 def shares(
-    core: Mixture | Network, source: AbstractSource, draws: Draws
+    core: Mixture | Network | Ensemble, source: AbstractSource, draws: Draws
 ) -> Float[np.ndarray, "draws experts"]:
     """Weights of the components for each draw, averaged over the rows."""
     rows = source.thinned(max(SHARE_ENTRIES // (len(draws["gate"]) * core.n_components), 50))
@@ -86,7 +87,7 @@ SHARE = ParameterText(
 
 
 def share_parameter(
-    core: Mixture | Network, source: AbstractSource, draws: Draws
+    core: Mixture | Network | Ensemble, source: AbstractSource, draws: Draws
 ) -> NamedParameter:
     """Shares of the components."""
     values = shares(core, source, draws)
@@ -94,7 +95,7 @@ def share_parameter(
 
 
 def gate_parameters(
-    core: Mixture | Network, draws: Draws, scaling: Scaling, design: Design
+    core: Mixture | Network | Ensemble, draws: Draws, scaling: Scaling, design: Design
 ) -> list[NamedParameter]:
     """Coefficients of the gate in the units of the terms; none of a gate without."""
     own = core.gate_coefficients(draws)
