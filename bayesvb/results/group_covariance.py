@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.group_rows import GROUP_ROWS
-from bayesvb.data.parts import MEAN
+from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import GroupColumns
@@ -155,7 +155,10 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
         Whether the posterior is integrated over standard deviations and correlations.
     """
     found = []
-    for term in design.group_terms(MEAN):
+    of_mean = design.group_terms(MEAN)
+    names = {term.term for term in of_mean}
+    of_gate = [term for term in design.group_terms(GATING) if term.term not in names]
+    for term in [*of_mean, *of_gate]:
         written, n_groups = f"`{term.term}`", len(term.groups)
         if len(term.effects) > 1 and not (term.correlated and integrated):
             why = ""
@@ -163,7 +166,7 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
                 why = "; correlations need one Gaussian component and its exact intervals"
             where = values_text(term, term.centres)
             found.append(f"Effects of {written} are independent of each other at {where}{why}.")
-        if n_groups < FEW_GROUPS:
+        if n_groups < FEW_GROUPS and term in of_mean:
             found.append(
                 f"{written} has {n_groups} groups, fewer than {FEW_GROUPS}: the prior largely "
                 f"determines their standard deviation, and a factor, {term.grouping}, has the "
