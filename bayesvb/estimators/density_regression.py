@@ -33,6 +33,7 @@ from bayesvb.estimators.base import AbstractEstimator, empty_stats
 from bayesvb.estimators.few_rows import few_rows_notes
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
+    check_groups_have_prior,
     drawn_effects,
     eliminates_groups,
     experts_of,
@@ -345,6 +346,8 @@ class DensityRegression(AbstractGatedMixture):
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search; of completed tables a pool of fits; or one of several numbers."""
+        if request.method == "em" and request.options.get("prior") is False:
+            check_groups_have_prior(self.design)
         if self.chooses_size:
             from bayesvb.estimators.component_choice import choose_components
 

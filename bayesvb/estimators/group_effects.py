@@ -14,7 +14,7 @@ from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.data.standardised_blocks import Scales
-from bayesvb.errors import FormulaError, PriorError
+from bayesvb.errors import DataError, FormulaError, PriorError
 from bayesvb.estimators.priors import Priors
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import AnyExperts, RegressionPrior
@@ -174,6 +174,19 @@ def check_levels(design: Design) -> None:
                 f"{name}(...) cannot be written without its intercept",
                 design.formula.place(name),
                 "omit `0 +` or `- 1`",
+            )
+
+
+def check_groups_have_prior(design: Design) -> None:
+    """Raise if a likelihood without priors is to be maximised over the effects of groups.
+
+    The levels of ``(1 | g)`` and the intercept are identified by the prior of the effects only.
+    """
+    for part in (MEAN, GATING):
+        for term in design.group_terms(part):
+            raise DataError(
+                f"prior=False: the effects of `{term.term}` are not identified without their prior",
+                hint=f"omit prior=False, or write C({term.grouping}) for levels without a prior",
             )
 
 

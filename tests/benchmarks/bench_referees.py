@@ -14,8 +14,8 @@ standard deviations. Writes docs/benchmarks/referees.csv.
 
     python tests/benchmarks/bench_referees.py zero
 
-compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component and of two, and
-writes docs/benchmarks/referees_zero.csv.
+compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component and of two (of
+two with exact draws), and writes docs/benchmarks/referees_zero.csv.
 """
 
 import importlib.util
@@ -225,7 +225,10 @@ def with_zeros(n, seed):
             options |= {"priors": bvb.Priors(scales="fixed")}
             model = bvb.DensityRegression("y ~ x | zero(z)", data, **options)
             quick = model.fit(seed=1, n_jobs=1, draws=4000)
-            nuts = model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)
+            if n_components == 2 and quick.covariance != "exact":
+                quick = quick.with_covariance("exact")
+            size = {"draws": 2000 * n_components**2, "chains": 2 * n_components}
+            nuts = model.fit("nuts", seed=1, n_jobs=1, **size)
             case = {"family": family, "components": n_components, "referee": "NUTS", "rows": n}
             case |= {"engine": f"cavi, {quick.covariance}"}
             yield {**case, **compare(ordered(quick), ordered(nuts))}

@@ -323,3 +323,11 @@ def test_models_of_groups_are_compared_pruned_and_chosen_among(fit):
         DataError, match=r"'alone' predicts 416 rows and 'two' 80 groups.*\n.*group="
     ):
         bvb.compare({"two": fit, "alone": alone})
+
+
+@pytest.mark.parametrize("formula", ["y ~ t + (1 | id)", "y ~ t | gating(w + (1 | id))"])
+def test_a_likelihood_without_priors_does_not_identify_effects_of_groups(formula):
+    n_components = 1 + ("gating" in formula)
+    own = bvb.DensityRegression(formula, DATA, n_components=n_components)
+    with pytest.raises(DataError, match="not identified without their prior"):
+        own.fit("em", prior=False, seed=1)

@@ -145,6 +145,6 @@ def test_too_many_numbers_are_refused():
         ("y ~ a + (a + b + c | g)", "(a + b + c || g)"),
         ("y ~ a + (a | g) + (a + b | h)", "(1 + a || g)"),
     ):
-        with pytest.raises(FormulaError, match="at most") as caught:
+        with pytest.raises(FormulaError, match=r"at most 3|more than the 6") as caught:
             bvb.DensityRegression(formula, data, n_components=1)
         assert hint in str(caught.value)
