@@ -55,10 +55,10 @@ PENALISED = ("smooth", "group")
 """Blocks of columns that the formula asks to be penalised: their scale is always learned."""
 
 HEADINGS = {
-    BETWEEN: "between components (sd of a term's coefficients around the common ones, in units of "
-    "each component's noise per sd of its columns)",
-    COMMON_SCALE: "common scale (sd of a penalised term's common coefficients, in sd of the "
-    "response per sd of its columns)",
+    BETWEEN: "between components (prior sd of the differences between components, in units of each "
+    "component's noise per sd of the column)",
+    COMMON_SCALE: "common scale (prior sd of the common coefficients of a penalised term, in sd "
+    "of the response per sd of the column)",
 }
 """Titles of the tables of scales of coefficients with a common part."""
 

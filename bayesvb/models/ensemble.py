@@ -18,8 +18,7 @@ MEMBER = "member"
 """Name of the draws that contain the member of each draw, counted from 0."""
 
 NO_COMMON_MEANING = (
-    "log odds of sticks, which restarts break in different orders, so they cannot be tabulated "
-    "together"
+    "no common table, because each restart orders its stick-breaking decisions differently"
 )
 """Meaning of the coefficients of gates whose sticks have different orders."""
 

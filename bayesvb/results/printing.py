@@ -190,8 +190,8 @@ def _robust_line(fit: AbstractFit, table: pd.DataFrame, empty: frozenset[object]
     names = [" ".join(str(label) for label in row if label != "") for row in rows[: LIMITS.named]]
     more = f" and {len(rows) - len(names)} more" if len(rows) > len(names) else ""
     return [
-        f"Estimate and Est.Error are median and 1.48 MAD of {', '.join(names)}{more}: the mean of "
-        "the draws is outside the interval, or their sd wider than it."
+        f"Estimate and Est.Error are median and 1.48 MAD of {', '.join(names)}{more}, whose draws "
+        "have heavy tails: their mean is outside the interval, or their sd wider than it."
     ]
 
 
@@ -226,7 +226,9 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     ended = "converged after" if fit.converged else "NOT CONVERGED after"
     bounds = fit.restarts.get("score", fit.restarts["elbo"])
     close = int((bounds > bounds.max() - 0.1).sum())
-    restarts = f", best of {len(bounds)} restarts ({close} within 0.1)" if len(bounds) > 1 else ""
+    restarts = (
+        f", best of {len(bounds)} restarts ({close} within 0.1 nats)" if len(bounds) > 1 else ""
+    )
     if "weight" in fit.restarts:
         restarts = f", restart {fit.best_restart} of {len(bounds)}, the best on held-out rows"
     if fit.members and fit.model.design.imputed:
@@ -238,7 +240,7 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     evidence = log_evidence(fit)
     if evidence is not None:
         height = f"log evidence {evidence:.1f} ({height} with gamma priors of scales)"
-    first = f"Fit:       {height}, {ended} {fit.n_iter} passes{restarts}"
+    first = f"Fit:       {height}, {ended} {fit.n_iter} iterations{restarts}"
     return [first, f"           {_khat(fit)}{fit.seconds:.2f} s"]
 
 
@@ -289,8 +291,9 @@ def _made_with(fit: AbstractFit) -> str:
     if fit.sampler is not None and fit.covariance == "linear-response":
         return (
             f"Intervals: linear response; exact intervals were not reached ({fit.sampler.words}): "
-            f"several regimes fit these {fit.model.source.n_rows} rows, and intervals of single "
-            "components may be too narrow. Sample them by fit.with_covariance('exact')."
+            f"the posterior has several modes with these {fit.model.source.n_rows} rows, so "
+            "intervals of single components may be too narrow. fit.with_covariance('exact') "
+            "samples all modes."
         )
     if fit.covariance == "exact":
         return (

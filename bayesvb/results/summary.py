@@ -194,11 +194,12 @@ def empty_words(fit: AbstractFit) -> str:
     share = f"{LIMITS.negligible_weight:.0%}"
     if len(found) == 1:
         return (
-            f"Component {listed} has less than {share} of the rows: its parameters are the prior's."
+            f"Component {listed} has less than {share} of the rows, so its parameters follow the "
+            "prior."
         )
     return (
-        f"Components {listed} have less than {share} of the rows each: their parameters are the "
-        "prior's."
+        f"Components {listed} have less than {share} of the rows each, so their parameters follow "
+        "the prior."
     )
 
 

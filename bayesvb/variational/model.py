@@ -60,7 +60,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
     """Whether the predictive density of a row is the probability of a class, and so a measure of
     certainty; densities of numbers have a unit."""
 
-    without_response: ClassVar[str] = "no correction of them is made for this model"
+    without_response: ClassVar[str] = "this model has no correction"
     """Reason why intervals are mean-field, for a model without coordinates."""
 
     @property

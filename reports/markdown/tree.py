@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 LEFT_OUT = frozenset({"svg", "script", "style", "head", "nav", "footer"})
 
-VOID = frozenset({"br", "hr", "img", "input", "link", "meta"})
+VOID = frozenset({"br", "hr", "img", "input", "link", "meta", "wbr"})
 """Elements that nothing closes."""
 
 

@@ -213,7 +213,7 @@ def test_a_warning_is_one_line_and_the_fit_is_kept(run):
     result = succeeded(run("fit", FORMULA, "mcycle", *QUICK, "--max-iter", "3", "--save", "a.nc"))
     (line,) = result.stderr.splitlines()
     assert line.startswith("warning: the ELBO was still increasing")
-    assert "NOT CONVERGED after 3 passes" in result.stdout
+    assert "NOT CONVERGED after 3 iterations" in result.stdout
     assert not bvb.load("a.nc").converged
 
 

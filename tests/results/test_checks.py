@@ -148,7 +148,7 @@ def test_a_column_whose_name_is_part_of_another_is_not_taken_for_it(rows):
         seed=1, restarts=1, draws=25
     )
     assert Remedies(fit).spread("age") == (
-        "Let the weights change with it: add `age` to `gating(...)`."
+        "The spread changes with `age`: add `age` to `gating(...)`."
     )
     assert Remedies(fit).mean("z", distinct=300) == "Add `z` to the mean part of the formula."
 

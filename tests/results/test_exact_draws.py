@@ -223,8 +223,8 @@ def test_automatic_intervals_are_exact_where_importance_sampling_is(exact, monke
     rough = model_of().fit(seed=1, restarts=2, covariance="auto")
     assert rough.covariance == "linear-response"
     assert "exact intervals were not reached (importance sampling of 10,000 draws" in str(rough)
-    assert "several regimes fit these 150 rows, and intervals of single components" in str(rough)
-    assert "Sample them by fit.with_covariance('exact')" in str(rough).replace("\n", " ")
+    assert "several modes with these 150 rows, so intervals of single components" in str(rough)
+    assert "fit.with_covariance('exact') samples all modes" in str(rough).replace("\n", " ")
     again = bvb.load(rough.save(tmp_path / "rough.nc"))
     assert again.sampler == rough.sampler or again.sampler.words == rough.sampler.words
     pd.testing.assert_frame_equal(again.summary(), rough.summary())

@@ -101,8 +101,8 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     ]
     close = int((fit.restarts["elbo"] > fit.restarts["elbo"].max() - 0.1).sum())
     assert lines[4] == (
-        f"Fit:       ELBO {fit.elbo:.1f}, converged after {fit.n_iter} passes, "
-        f"best of 2 restarts ({close} within 0.1)"
+        f"Fit:       ELBO {fit.elbo:.1f}, converged after {fit.n_iter} iterations, "
+        f"best of 2 restarts ({close} within 0.1 nats)"
     )
     assert f"k-hat {khat_text(fit.khat)}, " in lines[5]
     assert "Components (89% intervals)" in lines
@@ -158,7 +158,7 @@ def test_headings_of_scales_say_what_coefficients_differ_over(
     priors = bvb.Priors(scales="learned")
     model = bvb.DensityRegression(formula, data, n_components=n_components, priors=priors)
     text = str(model.fit(seed=1, restarts=1, draws=50, covariance="mean-field"))
-    assert f"scale (sd of a term's coefficients {varying}, per sd of its columns)" in text
+    assert f"scale (prior sd of a term's coefficients {varying}, per sd of the column)" in text
 
 
 def test_long_tables_are_cut_and_say_so(rng):

@@ -371,7 +371,7 @@ def test_sticks_in_different_orders_have_no_common_table(wave):
     core, stats = first.fit.core.permuted(order, first.fit.stats)
     permuted = replace(first.fit, core=core, stats=stats)
     apart = stacked([first, replace(second, fit=permuted)])
-    meaning = "log odds of sticks, which restarts break in different orders"
+    meaning = "no common table, because each restart orders its stick-breaking"
     for combination, has_table in ((same, True), (apart, False)):
         assert bool(combination.core.gate_coefficients(combination.draws)) == has_table
         assert ("gating" in combination.summary().index.get_level_values("part")) == has_table

@@ -165,8 +165,8 @@ def _regimes(fit: AbstractFit) -> list[Check]:
     number = record.r_hat if chains else record.khat
     sampled = "Chains of the exact posterior disagree: fit with fewer components."
     remedy = (
-        f"Several regimes fit these {n_rows} rows, and intervals may miss some of them: fit with "
-        'fewer components, or sample all regimes by `fit.with_covariance("exact")`.'
+        f"The posterior has several modes with these {n_rows} rows, and intervals may miss some "
+        'of them: fit with fewer components, or sample all modes by `fit.with_covariance("exact")`.'
     )
     return [
         decided("Several regimes", "computation", "ok" if is_exact(record) else "note", number,
@@ -220,11 +220,13 @@ def _restarts(fit: AbstractFit) -> list[Check]:
         grade = "note"
     more = Edit(arguments={"restarts": max(20, 3 * len(bounds))})
     remedy = Remedy.of(
-        "Another optimum may well be found: fit with ", more, ", and compare predictions."
+        "More restarts would probably find another optimum: fit with ",
+        more,
+        ", and compare predictions.",
     )
     threshold = f"note: above {limits.note:g}, or the best was found once"
     return [
-        decided("Restarts agree", "computation", grade, share, "share of unseen optima",
+        decided("Restarts agree", "computation", grade, share, "share of optima not yet found",
                 threshold=threshold, remedy=remedy, section="computation")
     ]  # fmt: skip
 
@@ -237,7 +239,7 @@ def _rivals(fit: AbstractFit) -> list[Check]:
     largest = float(np.nanmax(distance, initial=0.0))
     limits = GRADES["Restart predictions"]
     remedy = Remedy.of(
-        "Restarts with nearly the same bound predict otherwise: combine them, ",
+        "Restarts with nearly the same ELBO predict differently: combine them, ",
         Edit(arguments={"combine": "stack"}), ", or use fewer components.",
     )  # fmt: skip
     return [

@@ -78,16 +78,16 @@ class Remedies:
         term = self._term(name)
         if self.fit.core.n_components > 1 and self._can_enter_the_weights(name):
             add = f"add {code(term)} to `gating(...)`", Edit(part=GATING, terms=(term,))
-            return Remedy.of("Let the weights change with it: ", add, ".")
+            return Remedy.of(f"The spread changes with `{name}`: ", add, ".")
         if self._has_spread and not self._reads(SIGMA, name):
             how = "add the part" if SIGMA not in self.fit.model.formula.parts else "extend the part"
             sigma = Edit(part=SIGMA, terms=(term,))
-            return Remedy.of(f"Let the spread change with it: {how} ", sigma, ".")
+            return Remedy.of(f"The spread changes with `{name}`: {how} ", sigma, ".")
         if self._is_ordered:
             return Remedy.of(
                 "Effects may differ between the levels: compare with ", self._more(), "."
             )
-        return Remedy.of("Let the spread change with it: fit ", self._more(gate=name), ".")
+        return Remedy.of(f"The spread changes with `{name}`: fit ", self._more(gate=name), ".")
 
     @property
     def _has_spread(self) -> bool:

@@ -19,6 +19,7 @@ CASES = {
     "<pre><code>a = 1\nb = 2\n</code></pre>": "```\na = 1\nb = 2\n```",
     "<math display='block'><msub><mi>π</mi><mi>k</mi></msub><mo>=</mo><mfrac><mn>1</mn>"
     "<mi>K</mi></mfrac></math>": "$$\n\\pi_{k} = \\frac{1}{K}\n$$",
+    "<p>petal_<wbr>width</p><p>b</p>": "petal\\_width\n\nb",
     "<p>with <math><mi>K</mi></math> lines</p>": "with $K$ lines",
     "<script>1 < 2</script><nav><a href='#x'>x</a></nav><p>kept</p>": "kept",
 }  # fmt: skip
