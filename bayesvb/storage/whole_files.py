@@ -23,6 +23,9 @@ __all__ = ["as_path", "check_writable", "write_whole"]
 LONGEST_STEM = 60
 """Characters of a name that a partial file repeats: names have 255 bytes at most."""
 
+OPEN_FILES = "/proc/self/fd"
+"""Links to the open files of this process, on Linux."""
+
 TRIES = 8
 """Partial files begun until one is ours: another process may take each for an abandoned one."""
 
@@ -99,7 +102,8 @@ def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
     """The path of the regular file that now holds the content.
 
     An existing file keeps its mode and, if the system allows it, its owner. An error leaves it
-    unchanged. Partial files of killed processes are removed.
+    unchanged. Where the system has files without a name, a killed process leaves none; elsewhere the
+    next process removes the partial files of killed ones.
 
     Raises
     ------
@@ -117,6 +121,7 @@ def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
                 stream.flush()
                 os.fsync(descriptor)
             _check_target(target)
+            _name(descriptor, partial)
             os.replace(partial, final)
     except OSError as error:
         raise DataError(
@@ -128,7 +133,7 @@ def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def _partial(final: Path) -> Iterator[tuple[int, Path]]:
-    """A new file next to the final one, locked, and removed at the end unless it was renamed."""
+    """A new file and a name next to the final one, removed at the end unless it was renamed."""
     descriptor, partial = _begun(final)
     try:
         yield descriptor, partial
@@ -140,9 +145,15 @@ def _partial(final: Path) -> Iterator[tuple[int, Path]]:
 
 
 def _begun(final: Path) -> tuple[int, Path]:
+    """Open a locked file, without a name where the system has such files."""
     for _ in range(TRIES):
         name = f".{final.name[:LONGEST_STEM]}.{secrets.token_hex(4)}.part"
         partial = final.with_name(name)
+        with suppress(OSError):  # not every file system has them
+            if _UNNAMED and os.path.isdir(OPEN_FILES):
+                descriptor = os.open(final.parent, os.O_RDWR | _UNNAMED, 0o666)
+                _locked(descriptor)
+                return descriptor, partial
         descriptor = os.open(partial, os.O_RDWR | os.O_CREAT | os.O_EXCL | _BINARY, 0o666)
         if not _locked(descriptor) or _same(descriptor, partial):
             return descriptor, partial
@@ -151,6 +162,14 @@ def _begun(final: Path) -> tuple[int, Path]:
 
 
 _BINARY = getattr(os, "O_BINARY", 0)
+_UNNAMED = getattr(os, "O_TMPFILE", 0)
+
+
+def _name(descriptor: int, partial: Path) -> None:
+    """Give an open file without a name this one, in the last moment before it is renamed."""
+    if os.fstat(descriptor).st_nlink == 0:
+        # With a folder's descriptor, Python follows the link to the file itself.
+        os.link(f"{OPEN_FILES}/{descriptor}", partial, src_dir_fd=descriptor)
 
 
 def _same(descriptor: int, path: Path) -> bool:

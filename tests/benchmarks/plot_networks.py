@@ -107,11 +107,12 @@ def _curves(axes: Axes, frame: pd.DataFrame, measure: str) -> None:
         if measure == "lpd":
             reach = one["lpd_se"].fillna(0.0).to_numpy()
             axes.vlines(one["n"], one["lpd"] - reach, one["lpd"] + reach, color=colour, linewidth=1)
-    _at_values(axes, sorted(set(frame["n"])))
+    _at_values(axes, sorted(set(frame.loc[frame["way"] == "single", "n"])))
     if measure == "ece":
         axes.set_ylim(bottom=0.0)
     if measure == "lpd":
-        axes.set_ylim(bottom=max(axes.get_ylim()[0], LEAST))
+        low, high = max(axes.get_ylim()[0], LEAST), frame[measure].max()
+        axes.set_ylim(low, high + 0.05 * (high - low))
 
 
 def _at_values(axes: Axes, values: list[int]) -> None:

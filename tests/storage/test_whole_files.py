@@ -72,26 +72,34 @@ def test_the_owner_of_the_old_file_is_kept(tmp_path):
     assert (path.stat().st_uid, path.stat().st_gid) == (1234, 4321)
 
 
+@pytest.fixture
+def named(monkeypatch):
+    """A file system without files that have no name."""
+    monkeypatch.setattr(whole_files, "_UNNAMED", 0)
+
+
 KILLED = """
 import os, signal, sys
 from bayesvb.storage import whole_files
+whole_files._UNNAMED *= int(sys.argv[2])
 whole_files.os.fsync = lambda descriptor: os.kill(os.getpid(), signal.SIGKILL)
 whole_files.write_whole(b"half", sys.argv[1])
 """
 
 
-def test_what_a_killed_process_left_is_taken_away_by_the_next(tmp_path):
+@pytest.mark.parametrize("unnamed", [0, whole_files._UNNAMED and 1])
+def test_what_a_killed_process_left_is_taken_away_by_the_next(tmp_path, unnamed):
     path = write_whole(b"old", tmp_path / "fit.nc")
-    done = subprocess.run([sys.executable, "-c", KILLED, str(path)])
+    done = subprocess.run([sys.executable, "-c", KILLED, str(path), str(unnamed)])
     assert done.returncode == -signal.SIGKILL
     assert path.read_bytes() == b"old"
-    assert len(os.listdir(tmp_path)) == 2
+    assert len(os.listdir(tmp_path)) == 2 - unnamed
     write_whole(b"new", path)
     assert os.listdir(tmp_path) == ["fit.nc"]
     assert path.read_bytes() == b"new"
 
 
-def test_what_another_process_is_writing_is_left_alone(tmp_path):
+def test_what_another_process_is_writing_is_left_alone(tmp_path, named):
     path = tmp_path / "fit.nc"
     with whole_files._partial(path) as (_, partial):
         write_whole(b"new", path)
