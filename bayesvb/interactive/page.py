@@ -82,13 +82,13 @@ def _listen(page: Page, input: Inputs) -> None:
     async def complete(caret: Mapping[str, Any]) -> None:
         await page.complete(**caret)
 
-    async def act(event: Mapping[str, str]) -> None:
+    async def act(event: Mapping[str, Any]) -> None:
         await page.act(event["name"], event["value"])
 
     async def predict(row: Any) -> None:
         page.predict({str(name): str(value) for name, value in row["values"].items()}, row["above"])
 
-    async def upload(files: Sequence[Mapping[str, str]]) -> None:
+    async def upload(files: Sequence[Mapping[str, Any]]) -> None:
         (file,) = files
         await page.open(lambda: file_table(Path(file["datapath"]), file["name"]))
 

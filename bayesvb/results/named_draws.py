@@ -15,7 +15,6 @@ from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.results.limits import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AnyModel
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ class ModelDraws:
     draws: Draws
 
 
-def chunks(core: AnyModel, source: AbstractSource, n_draws: int) -> Iterator[Block]:
+def chunks(core: Any, source: AbstractSource, n_draws: int) -> Iterator[Block]:
     """Rows in order, in blocks small enough for arrays with draws and components."""
     n_rows = max(LIMITS.entries_in_memory // (n_draws * core.n_components), 1)
     for block in source.iterate():
@@ -103,7 +102,7 @@ def count(draws: Draws) -> int:
 
 
 def log_lik_blocks(
-    core: AnyModel, source: AbstractSource, draws: Draws, log_jacobian: float
+    core: Any, source: AbstractSource, draws: Draws, log_jacobian: float
 ) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood of the rows in the data's units, block by block.
 
@@ -120,7 +119,7 @@ def log_lik_blocks(
 
 
 def log_joint(
-    core: AnyModel, source: AbstractSource, draws: Draws, log_jacobian: float
+    core: Any, source: AbstractSource, draws: Draws, log_jacobian: float
 ) -> Float[np.ndarray, " draws"]:
     """Log likelihood of all rows plus log prior, latent variables integrated out."""
     total = core.log_prior(draws)
@@ -154,6 +153,6 @@ class PosteriorDraws:
     sampler: SamplerRecord | None = None
 
     @classmethod
-    def from_posterior(cls, core: AnyModel, posterior: object, values: Draws) -> PosteriorDraws:
+    def from_posterior(cls, core: Any, posterior: object, values: Draws) -> PosteriorDraws:
         """Draws from the variational posterior of a model, whose factors are independent."""
         return cls(values, core.log_posterior(posterior, values), "mean-field")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -10,7 +11,6 @@ from scipy.special import gammaincinv, logsumexp
 
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AnyModel
 
 NEARLY_NORMAL = 500.0
 """Degrees of freedom from which a Student t is a normal."""
@@ -56,7 +56,7 @@ class RobustCovariance:
         return {"n_clusters": self.n_clusters, "clustered": self.clustered}
 
     def move(
-        self, model: AnyModel, posterior: object, draws: Draws, rng: np.random.Generator
+        self, model: Any, posterior: object, draws: Draws, rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of the posterior given this covariance, with their log density.
 
@@ -64,7 +64,6 @@ class RobustCovariance:
         coordinates, and a scale that all coordinates of a draw share.
         """
         own = model.coordinates(posterior)
-        assert own is not None
         values, axes = np.linalg.eigh(self.covariance)
         values = np.maximum(values, FLATTEST)
         root, inverse = axes * np.sqrt(values) @ axes.T, axes / np.sqrt(values) @ axes.T
@@ -85,7 +84,7 @@ class RobustCovariance:
 
 
 def _log_density(
-    model: AnyModel,
+    model: Any,
     posterior: object,
     own: AbstractCoordinates,
     standard: Float[np.ndarray, "draws coordinates"],
