@@ -173,7 +173,7 @@ def put_in(
 ) -> pd.DataFrame:
     """Return the table with these values in these rows of a column."""
     column = frame[name].copy()
-    column[rows] = pd.array(values).astype(column.dtype)
+    column.iloc[np.flatnonzero(rows)] = pd.array(values).astype(column.dtype)
     return frame.assign(**{name: column})
 
 

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 IMPUTATIONS = 20
 """Completed tables that are pooled: quantiles of 1,000 draws then hardly depend on the seed."""
 
-FIRST, APART = 10, 2
+FIRST, APART = 10, 3
 """Iterations before the first table that is kept, and from one to the next."""
 
 PROPOSALS = 20

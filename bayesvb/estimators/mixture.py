@@ -94,9 +94,6 @@ class AbstractGatedMixture(AbstractMixture):
 
     scales: Scales
 
-    completed: bool = False
-    """Whether it is of one of the tables that a fit with imputed values goes over."""
-
     chooses_size: bool = False
     """Whether ``fit`` chooses the number of components, up to the number that it has."""
 

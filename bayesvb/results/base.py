@@ -62,6 +62,9 @@ class AbstractPublicModel(abc.ABC):
     prior_class: ClassVar[type]
     """Class of the prior's numbers."""
 
+    completed: bool = False
+    """Whether it is of one of the tables that a fit with imputed values goes over."""
+
     @property
     @abc.abstractmethod
     def likelihood_name(self) -> str:

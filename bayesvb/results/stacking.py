@@ -33,6 +33,9 @@ COVARIANCES = ("auto", "linear-response", "mean-field", "importance", "exact", "
 ENGINE_COVARIANCES = ("engine", "importance")
 """Possible sources of the draws of a fit whose engine returned draws."""
 
+INDEPENDENT_TABLES = 14.0
+"""Independent completed tables with the information of the 20 that are kept."""
+
 
 def with_covariance(fit: AbstractFit, covariance: str, *, cluster: object = None) -> AbstractFit:
     """Fit with other draws; see ``Fit.with_covariance``."""
@@ -86,7 +89,8 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
     weights = np.array([member.weight for member in members])
     counts = whole_shares(weights, count(first.draws))
     streams = Streams(first.seed)
-    draws, order = joined([one.draws for one in fits], counts, streams.rng("stacking"))
+    own_draws = draws_between_tables(fits) if first.model.completed else [one.draws for one in fits]
+    draws, order = joined(own_draws, counts, streams.rng("stacking"))
     variational_draws, _ = joined(
         [one.variational_draws for one in fits], counts, streams.rng("stacking")
     )
@@ -110,6 +114,35 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
         n_chains=1,
         sample_stats={},
     )
+
+
+def draws_between_tables(fits: Sequence[AbstractFit]) -> list[Draws]:
+    r"""Draws of the fits to completed tables, with the variance between tables of Rubin's rules.
+
+    The posterior is a mixture over all completed tables. Of ``m`` independent ones, centres have
+    the variance ``(1 - 1/m) B`` on average instead of ``B``, and their mean an error of variance
+    ``B / m`` (Rubin 1987, equation 3.1.6). Deviations of the centres from their mean are
+    multiplied by the root of ``(1 + 1/m) / (1 - 1/m)``, in coordinates without bounds.
+
+    Parameters
+    ----------
+    fits : sequence of AbstractFit
+        Of an iteration every few of a Gibbs sampler, which are worth ``INDEPENDENT_TABLES``.
+    """
+    given = [one.draws for one in fits]
+    core = fits[0].core.with_complete_draws()
+    own = core.coordinates(fits[0].q) if core is fits[0].core else None
+    if own is None:  # eliminated groups: draws do not hold all coordinates
+        return given
+    standard = [own.standard(draws) for draws in given]
+    centres = np.stack([one.mean(axis=0) for one in standard])
+    m = min(INDEPENDENT_TABLES, len(fits))
+    further = np.sqrt((m + 1.0) / max(m - 1.0, 1.0)) - 1.0
+    shifts = further * (centres - centres.mean(axis=0))
+    return [
+        {**draws, **own.parameters(one + shift)}
+        for draws, one, shift in zip(given, standard, shifts, strict=True)
+    ]
 
 
 def _responses(fits: Sequence[AbstractFit]) -> LinearResponse:

@@ -10,6 +10,8 @@ import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.estimators.imputation import IMPUTATIONS
 from bayesvb.evaluation.elpd import read_elpd
+from bayesvb.models.ensemble import MEMBER
+from bayesvb.results.stacking import INDEPENDENT_TABLES, draws_between_tables
 
 
 def table(n: int = 120, seed: int = 0, share: float = 0.25) -> pd.DataFrame:
@@ -58,14 +60,30 @@ def test_the_fit_pools_completed_tables():
 
 
 def test_the_variance_is_that_of_the_rules_of_rubin():
-    """Total variance W + B of the members' posteriors."""
+    """Total variance W + (1 + 1/m) B of the members' posteriors, with m independent tables."""
     each = [member.fit.summary().loc[("mean", 1, "x")] for member in fit().members]
     within = np.mean([one["sd"] ** 2 for one in each])
-    between = np.var([one["mean"] for one in each])
+    between = np.var([one["mean"] for one in each]) / (1.0 - 1.0 / INDEPENDENT_TABLES)
     pooled = fit().summary().loc[("mean", 1, "x")]
     assert between > 0.05 * within
-    assert pooled["sd"] ** 2 == pytest.approx(within + between, rel=0.15)
+    total = within + (1.0 + 1.0 / INDEPENDENT_TABLES) * between
+    assert pooled["sd"] ** 2 == pytest.approx(total, rel=0.15)
     assert pooled["mean"] == pytest.approx(np.mean([one["mean"] for one in each]), abs=0.02)
+
+
+def test_tables_are_further_apart_than_a_few_tables_are():
+    """Deviations of their coefficients grow by one factor, in the pooled draws too."""
+    fits = [member.fit for member in fit().members]
+    given, moved = (
+        np.stack([draws["coefficients"].mean(axis=0).ravel() for draws in one])
+        for one in ([one.draws for one in fits], draws_between_tables(fits))
+    )
+    before, after = given - given.mean(axis=0), moved - moved.mean(axis=0)
+    m = INDEPENDENT_TABLES
+    assert (after**2).sum() / (before**2).sum() == pytest.approx((m + 1) / (m - 1), rel=0.03)
+    pooled, sixth = fit().draws, draws_between_tables(fits)[5]["coefficients"][:50]
+    drawn = pooled["coefficients"][pooled[MEMBER] == 5.0]
+    np.testing.assert_array_equal(np.sort(drawn, axis=0), np.sort(sixth, axis=0))
 
 
 def test_values_are_drawn_given_the_response():
