@@ -106,7 +106,11 @@ def __getattr__(name: str) -> object:
         name = _RENAMED[name]
     homes = _HOMES | _OPTIONAL
     if name not in homes:
-        raise AttributeError(f"module 'bayesvb' has no attribute {name!r}")
+        from bayesvb.results.other_names import meant
+
+        instead = None if name.startswith("_") else meant(name, ())
+        hint = f"\nhint: write {instead}" if instead else ""
+        raise AttributeError(f"module 'bayesvb' has no attribute {name!r}{hint}")
     home = importlib.import_module(homes[name])
     return home if home.__name__ == f"bayesvb.{name}" else getattr(home, name)
 

@@ -52,14 +52,27 @@ FAMILIES_ELSEWHERE = {
 """Hints for names of families in other software."""
 
 
+_ODDS = "an odds ratio has target='odds', comparison='ratio'"
+_SURVIVAL = "the probability of a longer time has target='probability', above=365"
+VALUES_ELSEWHERE = {
+    "family": FAMILIES_ELSEWHERE,
+    "comparison": {
+        **dict.fromkeys(("odds ratio", "oddsratio", "odds", "or", "lnor", "lnoravg"), _ODDS),
+        "differenceavg": "write comparison='difference', average_by=True",
+        **dict.fromkeys(("ratioavg", "rr"), "write comparison='ratio', average_by=True"),
+    },
+    "target": dict.fromkeys(("survival", "exceedance", "sf"), _SURVIVAL),
+}
+"""Hints for values of arguments in other software."""
+
+
 def check_choice(name: str, value: object, allowed: Collection[str]) -> None:
     """Raise unless ``value`` is one of ``allowed``."""
     if isinstance(value, str) and value in allowed:
         return
     near = get_close_matches(str(value)[:LONGEST], list(allowed), 1)
     hint = f"did you mean {near[0]!r}?" if near else None
-    if name == "family":
-        hint = FAMILIES_ELSEWHERE.get(str(value)[:LONGEST].lower(), hint)
+    hint = VALUES_ELSEWHERE.get(name, {}).get(str(value)[:LONGEST].lower(), hint)
     listed = ", ".join(repr(option) for option in allowed)
     raise DataError(f"{name}={shown(value)} is not known; it is one of {listed}", hint=hint)
 
@@ -358,7 +371,8 @@ CHECKS: Mapping[str, Check] = {
 NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
-    "average_by": ("by", "avg_by"),
+    "above": ("threshold",),
+    "average_by": ("avg_by",),
     "data": ("newdata", "new_data", "df", "dataframe", "frame", "X", "new"),
     "draws": ("n_samples", "num_samples", "samples", "n_draws", "ndraws", "nsamples"),
     "family": ("distribution", "likelihood"),
@@ -397,7 +411,12 @@ RENAMED: Mapping[str, str] = {
 """Arguments by their former names, which work with a DeprecationWarning."""
 
 
-ALSO: Mapping[str, tuple[str, ...]] = {"variables": ("wrt", "contrast")}
+ALSO: Mapping[str, tuple[str, ...]] = {
+    "variables": ("wrt", "contrast"),
+    "by": ("average_by",),
+    "newdata": ("data",),
+    "conf_level": ("prob",),
+}
 """Arguments by the names of another package (marginaleffects), which work without a warning."""
 
 

@@ -241,6 +241,8 @@ ELSEWHERE: Mapping[str, tuple[str, ...]] = {
     "kind='density'": ("pdf", "prob_density"),
     "kind='component'": ("weights", "cluster", "responsibilities"),
     "kind='draws'": ("sample", "samples", "posterior"),
+    "1 - fit.predict(data, kind='cdf', at=times)": ("survival", "sf", "exceedance"),
+    "fit.predict(data, kind='probability').idxmax(axis=1)": ("class", "classes", "label"),
 }  # fmt: skip
 """Kinds of predictions here, and their names elsewhere."""
 
@@ -267,9 +269,10 @@ def options_read(kind: str, options: PredictionOptions) -> dict[str, object]:
     for name in given:
         if name not in reads:
             readers = " or ".join(repr(other) for other in KINDS if name in KINDS[other].reads)
+            instead = "write q=0.9" if (kind, name) == ("quantile", "prob") else f"omit {name}"
             raise DataError(
                 f"kind = {kind!r} does not use {name}",
-                hint=f"omit {name}, or choose kind = {readers}",
+                hint=f"{instead}, or choose kind = {readers}",
             )
     used = {**reads, **given}
     for name, value in used.items():

@@ -67,6 +67,12 @@ def _options(fit: AbstractFit, data: object, changes: Mapping[str, object]) -> d
     options: dict[str, object] = {**model.options(), "context": model.design.context}
     options["priors"] = type(model.priors)(**changed_priors(model))
     if data is None:
+        if "missing" in changes and model.design.n_missing:
+            raise DataError(
+                f"missing={changes['missing']!r} needs the {model.design.n_missing:,} rows with "
+                "missing values, which the fit did not keep",
+                hint="give the data: fit.refit(..., data=data)",
+            )
         check_all_rows(model, "another model", "give the data: fit.refit(..., data=data)")
         return options | {"weights": model.weights}
     if model.weights is not None and "weights" not in changes:

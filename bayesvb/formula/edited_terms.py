@@ -47,7 +47,7 @@ def changed_terms(text: str, change: str) -> str:
     Examples
     --------
     >>> changed_terms("x + s(z)", ". - x + w"), changed_terms("x", "w"), changed_terms("x", ".:w")
-    ('s(z) + w', 'w', '(x):w')
+    ('s(z) + w', 'w', 'x:w')
     """
     terms: list[tuple[str, str]] = []
     for sign, term in listed_terms(change):
@@ -56,5 +56,5 @@ def changed_terms(text: str, change: str) -> str:
         elif sign == "-" and ("+", term) in terms:
             terms.remove(("+", term))
         else:
-            terms.append((sign, DOT.sub(f"({text})", term)))
+            terms.append((sign, DOT.sub(text if text.isidentifier() else f"({text})", term)))
     return " ".join(f"{sign} {term}" for sign, term in terms).removeprefix("+ ") or "1"

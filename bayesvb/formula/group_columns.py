@@ -169,8 +169,8 @@ def check_columns_of(found: GroupColumns, written: str) -> None:
     count = len(found.groups)
     if count > LIMITS.groups:
         raise DataError(
-            f"`{written}` has {count} groups, and at most {LIMITS.groups} are possible here: the "
-            f"covariance of their effects takes {8e-9 * count**2:.1f} GB for each component",
+            f"`{written}` has {count:,} groups, and at most {LIMITS.groups} are possible here: the "
+            f"covariance of their effects has {count**2:,} entries for each component",
             hint="group by something coarser; one term of more groups may stand in each part of a "
             "DensityRegression with coefficient_units='noise'",
         )

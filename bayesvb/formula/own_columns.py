@@ -262,12 +262,14 @@ def _check_numbers(term: BoundTerm, levels: Levels) -> None:
     """Refuse a column of text where a number is read."""
     words = [role for code in term.numbers for role in roles_in(code) if role in levels]
     if words:
-        known = pd.Series(levels[words[0]])
+        name, known = words[0].column, pd.Series(levels[words[0]])
+        hint = "write the column as a term of its own, or (1 | g) for effects of its levels"
+        if writes_dates(known):
+            hint = made_first(name, known)
+        elif len(known) == 2 and isinstance(term.term, GroupTerm):
+            hint = f"make a column of 0 and 1 first: (data[{name!r}] == {known[1]!r}).astype(int)"
         raise DataError(
-            f"`{term.term.place.text}` needs numbers, and `{words[0].column}` holds text",
-            hint=made_first(words[0].column, known)
-            if writes_dates(known)
-            else "write the column as a term of its own, or (1 | g) for effects of its levels",
+            f"`{term.term.place.text}` needs numbers, and `{name}` holds text", hint=hint
         )
 
 

@@ -70,7 +70,8 @@ class ResponseChoice:
             event = classes[1] if len(classes) == 2 else None
             if isinstance(event, str) and re.fullmatch(r"[^'\"\\\x00-\x1f]+", event):
                 return cls._of_event(event, name)
-            return cls(reason=f"{name} has {len(classes)} unordered classes")
+            reason = f"{name} has {len(classes)} unordered classes; ordered=True in its "
+            return cls(reason=reason + "pandas.Categorical would make the family 'ordinal'")
         present = numbers(values, name)
         if set(np.unique(present)) == {0.0, 1.0}:
             return cls(reason=f"{name} is 0 or 1", families=("bernoulli",))

@@ -70,6 +70,21 @@ def test_without_a_name_effects_are_averages_of_all_covariates(data, fit, one):
         effects.slopes(fitted("log(y) ~ 1", data, 1))
 
 
+def test_names_of_marginaleffects_are_read_or_lead_to_the_name_here(data, one):
+    """Of arguments the same table; of comparisons that have another name here, a hint."""
+    theirs = effects.comparisons(one, "x", newdata=data.head(5), by="g", conf_level=0.5)
+    ours = effects.comparisons(one, "x", data=data.head(5), average_by="g", prob=0.5)
+    pd.testing.assert_frame_equal(theirs.summary, ours.summary)
+    for name, hint in {
+        "lnor": "target='odds', comparison='ratio'",
+        "ratioavg": "average_by",
+    }.items():
+        with pytest.raises(DataError, match=hint):
+            effects.comparisons(one, "x", comparison=name)
+    with pytest.raises(DataError, match="above=365"):
+        effects.predictions(one, target="survival")
+
+
 def test_one_component_has_its_coefficients_as_slopes(one):
     beta = one.posterior["beta"].sel(component=1).values[0]
     for place, name in enumerate(one.model.design.terms["mean"]):

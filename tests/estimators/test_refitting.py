@@ -64,3 +64,12 @@ def test_what_is_missing_is_named(fit, table):
         fit.refit(data=table)
     with pytest.raises(DataError, match="n_component"):
         fit.refit(n_component=2)
+
+
+def test_rows_that_were_dropped_need_the_data(table):
+    lacking = table.assign(x=table["x"].mask(table.index < 3))
+    fit = bvb.DensityRegression("y ~ x", lacking, n_components=1).fit(seed=1, draws=50)
+    with pytest.raises(DataError, match=r"needs the 3 rows .*\nhint: give the data"):
+        fit.refit(missing="impute")
+    again = fit.refit("exp(.) ~ .")
+    assert (again.model.formula.text, again.nobs) == ("exp(y) ~ x", 37)

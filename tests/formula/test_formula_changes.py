@@ -15,7 +15,7 @@ CHANGES = {
         ("~ . | gating(z)", "y ~ x | gating(z)"),
         ("~ . | z", "y ~ x | gating(z)"),
         ("~ . | sigma(x)", "y ~ x | sigma(x)"),
-        ("~ .:z", "y ~ (x):z"),
+        ("~ .:z", "y ~ x:z"),
         ("~ 1", "y ~ 1"),
         ("~ . - x", "y ~ 1"),
     ],

@@ -129,7 +129,7 @@ def test_of_too_many_effects_those_of_the_most_groups_stay_apart(data, monkeypat
 def test_too_many_groups_are_refused_with_their_number():
     n = LIMITS.groups + 1
     data = {"y": np.random.default_rng(0).normal(size=2 * n), "g": np.arange(2 * n) // 2}
-    with pytest.raises(DataError, match=rf"{n} groups, and at most {LIMITS.groups} .* GB"):
+    with pytest.raises(DataError, match=rf"{n} groups, and at most {LIMITS.groups} .* entries"):
         design_of("y ~ (1 | g)", data)
 
 

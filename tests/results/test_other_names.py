@@ -35,3 +35,5 @@ def test_what_is_asked_of_a_model_and_belongs_to_its_fit_leads_there(unchecked):
     with pytest.raises(AttributeError) as error:
         _ = model.nothing_like_it
     assert "hint" not in str(error.value)
+    with pytest.raises(AttributeError, match=re.escape("bvb.compare({")):
+        _ = bvb.anova
