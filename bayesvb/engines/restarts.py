@@ -32,6 +32,7 @@ from bayesvb.engines.partitions import (
     one_part_start,
 )
 from bayesvb.engines.side_by_side import processes, side_by_side
+from bayesvb.engines.stratified import draw_samples
 from bayesvb.errors import ConvergenceWarning, warn
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.variational.model import AnyModel
@@ -66,7 +67,7 @@ of half this number. Fewer rows rank optima worse: with 2,000 rows for four regr
 covariates the best optimum of the sample is not the best one of all rows."""
 
 MANY_ROWS = 20_000
-"""Rows above which the best start first continues on a sample of half this number.
+"""Rows above which the best start first converges on a stratified sample of half this number.
 Starts that are combined, or whose groups have few rows each, are compared on that sample."""
 
 FINALISTS, WITHIN, APART = 4, 40.0, 0.1
@@ -251,9 +252,12 @@ def search(
     progress : callable, optional
     """
     sources, rng = [source], streams.screening()
-    for n_rows in sample_sizes(model, engine, source, rough=rough)[1:]:
-        sample = sources[0].sample(n_rows, rng)
-        sources.insert(0, InMemorySource.of(sample, workers=source.workers))
+    sizes = sample_sizes(model, engine, source, rough=rough)
+    for n_rows in sizes[1:-1]:
+        sources[:0] = draw_samples(source, n_rows, rng)
+    for n_rows in sizes[1:][-1:]:
+        screen = source.sample(n_rows, rng)
+        sources.insert(0, InMemorySource.of(screen, workers=source.workers))
     # Each start divides rows by others of the larger sample: by the same ones all would be alike.
     screened, origin = sources[0], sources[:2][-1]
     initialisations = _initialisations(model, restarts, known)
@@ -321,13 +325,18 @@ def _on_all_rows(
     budget: Budget,
     progress: RunProgress | None,
 ) -> RestartSearch:
-    """The search after finalists continued on a larger sample, if any, and the best on all rows."""
+    """The search after finalists continued on a larger sample, if any, and the best on all rows.
+
+    Where the sample is stratified, the best one first converges on samples with the weight of all
+    rows, as iterations over all rows take longer.
+    """
     ends, interrupted = {number: found.runs[number] for number in finalists}, found.interrupted
     for source in sources:
         is_sample = source is not sources[-1]
         if interrupted and is_sample:
             continue
-        spent = _rough(budget, source.total_weight) if is_sample else budget
+        is_ranked = is_sample and source is sources[0]
+        spent = _rough(budget, source.total_weight) if is_ranked else budget
         before, ends = ends, {}
         for number, run in before.items():
             floor, passes = _floor(ends.values()), 1 if interrupted else spent.max_iter
