@@ -342,7 +342,7 @@ def _precision(experts: Any) -> Float[np.ndarray, "terms terms"]:
     if not isinstance(experts, ZeroInflatedExperts):
         precision: Float[np.ndarray, "terms terms"] = experts.prior.precision
         return precision
-    return block_diag(experts.experts.prior.precision, experts.of_further.precision)
+    return np.asarray(block_diag(experts.experts.prior.precision, experts.of_further.precision))
 
 
 def _reduce_gate(gate: Any, scales: IntegratedScales | None) -> AbstractReducedGate | None:
