@@ -96,8 +96,8 @@ class PredictorRows(MixtureRows):
             by_further = (share * (structural - expit(odds))).sum(axis=1) @ columns.T
             share = share * (1.0 - structural)
         by_u = (share * derivatives[0]) @ self.design.T
-        further = [np.vecdot(share, one) for one in derivatives[1:]]
-        by_t = np.reshape(further, (*share.shape[:2], -1))
+        sums = [np.vecdot(share, one) for one in derivatives[1:]]
+        by_t = np.reshape(sums, (*share.shape[:2], -1))
         return value, by_u[:, :, None], by_t, by_logit, by_further
 
     def _log_density(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows]:

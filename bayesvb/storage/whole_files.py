@@ -102,8 +102,8 @@ def write_whole(content: bytes, path: str | os.PathLike[str]) -> Path:
     """The path of the regular file that now holds the content.
 
     An existing file keeps its mode and, if the system allows it, its owner. An error leaves it
-    unchanged. Where the system has files without a name, a killed process leaves none; elsewhere the
-    next process removes the partial files of killed ones.
+    unchanged. Where the system has files without a name, a killed process leaves none; elsewhere
+    the next process removes the partial files of killed ones.
 
     Raises
     ------
