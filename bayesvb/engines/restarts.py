@@ -251,13 +251,8 @@ def search(
         Statistics from which the first run starts.
     progress : callable, optional
     """
-    sources, rng = [source], streams.screening()
     sizes = sample_sizes(model, engine, source, rough=rough)
-    for n_rows in sizes[1:-1]:
-        sources[:0] = draw_samples(source, n_rows, rng)
-    for n_rows in sizes[1:][-1:]:
-        screen = source.sample(n_rows, rng)
-        sources.insert(0, InMemorySource.of(screen, workers=source.workers))
+    sources = _samples(source, sizes, streams.screening())
     # Each start divides rows by others of the larger sample: by the same ones all would be alike.
     screened, origin = sources[0], sources[:2][-1]
     initialisations = _initialisations(model, restarts, known)
@@ -316,6 +311,19 @@ def _rough(budget: Budget, total_weight: float) -> Budget:
         return replace(budget, tol=tol)
     per_row = ROUGH_WEIGHED * budget.per_row
     return replace(budget, tol=tol, per_row=per_row, least=LEAST_PASSES).over(total_weight)
+
+
+def _samples(
+    source: AbstractSource, sizes: Sequence[int], rng: np.random.Generator
+) -> list[AbstractSource]:
+    """Samples of all rows, the smallest first, then the rows themselves; sizes the other way."""
+    sources = [source]
+    for n_rows in sizes[1:-1]:
+        sources[:0] = draw_samples(source, n_rows, rng)
+    for n_rows in sizes[1:][-1:]:
+        screen = source.sample(n_rows, rng)
+        sources.insert(0, InMemorySource.of(screen, workers=source.workers))
+    return sources
 
 
 def _on_all_rows(
