@@ -88,9 +88,7 @@ def probabilities_moved(fit: AbstractFit, rows: Profile, response: str) -> float
 
 
 def probabilities(fit: AbstractFit, rows: Profile) -> Float[np.ndarray, "values classes"]:
-    """Predictive probabilities of the classes at each value; rough ones where many are averaged."""
-    if rows.n_each > 1:
-        return rows.averaged(rough_probabilities(fit, rows.frame), axis=0)
+    """Predictive probabilities of the classes at each value."""
     return rows.averaged(fit.predict(rows.frame, kind="probability").to_numpy(), axis=0)
 
 

@@ -48,7 +48,7 @@ def test_a_value_that_no_label_writes_is_absent():
 
 
 def test_a_number_that_two_texts_write_is_refused():
-    with pytest.raises(DataError, match="`id`: 7 can be any of the levels '7', '007'"):
+    with pytest.raises(DataError, match="`id`: 7 matches several levels: '7', '007'"):
         match_labels(pd.Index([7]), pd.Index(["7", "007"]), "id")
 
 

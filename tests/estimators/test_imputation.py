@@ -189,7 +189,7 @@ def test_verbs_of_a_fit_work():
 @pytest.mark.parametrize(
     ("options", "fit_options", "message"),
     [
-        ({"group": "z"}, {}, "separate components"),
+        ({"group": "z"}, {}, "not available with group="),
         ({}, {"method": "em"}, "method='em'"),
         ({"n_components": 2}, {"combine": "stack"}, "combine='stack'"),
         ({"missing": "guess"}, {}, "missing"),

@@ -110,7 +110,7 @@ def test_what_is_no_policy_is_refused(fit):
     with pytest.raises(DataError, match="new_levels='drop' is not known"):
         fit.predict(new_levels="drop")
     plain = bvb.DensityRegression("y ~ x | 1", fit.model.design.frame, n_components=1)
-    with pytest.raises(DataError, match="no groups"):
+    with pytest.raises(DataError, match="no group-level effects"):
         plain.fit(seed=1, restarts=1).predict(new_groups="marginal")
 
 

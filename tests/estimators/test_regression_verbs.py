@@ -154,7 +154,7 @@ def test_notebooks_show_what_is_printed(line):
 
 
 SPELLINGS = {
-    "newdata": (lambda fit, d: fit.predict(newdata=d), r"predict\(\).*\n.*data="),
+    "new_data": (lambda fit, d: fit.predict(new_data=d), r"predict\(\).*\n.*data="),
     "type": (lambda fit, d: fit.predict(d, type="sd"), "kind="),
     "n_samples": (lambda fit, d: fit.predict(kind="draws", n_samples=3), "n= here"),
     "random_state": (lambda fit, d: fit.model.fit(random_state=3), "seed="),

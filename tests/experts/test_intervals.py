@@ -348,7 +348,7 @@ def test_terms_weights_and_groups_compose(formula, more):
 
 REFUSED = {
     "all rows are right censored": lambda d: model_of(d.assign(c=True), "cens(y, c) ~ x"),
-    "family='poisson' has no rounded": lambda d: model_of(
+    "family='poisson' does not support rounded": lambda d: model_of(
         d, "rounded(y, 1) ~ x", family="poisson"
     ),
     "coefficient_units='response'": lambda d: model_of(

@@ -235,7 +235,7 @@ def test_families_and_engines_without_it_say_so(data):
         model_of(counts, family="poisson")
     with pytest.raises(PriorError, match=r"sigma\(...\) is for one response, and there are 2"):
         model_of(data, "y + both ~ x | sigma(x)")
-    with pytest.raises(FormulaError, match="without an intercept"):
+    with pytest.raises(FormulaError, match="without its intercept"):
         model_of(data, "y ~ x | sigma(0 + x)")
     with pytest.raises(DataError, match=r"sigma\(...\)"):
         model_of(data).fit(method="em")

@@ -113,7 +113,7 @@ def test_too_many_curves_are_refused(regimes_fit):
         effects.predictions(regimes_fit).plot()
     with pytest.raises(DataError, match="along='w'"):
         plots.weights(regimes_fit, "w")
-    with pytest.raises(DataError, match="at names 'x'"):
+    with pytest.raises(DataError, match="at= names 'x'"):
         plots.weights(regimes_fit, "x", at={"x": 1})
 
 
