@@ -38,7 +38,7 @@ def test_a_new_group_has_the_last_column_if_it_is_sampled(data):
     found = dict(zip(design.terms["mean"], design.new(new).matrices["mean"].T, strict=True))
     assert found["(1 | g)[new group]"].tolist() == [0.0, 1.0]
     assert_allclose(found["(x | g)[new group]"][1], new.x.iloc[1] - data.x.mean(), atol=1e-12)
-    with pytest.raises(DataError, match="no groups"):
+    with pytest.raises(DataError, match="no group-level effects"):
         design_of("y ~ x + g", data, groups="marginal")
 
 
