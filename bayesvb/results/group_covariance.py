@@ -157,7 +157,8 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
     found = []
     of_mean = design.group_terms(MEAN)
     names = {term.term for term in of_mean}
-    of_gate = [term for term in design.group_terms(GATING) if term.term not in names]
+    gating = design.group_terms(GATING) if GATING in design.terms else ()
+    of_gate = [term for term in gating if term.term not in names]
     for term in [*of_mean, *of_gate]:
         written, n_groups = f"`{term.term}`", len(term.groups)
         if len(term.effects) > 1 and not (term.correlated and integrated):
