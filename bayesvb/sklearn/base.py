@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import re
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +33,7 @@ LARGEST_SEED = 2**31 - 1
 """Seeds that are drawn from a random state lie below this, as in scikit-learn."""
 
 
+@dataclass(eq=False, repr=False)
 class AbstractModelEstimator(BaseEstimator):
     """An estimator that fits one of the public models.
 
@@ -48,8 +50,15 @@ class AbstractModelEstimator(BaseEstimator):
         Only if all names of columns are text.
     """
 
-    formula: str | None
-    random_state: object
+    formula: str | None = None
+    _: KW_ONLY
+    method: str = "cavi"
+    restarts: int = 8
+    tol: float = 1e-3
+    max_iter: int = 2000
+    covariance: str = "auto"
+    random_state: object = None
+    n_jobs: int | None = None
 
     @abc.abstractmethod
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> AbstractEstimator:

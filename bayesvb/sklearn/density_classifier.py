@@ -59,20 +59,12 @@ class DensityClassifier(AbstractClassifier):
     (['versicolor', 'virginica'], True)
     """
 
-    formula: str | None = None
     _: KW_ONLY
     n_components: int = 1
     gate: str = "softmax"
     family: str = "bernoulli"
     levels: Sequence[object] | None = None
     priors: Priors | None = None
-    method: str = "cavi"
-    restarts: int = 8
-    tol: float = 1e-3
-    max_iter: int = 2000
-    covariance: str = "auto"
-    random_state: object = None
-    n_jobs: int | None = None
 
     def _classes(self, y: object, labels: np.ndarray) -> np.ndarray:
         """Classes that occur, from the lowest to the highest.

@@ -48,19 +48,11 @@ class DensityRegressor(AbstractDensityRegressor):
     [80.0, 50.0]
     """
 
-    formula: str | None = None
     _: KW_ONLY
     n_components: int = 5
     gate: str = "softmax"
     family: str = "gaussian"
     priors: Priors | None = None
-    method: str = "cavi"
-    restarts: int = 8
-    tol: float = 1e-3
-    max_iter: int = 2000
-    covariance: str = "auto"
-    random_state: object = None
-    n_jobs: int | None = None
 
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> DensityRegression:
         return DensityRegression(

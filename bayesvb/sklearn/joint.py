@@ -57,17 +57,9 @@ class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEs
     -4.2
     """
 
-    formula: str | None = None
     _: KW_ONLY
     n_components: int = 5
     priors: GaussianPriors | None = None
-    method: str = "cavi"
-    restarts: int = 8
-    tol: float = 1e-3
-    max_iter: int = 2000
-    covariance: str = "auto"
-    random_state: object = None
-    n_jobs: int | None = None
 
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> GaussianMixture:
         return GaussianMixture(
@@ -126,18 +118,10 @@ class PcaTransformer(
         Number of scores.
     """
 
-    formula: str | None = None
     _: KW_ONLY
     n_components: int | None = None
     scale: bool = True
     priors: PcaPriors | None = None
-    method: str = "cavi"
-    restarts: int = 8
-    tol: float = 1e-3
-    max_iter: int = 2000
-    covariance: str = "auto"
-    random_state: object = None
-    n_jobs: int | None = None
 
     def _model(self, formula: str, data: pd.DataFrame, weights: object) -> BayesianPCA:
         if data.shape[1] < 2:

@@ -19,19 +19,11 @@ from bayesvb.sklearn.regressors import AbstractDensityRegressor
 class AbstractNetworkEstimator(AbstractModelEstimator):
     """An estimator that fits a ``ConditionalMixtureNetwork``."""
 
-    formula: str | None = None
     _: KW_ONLY
     n_experts: int = 10
     latent_dim: int | None = None
     priors: NetworkPriors | None = None
-    method: str = "cavi"
     combine: str | None = None
-    restarts: int = 8
-    tol: float = 1e-3
-    max_iter: int = 2000
-    covariance: str = "auto"
-    random_state: object = None
-    n_jobs: int | None = None
 
     def _model(
         self, formula: str, data: pd.DataFrame, weights: object
