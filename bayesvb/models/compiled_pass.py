@@ -77,10 +77,7 @@ class CompiledPass:
             The statistics are outside the domain.
         """
         here, following = np.ascontiguousarray(entries, dtype=float), np.empty(len(entries))
-        bound = self.run(self.sizes, self.prior, self.rows, here, following)
-        if np.isnan(bound):
-            raise np.linalg.LinAlgError("the statistics are outside the domain")
-        return None if np.isinf(bound) else (bound, following)
+        return _checked(self.run(self.sizes, self.prior, self.rows, here, following), following)
 
 
 @dataclass(frozen=True)
@@ -154,16 +151,27 @@ class StreamedPass:
         numpy.linalg.LinAlgError
             The statistics are outside the domain.
         """
-        here, stages = (
-            np.ascontiguousarray(entries, dtype=float),
-            BlockPass(self.sweep, self.arrays),
-        )
+        here = np.ascontiguousarray(entries, dtype=float)
+        stages = BlockPass(self.sweep, self.arrays)
         total = self.source.map_reduce(partial(stages.sums, here))
         sums = cast(RowSums, total.stats).entries
         bound = total.bound + stages.end(here, sums) if np.isfinite(total.bound) else total.bound
-        if np.isnan(bound):
-            raise np.linalg.LinAlgError("the statistics are outside the domain")
-        return None if np.isinf(bound) else (bound, sums[: len(here)])
+        return _checked(bound, sums[: len(here)])
+
+
+def _checked(
+    bound: float, following: Float[np.ndarray, " entries"]
+) -> tuple[float, Float[np.ndarray, " entries"]] | None:
+    """Bound and next statistics, by the code of the bound: NaN, no statistics; infinite, no core.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        The statistics are outside the domain.
+    """
+    if np.isnan(bound):
+        raise np.linalg.LinAlgError("the statistics are outside the domain")
+    return None if np.isinf(bound) else (bound, following)
 
 
 def compiled_block(source: AbstractSource) -> Block | None:
