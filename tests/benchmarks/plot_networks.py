@@ -21,7 +21,7 @@ from bayesvb.drawing.palette import LIGHT, dash, marker
 
 IMAGES = RESULTS.parent / "images"
 PAGE = RESULTS / "networks.md"
-COLOURS = 64
+COLOURS = 32
 """Colours of a picture: few lines on white need no more."""
 
 WAYS = {
