@@ -122,7 +122,8 @@ def _table(fit: AbstractFit, along: str) -> Summary:
     """Average probabilities, of which average effects are the differences."""
     design, rows = fit.model.design, rows_averaged(fit)
     one = covariate(design, along)
-    values, known = list(one.values), [own for own in contrasts(fit) if own.covariate == along]
+    values = list(one.values)
+    known = [each for each in contrasts(fit) if each.covariate == along]
 
     def averages(values: list[object]) -> Float[np.ndarray, "draws values *classes"]:
         averaged = average_predictions(fit, rows, along, values, ("probability",))
@@ -134,10 +135,13 @@ def _table(fit: AbstractFit, along: str) -> Summary:
         low, high = (float(str(value)) for value in known[0].ends)
         between = dict.fromkeys(quantiles(design, along, QUARTILES).tolist())
         inner = [value for value in between if low < value < high]
-        first, last = np.split(known[0].draws["probability"], 2, axis=1)
-        each = [averages(inner)] if inner else []
-        draws = np.concatenate([first, *each, last], axis=1)
         values = [low, *inner, high]
+        if "probability" in known[0].draws:  # of classes; contrasts of levels are of their mean
+            first, last = np.split(known[0].draws["probability"], 2, axis=1)
+            between_ends = [averages(inner)] if inner else []
+            draws = np.concatenate([first, *between_ends, last], axis=1)
+        else:
+            draws = averages(values)
     ends = np.quantile(draws, tails(PROB), axis=0)
     band = np.concatenate([draws.mean(axis=0)[None], ends])
     others = len(design.covariates) > 1
@@ -204,7 +208,7 @@ def observed_share(fit: AbstractFit, name: str) -> str:
     predicted = fit.predict(rows, kind="probability").to_numpy()[:, most].mean()
     return (
         f"With {_where(fit, name, shown, place)} {called(design, design.response_names[0])} is "
-        f"{levels[most]} in {counts[place][most]} of {counted(len(rows), 'row')}; the model says "
+        f"{levels[most]} in {counts[place][most]} of {counted(len(rows), 'row')}; the model predicts "
         f"{percent(float(predicted))}"
     )
 

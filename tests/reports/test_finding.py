@@ -265,7 +265,7 @@ def test_classes_that_only_extrapolations_change_have_their_observed_shares():
     lead = "The fit fails the check Serial correlation, so this may be wrong"
     assert doubted == f"{lead}: w{sentence[1:]}"
     pattern = r"With (\w) (?:from|up to) (\S+)(?: on)? g is (low|high) in (\d+) of (\d+) rows; "
-    edge = re.match(pattern + r"the model says 9\d(?:\.\d)?%\.$", sentence)
+    edge = re.match(pattern + r"the model predicts 9\d(?:\.\d)?%\.$", sentence)
     name, value, level, n_level, n_rows = edge.groups()
     value = float(value.replace("−", "-"))
     inside = x[name].round(2) <= value if "up to" in sentence else x[name].round(2) >= value
