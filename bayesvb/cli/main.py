@@ -31,6 +31,7 @@ from bayesvb.cli.result_commands import check, loo, summary
 from bayesvb.cli.tables import check_outputs, read_table, with_units, write_csv
 from bayesvb.cli.workbench_command import workbench
 from bayesvb.data.csv_files import CsvFormat
+from bayesvb.data.line_width import number_text
 from bayesvb.distributions.prediction import KINDS
 from bayesvb.engines import DEFAULT_METHOD, ENGINES
 from bayesvb.engines.progress import line_per_restart, progress_line
@@ -320,7 +321,7 @@ def compare(saved: tuple[str, ...], report: str | None, *, jacobian: bool) -> No
     check_outputs([report], inputs=saved)
     fits = {name: load(path) for name, path in _names(saved).items()}
     table = compare_fits(fits, jacobian=jacobian)
-    click.echo(table.to_string(float_format=lambda x: f"{x:.4g}"))
+    click.echo(table.to_string(float_format=number_text))
     click.echo(f"Rows are held out {table.attrs['left out']}.")
     if report is not None:
         from bayesvb.reports import report as write_report

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from bayesvb.cli.tables import check_outputs, write_csv
+from bayesvb.data.line_width import number_text
 
 OUTPUT = click.option("-o", "--output", help="CSV file to write.  [default: a printed table]")
 
@@ -40,7 +41,7 @@ def summary(saved: str, *, prob: float | None, output: str | None) -> None:
         return
     table = fit.summary(prob=PROB if prob is None else prob)
     if output is None:
-        click.echo(table.to_string(float_format=lambda x: f"{x:.4g}"))
+        click.echo(table.to_string(float_format=number_text))
     else:
         write_csv(table.reset_index(), output)
 

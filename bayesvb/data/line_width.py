@@ -16,6 +16,22 @@ LEAST = 40
 """Columns below which text is not made narrower."""
 
 
+FIRST_SCIENTIFIC = 1e9
+"""Size from which on numbers are printed in scientific notation."""
+
+
+def number_text(value: float, digits: int = 4) -> str:
+    """Return a number with four significant digits, from 10,000 on with commas.
+
+    Examples
+    --------
+    >>> number_text(87683.4), number_text(0.031416), number_text(-9999.6)
+    ('87,680', '0.03142', '-10,000')
+    """
+    text = f"{value:.{digits}g}"
+    return f"{float(text):,.0f}" if "e+" in text and abs(value) < FIRST_SCIENTIFIC else text
+
+
 class PrintedTable(pd.DataFrame):
     """Table that prints all columns within the width of the terminal; parts of it are plain.
 
@@ -33,7 +49,7 @@ class PrintedTable(pd.DataFrame):
 
     def __str__(self) -> str:
         text = self.to_string(
-            float_format=lambda x: f"{x:.4g}",
+            float_format=number_text,
             line_width=line_width() or WIDTH,
             max_rows=pd.get_option("display.max_rows"),
         )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bayesvb.data.line_width import table_text, wrapped_text
+from bayesvb.data.line_width import number_text, table_text, wrapped_text
 from bayesvb.effects.covariates import value_text
 from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
@@ -80,14 +80,14 @@ class EffectsTable:
 
     def __str__(self) -> str:
         keys = sum(name not in NUMBERS for name in self._shown)
-        text = table_text(self._shown, keys=keys, indent=2, float_format=lambda x: f"{x:.4g}")
+        text = table_text(self._shown, keys=keys, indent=2, float_format=number_text)
         lines = [self._heading, *("  " + t for t in text.split("\n")), *self._notes]
         return without_controls(wrapped_text("\n".join(lines)))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = self._shown.to_html(index=False, float_format=lambda x: f"{x:.4g}")
+        table = self._shown.to_html(index=False, float_format=number_text)
         notes = "".join(f"<div>{escape(note.strip(), quote=False)}</div>" for note in self._notes)
         return without_controls(f"<div>{text_html(self._heading)}{table}{notes}</div>")
 

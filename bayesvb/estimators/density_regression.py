@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -578,7 +579,7 @@ class DensityRegression(AbstractGatedMixture):
         shared = {p.part: f"{p.part} ({p.summary_words})" for p in named if not p.of_components}
         if self.n_components == 1:  # no table of components has its noise
             own = (p for p in named if p.of_components and not p.signed)
-            shared |= {p.part: f"{p.part} ({_of_one(p.text.meaning)})" for p in own if p.text}
+            shared |= {p.part: _heading(p.part, _of_one(p.text.meaning)) for p in own if p.text}
         lines = {p.part: f"{p.part} ({p.text.meaning})" for p in named if p.signed and p.text}
         lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.core.coefficient_meaning()})"}
         scales = {} if self._scales is None else self._scales.headings()
@@ -651,6 +652,11 @@ def default_priors(family: str, n_components: int) -> Priors:
 def capitalised(words: str) -> str:
     """The words as the beginning of a line."""
     return words[:1].upper() + words[1:]
+
+
+def _heading(part: str, meaning: str) -> str:
+    """Title of a table: the part with its meaning, which may begin with the name of the part."""
+    return f"{part} ({re.sub(rf'^{part}[;:]? ', '', meaning)})"
 
 
 def _of_one(meaning: str) -> str:

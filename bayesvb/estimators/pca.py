@@ -465,8 +465,8 @@ class BayesianPCA(AbstractGenerative):
 
     def description(self) -> str:
         """First line of the printed model."""
-        scale = "each variable by its own" if self.scale else "all variables by one"
-        return f"Bayesian PCA, at most {self.n_components} components, scale: {scale}"
+        scale = "a scale for each variable" if self.scale else "one scale for all variables"
+        return f"Bayesian PCA, at most {self.n_components} components, {scale}"
 
 
 def _prior_centre(

@@ -291,8 +291,9 @@ def check_updatable(fit: AbstractFit) -> None:
     if why is not None:
         raise DataError(
             f"this fit cannot be updated: {why}",
-            hint="fits with combine='best' can be, of DensityRegression with coefficients in units "
-            "of the noise; fit all rows together otherwise",
+            hint="fit with combine='best'"
+            if fit.members
+            else "fit the earlier and the new rows together",
         )
 
 

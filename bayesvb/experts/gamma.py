@@ -38,7 +38,7 @@ class GammaExperts(AbstractPositiveExperts):
     dispersion_name = "shape"
     dispersion_text = ParameterText(
         symbol="α",
-        meaning="shape of each component; its coefficient of variation is the inverse root",
+        meaning="shape of each component: the coefficient of variation is 1/√shape",
         heading="Shape",
         caption="Shape of each component: 1 over the squared coefficient of variation",
     )

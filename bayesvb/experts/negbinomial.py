@@ -65,7 +65,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
     dispersion_name = "dispersion"
     dispersion_text = ParameterText(
         symbol="ρ",
-        meaning="dispersion of each component: the variance is μ + μ²/ρ, nearly a "
+        meaning="dispersion ρ of each component: the variance is μ + μ²/ρ, nearly as of a "
         "Poisson distribution if ρ is large",
         heading="Dispersion",
         caption="Dispersion ρ of each component, with variance μ + μ²/ρ",

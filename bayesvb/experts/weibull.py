@@ -62,9 +62,9 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
     dispersion_name = "shape"
     dispersion_text = ParameterText(
         symbol="c",
-        meaning="shape of each component; the hazard rises with time if it is above 1",
+        meaning="shape of each component; the hazard rises with time if the shape is above 1",
         heading="Shape",
-        caption="Shape of each component; the hazard rises with time if it is above 1",
+        caption="Shape of each component; the hazard rises with time if the shape is above 1",
     )
     link_text = ParameterText(
         symbol="β",

@@ -88,14 +88,14 @@ def _effects(place: SpecialTerm, tokens: Sequence[Token]) -> tuple[bool, tuple[C
         else:
             raise _unreadable(place)
     if not intercept and not numbers:
-        raise place.refused(f"`{place.text}` has no effect left", "write (1 | g)")
+        raise place.refused(f"`{place.text}` has neither an intercept nor a slope", "write (1 | g)")
     return intercept, tuple(numbers)
 
 
 def _unreadable(place: SpecialTerm) -> FormulaError:
     return place.refused(
         f"cannot read what stands left of the bar in `{place.text}`",
-        "numbers joined by +: (1 | g), (x | g), (0 + x | g), (x + z | g)",
+        "write 1, 0, or numeric columns joined by +: (1 | g), (x | g), (0 + x | g), (x + z | g)",
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.data.line_width import table_text, wrapped_text
+from bayesvb.data.line_width import number_text, table_text, wrapped_text
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, PARTS
 from bayesvb.data.scaling import INTERCEPT
@@ -148,7 +149,7 @@ def _level_lines(model: AbstractPublicModel) -> list[str]:
 def _prior_lines(model: AbstractPublicModel) -> str:
     table = folded(model.prior_table())
     shown = table.iloc[: LIMITS.printed_rows].reset_index()
-    text = table_text(shown, keys=2, indent=2, na_rep="", float_format=lambda x: f"{x:.4g}")
+    text = table_text(shown, keys=2, indent=2, na_rep="", float_format=number_text)
     rest = len(table) - len(shown)
     note = f"\n  ... {rest} more: model.prior_table()" if rest else ""
     return "\n".join("  " + line for line in text.splitlines()) + note
@@ -368,7 +369,7 @@ def _total(loo: Elpd) -> str:
 def _components(fit: AbstractFit) -> str:
     table = fit.components()
     shown = table.reset_index()
-    text = table_text(shown, indent=2, float_format=lambda x: f"{x:.3g}", na_rep="-")
+    text = table_text(shown, indent=2, float_format=partial(number_text, digits=3), na_rep="-")
     lines = f"Components ({PROB:.0%} intervals)\n" + _indented(text)
     if not fit.members or "share" not in table:
         return lines
@@ -455,7 +456,7 @@ def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> 
         }
     )
     keys = list(shown).index("Estimate") if "Estimate" in shown else 1
-    text = table_text(shown, keys=keys, indent=2, float_format=lambda x: f"{x:.4g}", na_rep="")
+    text = table_text(shown, keys=keys, indent=2, float_format=number_text, na_rep="")
     rest = len(rows) - len(shown)
     return title + "\n" + _indented(text) + (f"\n  ... {rest} more: fit.summary()" if rest else "")
 

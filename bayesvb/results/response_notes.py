@@ -75,15 +75,15 @@ def interval_note(design: Design) -> str | None:
         return None
     left, right = np.isinf(ends).T
     counts = {
-        "seen": int((~design.hidden).sum()),
+        "observed": int((~design.hidden).sum()),
         "right censored": int(right.sum()),
         "left censored": int(left.sum()),
         "rounded" if call.form.name == "rounded" else "in an interval": int(
             (design.hidden & ~left & ~right).sum()
         ),
     }
-    parts = [f"{count:,} {what}" for what, count in counts.items() if count or what == "seen"]
-    event = " (event 1 is seen)" if call.form.name == "Surv" else ""
+    parts = [f"{count:,} {what}" for what, count in counts.items() if count or what == "observed"]
+    event = " (event = 1: observed)" if call.form.name == "Surv" else ""
     return f"`{design.response_names[0]}`: {', '.join(parts)}{event}"
 
 

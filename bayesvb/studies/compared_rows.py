@@ -114,7 +114,10 @@ def _rows_in_all(models: Mapping[str, object]) -> Bool[np.ndarray, " given"]:
         masks.append(model.design.complete)
     if len({len(mask) for mask in masks}) > 1:
         sizes = ", ".join(str(len(mask)) for mask in masks)
-        raise DataError(f"models: they were given {sizes} rows", hint="give data=")
+        raise DataError(
+            f"models= have data of different lengths: {sizes} rows",
+            hint="give data=, the table for all of them",
+        )
     return np.asarray(np.logical_and.reduce(masks))
 
 

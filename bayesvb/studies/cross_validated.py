@@ -13,7 +13,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.case_weights import sum_and_error
-from bayesvb.data.line_width import line_width, wrapped_text
+from bayesvb.data.line_width import line_width, number_text, wrapped_text
 from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.errors import DataError
@@ -262,7 +262,7 @@ class CrossValidation:
     def _shown(self) -> pd.DataFrame:
         """The table with as many digits as are read."""
         shown = self.table()
-        return shown.map(lambda value: "" if np.isnan(value) else f"{value:.4g}")
+        return shown.map(lambda value: "" if np.isnan(value) else number_text(value))
 
     @property
     def _grouped(self) -> bool:

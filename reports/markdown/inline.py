@@ -55,7 +55,7 @@ def _piece(one: Element, *, alone: bool) -> str:
     if one.tag == "h3":
         return f"**{text}**: "
     if "word" in one.attributes.get("class", ""):
-        return f"({text})"
+        return f"({text}) "
     if one.tag == "em":
         return f"*{text}*"
     if one.tag == "small":

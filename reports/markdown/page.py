@@ -98,7 +98,7 @@ def table(one: Element) -> list[str]:
     (head,) = one.all("thead")
     (body,) = one.all("tbody")
     titles = _titles(list(head.all("tr")))
-    rows = [row.elements for row in body.all("tr")]
+    rows = [row.elements for row in body.all("tr") if not row.hidden]
     left = [_is_text(column) for column in zip(*rows, strict=True)] or [True] * len(titles)
     return [
         *(line for caption in captions for line in (f"**{caption}**", "")),

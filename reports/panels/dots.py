@@ -14,8 +14,8 @@ from ..figures.plot import number_axis
 LABEL_WIDTH, PADDING = 20, 0.5
 """Characters of a line of a label, and lines between two rows."""
 
-MOST_TICKS = 3
-"""Labels under a panel."""
+MOST_TICKS, CHARACTER = 3, 6.0
+"""Labels under a panel, and the width of a character in per cent of the panel's width."""
 
 LARGEST = 3
 """Lines in full ink where the panel is sorted by size."""
@@ -131,17 +131,16 @@ def _place(value: float, low: float, high: float) -> float:
 
 
 def _ruler(low: float, high: float) -> Summary:
-    """Place of zero in the panel, and at most three labels under it, evenly spaced from zero."""
+    """Place of zero, and at most three labels under the panel, with a space between them."""
     ticks = number_axis(low, high).ticks
     zero = min(range(len(ticks)), key=lambda place: abs(ticks[place][0]))
     for step in range(1, len(ticks) + 1):
         shown = ticks[zero % step :: step]
-        if len(shown) <= MOST_TICKS:
+        labels = [(_place(at, low, high), text) for at, text in shown]
+        room = CHARACTER * (1 + max(len(text) for _, text in labels))
+        if len(labels) <= MOST_TICKS and (len(labels) == 1 or labels[1][0] - labels[0][0] > room):
             break
-    return {
-        "origin": _place(0.0, low, high),
-        "labels": [(_place(at, low, high), text) for at, text in shown],
-    }
+    return {"origin": _place(0.0, low, high), "labels": labels}
 
 
 def fitting(dots: Sequence[Dot], n_lines: float) -> list[Dot]:

@@ -96,7 +96,7 @@ def cluster_sentence(fit: AbstractFit, profile: ClusterProfile) -> str:
     sizes = [percent(float(one)) for one in profile.share]
     rest = enumerated(sizes[1:]) if n_held <= MOST_LISTED else f"others down to {sizes[-1]}"
     of = "" if n_held == n_all else f" (of {counted(n_all, 'component')} of the model)"
-    lead = f"{numeral(n_held)} clusters{of} hold {sizes[0]}{interval} and {rest} of the rows"
+    lead = f"{numeral(n_held)} clusters{of} hold {sizes[0]}{interval}, {rest} of the rows"
     best = int(profile.order[0])
     separation = float(profile.separation[best])
     name = called(fit.model.design, profile.names[best])

@@ -208,8 +208,8 @@ def observed_share(fit: AbstractFit, name: str) -> str:
     predicted = fit.predict(rows, kind="probability").to_numpy()[:, most].mean()
     return (
         f"With {_where(fit, name, shown, place)} {called(design, design.response_names[0])} is "
-        f"{levels[most]} in {counts[place][most]} of {counted(len(rows), 'row')}; the model predicts "
-        f"{percent(float(predicted))}"
+        f"{levels[most]} in {counts[place][most]} of {counted(len(rows), 'row')}; the model "
+        f"predicts {percent(float(predicted))}"
     )
 
 

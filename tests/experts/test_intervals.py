@@ -258,7 +258,7 @@ def test_the_survival_function_of_the_fit_is_that_of_the_data(mixture):
 def test_the_first_screen_says_which_rows_are_seen(mixture):
     data, fit = mixture
     n = int(data["event"].sum())
-    line = f"Response:  `y`: {n} seen, {len(data) - n} right censored (event 1 is seen)"
+    line = f"Response:  `y`: {n} observed, {len(data) - n} right censored (event = 1: observed)"
     assert line in str(fit) and line in str(fit.model)
 
 

@@ -36,12 +36,15 @@ def test_the_place_of_zero_is_marked(low, origin):
 
 
 def test_labels_under_a_panel_are_few_and_evenly_spaced_from_zero():
-    for low, high in ((-457.0, 0.0), (-0.4, 9.4), (0.0, 7.4), (-36.0, 60.0), (-1.0, 0.2)):
+    for low, high in (
+        (-457.0, 0.0), (-0.4, 9.4), (0.0, 7.4), (-36.0, 60.0), (-1.0, 0.2), (-52e3, 0.0)
+    ):  # fmt: skip
         dot = Dot(label="a", estimate=high, interval=(low, high), decimals=1)
         ruler = dot_panel([dot], title="", caption="", heads=("", ""))["ruler"]
         at = np.array([place for place, _ in ruler["labels"]])
         assert len(at) <= 3 and np.isclose(at, ruler["origin"], atol=0.1).any()
         assert np.ptp(np.diff(at)) < 0.3 if len(at) > 2 else len(at) > 0
+        assert all(np.diff(at) > 6.0 * max(len(text) for _, text in ruler["labels"]))
 
 
 def test_as_many_rows_are_shown_as_fit_beside_the_picture():

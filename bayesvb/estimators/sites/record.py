@@ -154,11 +154,13 @@ def _of_file(file: PlainFile) -> SiteStatistics:
     """Statistics of a file that has been opened."""
     text = file.attribute("site_statistics")
     if not isinstance(text, str):
-        raise DataError("it has no description of them")
+        raise DataError("the file has no attribute site_statistics")
     told = parsed_json(text)
     version = told.get("version", 1) if isinstance(told, dict) else None
     if version != VERSION:
-        raise DataError(f"its version is {shown(version)}, and here it is {VERSION}: begin again")
+        raise DataError(
+            f"its format is version {shown(version)}, but this version of bayesvb reads {VERSION}"
+        )
     check_json(told, DESCRIPTION, "site_statistics")
     parts: dict[str, dict[str, np.ndarray]] = {"own": {}, "known": {}}
     for name, values in file.numbers(NODE).items():

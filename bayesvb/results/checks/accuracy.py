@@ -129,7 +129,7 @@ def log_candidates(fit: AbstractFit, seen: Observed, problems: Sequence[str]) ->
     if free < 1 or not room.min() > 0.0 or not rest.any():
         return []
     scores = rest / np.sqrt(room * (rest @ rest) / free)
-    remedy = Remedy.of("The response is multiplicative: fit ", log, ".")
+    remedy = Remedy.of("Residuals of the logarithm are closer to normal: fit ", log, ".")
     return [Candidate(failed[0], lambda _: scores, remedy)]
 
 

@@ -18,7 +18,9 @@ from bayesvb.results.checks.responses import response_checks
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-NOT_NORMAL = "Given the others {name} is not normal: transform it, or fit a GaussianMixture."
+NOT_NORMAL = (
+    "Given the other variables, {name} is not normal: transform it, or fit a GaussianMixture."
+)
 
 ALIKE = (
     "Neighbouring rows are correlated, so intervals are too narrow. Keep rows that are further "
@@ -69,7 +71,7 @@ def _remedy(fit: AbstractFit, one: Misfit, name: str, *, mixture: bool) -> str:
         return NOT_NORMAL.format(name=name)
     if one.name != "Predictive spread" or one.number >= 1.0:
         more = Edit(options={model.size_name: model.size + 1})
-        return Remedy.of(f"Given the others {name} has another shape: fit ", more, ".")
+        return Remedy.of(f"{name} given the other variables has another shape: fit ", more, ".")
     narrow = Edit(options={"priors": replace(model.priors, covariance_scale=NARROW)})
     return Remedy.of(
         f"Predictions of {name} given the others are too wide, as the prior of the covariances "

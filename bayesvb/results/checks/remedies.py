@@ -159,7 +159,7 @@ class Remedies:
 
     def shape(self) -> Remedy:
         """The noise has another distribution."""
-        return Remedy.of("The noise has another shape: fit ", self._wider(), ".")
+        return Remedy.of("The noise has another distribution: fit ", self._wider(), ".")
 
     def width(self, sd: float) -> Remedy:
         """Predictions for held-out rows are too narrow or too wide."""

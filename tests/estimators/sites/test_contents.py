@@ -144,7 +144,7 @@ def test_files_are_refused_by_name(history, tmp_path):
     with pytest.raises(DataError, match=r"agreed\.nc.*no array 'starts'"):
         bvb.site_statistics(model(), SITES[0], forged(path, array="known.starts"))
     for tell, word in [
-        ({"version": 1}, "its version is 1, and here it is 2"),
+        ({"version": 1}, "its format is version 1, but this version of bayesvb reads 2"),
         ({"version": None}, "its version is None"),
         ({"n_rows": -3}, "-3 rows"),
         ({"round": "later"}, "its round is 'later'"),

@@ -34,7 +34,7 @@ def test_separation_is_the_share_of_the_variance_between_clusters():
 def test_the_variable_that_separates_best_is_in_the_sentence_and_first_in_the_panel(fit):
     (sentence,) = sentences(fit, [])
     assert sentence.startswith("2 clusters hold 66% (89% interval ")
-    assert "and 34% of the rows; b separates them best, with means of " in sentence
+    assert ", 34% of the rows; b separates them best, with means of " in sentence
     panel = clusters_panel(fit)
     assert [row["label"] for row in panel["rows"]] == ["b", "b", "a", "a"]
     stated = sentence.partition("means of ")[2].rstrip(".").split(" and ")
