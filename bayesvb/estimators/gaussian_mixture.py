@@ -346,7 +346,7 @@ class GaussianMixture(AbstractMixture):
             scale = typical / priors.mean_precision**0.5 * unit
             rows.append(PriorRow("mean", name, f"Student t({dof:g})", float(centre), float(scale)))
         for name, unit in zip(self.variables, scaling.scale, strict=True):
-            words = f"inverse Wishart, worth {priors.covariance_rows:g} rows"
+            words = f"inverse Wishart, equivalent to {priors.covariance_rows:g} rows"
             rows.append(PriorRow("sd", name, words, float(priors.covariance_scale * unit), np.nan))
         concentration = priors.concentration or 1.0 / self.n_components
         share = 1.0 / self.n_components

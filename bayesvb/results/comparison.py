@@ -311,7 +311,7 @@ def _check_intervals(
         raise DataError(
             f"{name!r} and {first!r} have different censoring or rounding of the same rows: "
             "densities and probabilities are not comparable",
-            hint="write the left-hand side alike in both formulas",
+            hint="write the same left-hand side in both formulas",
         )
 
 

@@ -154,7 +154,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
     if exact:
         check_all_rows(fit.model, "fit.loo(method='exact')", "it fits again without each of them")
     if groups is not None:
-        check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "a group is held out whole")
+        check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "whole groups are held out")
     integrated = groups is None and is_integrated(fit)
     if integrated or (groups is None and not exact):
         found = fit.rows_left_out

@@ -142,7 +142,7 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
     frame.insert(list(frame).index("elbo"), "below", frame["elbo"].max() - frame["elbo"])
     if (frame["rows"] == fit.model.source.n_rows).all():
         frame = frame.drop(columns="rows")
-    starts = "Initialisations" if fixed else "Restarts from different divisions of the rows"
+    starts = "Initialisations" if fixed else "Restarts from different partitions of the rows"
     short, whole = fit.engine.symbol, fit.engine.objective
     named = f"{whole} ({short}, nats)" if short not in whole else f"{whole} (nats)"
     caption = f"{starts}; the one with the largest {named} is kept."
@@ -151,7 +151,7 @@ def _restarts(fit: AbstractFit, *, fixed: bool) -> Summary:
     elif "score" in frame:
         caption = (
             f"{starts}; the one with the largest score is kept: a tighter lower bound (nats) of "
-            "the same posterior, as the bound that is climbed (ELBO) misranks them."
+            "the same posterior, because the ELBO that is maximised misranks them."
         )
     if number_before(fit.restarts):
         caption += (
@@ -198,11 +198,11 @@ def _trace(fit: AbstractFit) -> Summary:
     if combines(fit):
         which, low = "restart with the largest weight", "A lower end may well predict better."
     caption = (
-        f"Distance of the {fit.engine.objective} from the best one, on a log scale, after every "
-        f"accepted sweep. Solid: the {which}. Dashed: the other restarts. {low}"
+        f"Distance of the {fit.engine.objective} from the best one, on a log scale, after each "
+        f"iteration. Solid: the {which}. Dashed: the other restarts. {low}"
     )
     alt = (
-        f"{fit.engine.objective.capitalize()} by sweep for {len(fit.traces)} runs; the kept one "
-        f"takes {len(fit.traces[kept])} sweeps."
+        f"{fit.engine.objective.capitalize()} by iteration for {len(fit.traces)} runs; that kept "
+        f"takes {len(fit.traces[kept])} iterations."
     )
-    return plotted(canvas, x="sweep", y="nats below the best bound", alt=alt, caption=caption)
+    return plotted(canvas, x="iteration", y="nats below the best run", alt=alt, caption=caption)

@@ -247,7 +247,7 @@ def _densities(
         f"{mode} at {index.name} = {word}" for mode, word in zip(modes, index, strict=True)
     )
     other = f" Other covariates {fixed}." if fixed else ""
-    humps = " Several humps: several kinds of rows." if _n_humps(heights) > 1 else ""
+    humps = " Several modes: several kinds of rows." if _n_humps(heights) > 1 else ""
     caption = f"Predictive density of {name}, each curve scaled to the same height.{humps}{other}"
     return plotted(canvas, x=name, y=str(index.name), alt=alt, caption=caption)
 

@@ -38,7 +38,7 @@ def test_nine_of_ten_rows_of_all_groups_are_within_the_middle_of_any_group(fit, 
 def test_pages_and_plots_draw_any_group_and_say_so(fit, rows):
     page = conditional.summary(fit)["responses"][0]
     assert "a new group varies as groups do" in page["bands"]["caption"]
-    assert "humps" not in page["densities"]["caption"]
+    assert "modes" not in page["densities"]["caption"]
     bands = profile(fit, "x").predictive(fit).quantile(np.array([0.05, 0.95]))
     assert np.median(bands[1] - bands[0]) > 4 * 3.3
     axes = bvb.plots.quantiles(fit, "x")
@@ -53,4 +53,4 @@ def test_humps_are_told_where_they_are_drawn():
     y = np.where(rng.random(300) < 0.5, -2.0, 2.0) + x + 0.3 * rng.normal(size=300)
     two = bvb.DensityRegression("y ~ x", {"x": x, "y": y}, n_components=2)
     page = conditional.summary(two.fit(seed=1, restarts=2, draws=60))["responses"][0]
-    assert "Several humps: several kinds of rows." in page["densities"]["caption"]
+    assert "Several modes: several kinds of rows." in page["densities"]["caption"]

@@ -82,7 +82,7 @@ def _ascent(fit: AbstractFit) -> Check:
         )
     n_further = PROBE.max_iter
     return ascent("problem" if change > limits.problem else "note", change,
-                  f"posterior sd by which predictions change in {n_further} further passes{rows}",
+                  f"posterior sd by which predictions change in {n_further} more iterations{rows}",
                   threshold=f"note: cut short, counts above {limits.note:g}; "
                   f"problem: above {limits.problem:g}",
                   remedy=remedy, weighs=change > limits.note)  # fmt: skip
@@ -117,7 +117,7 @@ def _linear_response(fit: AbstractFit) -> list[Check]:
     which = "complete-data information" if points else "the mean-field posterior"
     remedy = (
         f"Intervals come from {which}, and are too narrow ({failures[0]}): "
-        "fit with fewer components or more passes."
+        "fit with fewer components or a larger max_iter."
         if failures and asked
         else Remedy.of(
             "Intervals are too narrow: fit with ",

@@ -151,7 +151,7 @@ class Remedies:
     def tails(self, kurtosis: float) -> Remedy:
         """The tails of the noise are heavier, or lighter, than predicted."""
         if kurtosis < 0.0:
-            return Remedy.of("The noise has two humps or short tails: fit ", self._more(), ".")
+            return Remedy.of("The noise has two modes or short tails: fit ", self._more(), ".")
         described = self.fit.model.response
         at_hand = described.is_discrete or getattr(self.fit.model, "family", "") == "student"
         student = () if at_hand else (STUDENT, ", or ")
