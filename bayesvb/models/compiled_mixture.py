@@ -2,8 +2,9 @@
 
 It covers the most frequent models with few rows: dense designs and one response; Gaussian and
 Student noise, with normal-gamma priors or common coefficients, and counts; softmax weights with the
-tilted bound, stick-breaking and constant weights; scales that are learned or fixed. All other
-models, and all that is not a sweep, are left to NumPy.
+tilted bound, stick-breaking and constant weights; scales that are learned or fixed; and mixtures of
+Gaussians with full covariance matrices. All other models, and all that is not a sweep, are left to
+NumPy.
 """
 
 from __future__ import annotations
@@ -43,8 +44,13 @@ SOFTMAX, STICKS, CONSTANT = (
         "dirichlet.DirichletGate",
     )
 )
+JOINT = "bayesvb.experts.gaussian_full.FullGaussianExperts"
 EXPERTS, GATES = (GAUSSIAN, STUDENT, POISSON), (SOFTMAX, STICKS, CONSTANT)
 """Kinds that the core knows, by their numbers there: modules that no fit uses are not imported."""
+
+VARIABLES = "variables"
+MOST_VARIABLES = 12
+"""Variables of a mixture of Gaussians up to which the core runs."""
 
 NO_TERMS = TermScales.of((), np.empty(0), 1)
 NO_PRECISIONS = Gamma(np.empty(0), np.empty(0))
@@ -105,6 +111,8 @@ def compile_mixture(
     experts: Any, gate: Any, scales: LearnedScales, source: AbstractSource
 ) -> CompiledSweep | None:
     """The sweep of a mixture; None if the core is absent, or does not cover it."""
+    if _kind(experts) == JOINT:
+        return compile_gaussians(experts, gate, source)
     block = compiled_block(source)
     if block is None or not _covers(experts, gate, block):
         return None
@@ -123,6 +131,20 @@ def compile_mixture(
     numbers = [*prior, *scales.numbers()]
     arrays = partial(_arrays, experts.reads_offset, (MEAN, GATING)[: 2 - _is_constant(gate)])
     found = CompiledPass.of("sweep", sizes, numbers, arrays(block))
+    return None if found is None else found.over(source, arrays)
+
+
+def compile_gaussians(experts: Any, gate: Any, source: AbstractSource) -> CompiledSweep | None:
+    """The sweep of a mixture of Gaussians; None if the core is absent, or does not cover it."""
+    block, prior = compiled_block(source), experts.prior
+    if block is None or experts.point or gate.n_components > MOST_COMPONENTS:
+        return None
+    if list(block.designs) != [VARIABLES] or prior.n_dims > MOST_VARIABLES:
+        return None
+    sizes = [block.n_rows, gate.n_components, prior.n_dims, int(block.weight is not None)]
+    law = [prior.mean_precision, prior.dof, prior.log_det, prior.mean, prior.scatter]
+    arrays = partial(_arrays, False, (VARIABLES,))
+    found = CompiledPass.of("joint", sizes, [*law, gate.prior.concentration], arrays(block))
     return None if found is None else found.over(source, arrays)
 
 

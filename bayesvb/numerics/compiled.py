@@ -25,7 +25,7 @@ All are contiguous, the first of ``int64`` and the others of ``float64``.
 """
 
 
-INTERFACE = 3
+INTERFACE = 4
 """Arrays that calls take and fill, as in ``sweep.c``: raised in both with every change of these."""
 
 

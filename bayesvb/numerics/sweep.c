@@ -1,7 +1,9 @@
-/* One sweep of the coordinate ascent of a mixture of regressions, or of a network, in one call.
+/* One sweep of the coordinate ascent of a mixture of regressions or Gaussians, or of a network, in
+ * one call.
  *
  * What it computes is defined in Python: `one_pass` of bayesvb/engines/base.py for the models that
- * bayesvb/models/compiled_mixture.py and models/network/compiled_network.py cover. Comments name the methods that functions follow;
+ * bayesvb/models/compiled_mixture.py and models/network/compiled_network.py cover. Comments name the
+ * methods that functions follow;
  * numbers agree up to the rounding of sums. A sweep outside the domain returns NaN, one that
  * Python has to make itself infinity.
  *
@@ -17,7 +19,7 @@
 #include <string.h>
 
 /* Which arrays calls take and fill: as in bayesvb/numerics/compiled.py, raised together with it. */
-#define INTERFACE 3
+#define INTERFACE 4
 
 #define R 64
 #define MOST_ARRAYS 96
@@ -529,7 +531,7 @@ INLINE void log_sum_exp(int64_t K, double *terms, double *norm) {
 }
 
 /* tilted_bound._newton; `T` are logits, `S` their variances, in all that follows. */
-INLINE void newton(int64_t K, const double *T, const double *S, double *tilt, double *share) {
+INLINE void newton(int64_t K, const double *T, const double *S, double *tilt, double *share, double *slope) {
     double norm[R], sum[R], up[R], down[R], none[R];
     copy(tilt, T, K * R);
     log_sum_exp(K, tilt, norm);
@@ -539,14 +541,12 @@ INLINE void newton(int64_t K, const double *T, const double *S, double *tilt, do
             = T[k * R + i] - norm[i] + (0.5 - tilt[k * R + i]) * S[k * R + i];
         normalise(K, share, none, sum);
         EACH_COMPONENT EACH_ROW {
-            double d = 1.0 / (1.0 + share[k * R + i] * S[k * R + i]);
+            double d = slope[k * R + i] = 1.0 / (1.0 + share[k * R + i] * S[k * R + i]);
             up[i] += d * tilt[k * R + i], down[i] += d * share[k * R + i];
         }
         EACH_ROW up[i] /= down[i];
-        EACH_COMPONENT EACH_ROW {
-            double d = 1.0 / (1.0 + share[k * R + i] * S[k * R + i]);
-            tilt[k * R + i] += d * (share[k * R + i] * up[i] - tilt[k * R + i]);
-        }
+        EACH_COMPONENT EACH_ROW tilt[k * R + i]
+            += slope[k * R + i] * (share[k * R + i] * up[i] - tilt[k * R + i]);
     }
 }
 
@@ -621,6 +621,22 @@ INLINE double sum_of(const double *a, const double *b) {
     return s;
 }
 
+/* Case weights of the rows of a piece, zero beyond the last one. */
+INLINE void case_weights(const double *from, int64_t n, int64_t first, double *weight) {
+    for (int64_t i = 0; i < R; i++) weight[i] = first + i >= n ? 0.0 : from ? from[first + i] : 1.0;
+}
+
+/* Responsibilities times case weights from log densities, in place; the rows' part of the bound. */
+INLINE double responsibilities(int64_t K, double *terms, const double *weight) {
+    double norm[R];
+    log_sum_exp(K, terms, norm);
+    EACH_COMPONENT EACH_ROW { /* subnormal numbers are slow */
+        double r = terms[k * R + i];
+        terms[k * R + i] = r > 1e-100 ? r * weight[i] : 0.0;
+    }
+    return sum_of(norm, weight);
+}
+
 /* Adds weights times features, of all components. */
 INLINE void predict(int64_t K, int64_t d, const double *x, const double *b, double *out) {
     for (int64_t j = 0; j < d; j++)
@@ -659,7 +675,7 @@ static void weigh_pairs(const double *matrix, int64_t d, double factor, double *
 INLINE int weights(int64_t K, const double *T, double *S, double *tilt, double *share, double *E,
                    double *work) {
     double norm[R];
-    newton(K, T, S, tilt, share);
+    newton(K, T, S, tilt, share, work);
     if (!hard_rows(K, T, S, tilt, work)) return 0;
     EACH_COMPONENT EACH_ROW share[k * R + i]
         = (0.5 - tilt[k * R + i]) * S[k * R + i] + T[k * R + i];
@@ -736,7 +752,7 @@ CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *g
     double *V = take(room, KR), *tilt = take(room, KR), *share = take(room, KR), *work = take(room, 8 * KR);
     double *we = take(room, K * PAIRS(p)), *scaled = take(room, K * p), bound = 0.0;
     double *wg = take(room, K * PAIRS(q)), *x = take(room, (p + PAIRS(p)) * R);
-    double *z = take(room, (q + PAIRS(q)) * R), y[2 * R], offset[R] = {0.0}, weight[R], norm[R], one_each[R];
+    double *z = take(room, (q + PAIRS(q)) * R), y[2 * R], offset[R] = {0.0}, weight[R], one_each[R];
     if (room->failed) return INFINITY;
     EACH_COMPONENT {
         weigh_pairs(experts->C + k * p * p, p, 1.0, we + k * PAIRS(p));
@@ -748,8 +764,7 @@ CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *g
         const int64_t here = n - first < R ? n - first : R;
         const double *xx = features(m->X, n, first, p, x), *zz = features(m->Z, n, first, q, z);
         features(m->y, n, first, 1, y);
-        for (int64_t i = 0; i < R; i++)
-            weight[i] = i >= here ? 0.0 : m->weighted ? m->weight[first + i] : 1.0;
+        case_weights(m->weighted ? m->weight : NULL, n, first, weight);
         if (m->shifted) copy(offset, m->offset + first, here);
         EACH_COMPONENT EACH_ROW T[k * R + i] = S[k * R + i] = 0.0, E[k * R + i] = gate->elt[k % L];
         predict(L, q, z, gate->mean, T), predict(L, PAIRS(q), zz, wg, S);
@@ -761,12 +776,7 @@ CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *g
         }
         predict(K, p, x, scaled, V), predict(K, PAIRS(p), xx, we, U);
         densities(m, law, y, offset, E, U, V, work);
-        log_sum_exp(K, E, norm);
-        bound += sum_of(norm, weight);
-        EACH_COMPONENT EACH_ROW { /* subnormal numbers are slow */
-            double *r = E + k * R;
-            r[i] = r[i] > 1e-100 ? r[i] * weight[i] : 0.0;
-        }
+        bound += responsibilities(K, E, weight);
         if (m->gate == STICKS) stick_sums(K, m->order, E, T, S);
         for (int64_t k = 0; k < K && m->gate == SOFTMAX; k++) { /* row_weights */
             double *r = E + k * R, *a = tilt + k * R, *h = share + k * R, *s = S + k * R, *t = T + k * R;
@@ -1033,12 +1043,6 @@ INLINE void read_responses(const Network *m, int64_t first, Evidence *e, double 
     EACH_ROW E[i] += e->linear[m->h * R + i];
 }
 
-/* Weighted sum of some arrays of rows. */
-INLINE void combine(int64_t n, const double *weights, const double *arrays, double *out) {
-    EACH_ROW out[i] = 0.0;
-    for (int64_t j = 0; j < n; j++) EACH_ROW out[i] += weights[j] * arrays[j * R + i];
-}
-
 /* given_component, GaussianOutput._settled of one expert: its E[x] before in `at`, its terms in E. */
 INLINE void latent_rows(const Network *m, const Evidence *e, const double *tau, const double *at,
                         double *M, double *omega, double *E, double *odd, double *work) {
@@ -1050,7 +1054,8 @@ INLINE void latent_rows(const Network *m, const Evidence *e, const double *tau, 
     for (int64_t l = 0; l < L && m->classes; l++) { /* LabelEvidence.before */
         double *own = second + l * R, base = e->squares[(l + 1) * H - 1], end = mean[l * (h + 1) + h];
         for (int64_t j = 0; j < h; j++) base += e->squares[l * H + PAIRS(j + 1) - 1] / tau[j];
-        combine(h, mean + l * (h + 1), at, own);
+        EACH_ROW own[i] = 0.0;
+        predict(1, h, at, mean + l * (h + 1), own);
         EACH_ROW own[i] = (own[i] + end) * (own[i] + end) + base - end * end;
     }
     for (int64_t turn = 0; turn < m->inner; turn++) {
@@ -1068,7 +1073,7 @@ INLINE void latent_rows(const Network *m, const Evidence *e, const double *tau, 
         }
         settle(h, m->diagonal, M, det, odd, diagonal);
         EACH_ROW M[(H - 1) * R + i] = 1.0;
-        for (int64_t l = 0; l < L; l++) combine(H, e->squares + l * H, M, second + l * R);
+        memset(second, 0, sizeof(double) * (size_t)(L * R)), predict(L, H, M, e->squares, second);
     }
     for (int64_t l = 0; l < L; l++) {
         double *o = omega + l * R, *s = second + l * R, *reach = e->reach + l * R;
@@ -1109,16 +1114,14 @@ CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
     double *E = take(room, K * R), *T = take(room, K * R), *S = take(room, K * R);
     double *at = take(room, K * h * R), *M = take(room, K * H * R), *omega = take(room, K * L * R);
     double *work = take(room, (2 * h + L) * R), *sums = take(room, L * H * R), *u = take(room, D * R);
-    double odd[R] = {0.0}, one[R], weight[R], norm[R], common[R], bound = 0.0;
+    double odd[R] = {0.0}, one[R], weight[R], common[R], bound = 0.0;
     if (room->failed) return INFINITY;
     EACH_ROW one[i] = 1.0;
     EACH_COMPONENT weigh_pairs(experts->C + k * p * p, p, -0.5 * (double)h, we + k * PAIRS(p));
     for (int64_t k = 0; k < K - 1; k++) weigh_pairs(gate->C + k * q * q, q, 1.0, wg + k * PAIRS(q));
     for (int64_t first = 0; first < n; first += R) {
-        const int64_t here = n - first < R ? n - first : R;
         const double *xx = features(m->X, n, first, p, x), *zz = features(m->Z, n, first, q, z);
-        for (int64_t i = 0; i < R; i++)
-            weight[i] = i >= here ? 0.0 : m->weighted ? m->weight[first + i] : 1.0;
+        case_weights(m->weighted ? m->weight : NULL, n, first, weight);
         memset(T, 0, sizeof(double) * (size_t)(K * R)), memset(S, 0, sizeof(double) * (size_t)(K * R));
         predict(K - 1, q, z, gate->mean, T), predict(K - 1, PAIRS(q), zz, wg, S);
         stick_weights(K, m->order, T, S, E);
@@ -1135,12 +1138,10 @@ CLONES static double network_rows(const Network *m, Sums *out, Room *room) {
                 EACH_ROW own[i] -= 0.5 * tau[j] * place[j * R + i] * place[j * R + i];
             latent_rows(m, &e, tau, place, M + k * H * R, omega + k * L * R, own, odd, work);
         }
-        log_sum_exp(K, E, norm);
-        bound += sum_of(norm, weight);
+        bound += responsibilities(K, E, weight);
         memset(sums, 0, sizeof(double) * (size_t)(L * H * R)), memset(u, 0, sizeof(double) * (size_t)(D * R));
         EACH_COMPONENT {
             double *r = E + k * R, *own = M + k * H * R, *end = own + PAIRS(h) * R;
-            EACH_ROW r[i] = r[i] > 1e-100 ? r[i] * weight[i] : 0.0; /* subnormal numbers are slow */
             for (int64_t l = 0; l < L; l++) {
                 double *o = omega + (k * L + l) * R;
                 EACH_ROW o[i] *= r[i];
@@ -1201,6 +1202,96 @@ static int read_network(Network *m, const Py_buffer *v) {
     for (int i = 0; i < PARTS; i++) next(&in, length(m->part + i)), next(&out, length(m->part + i));
     next(&out, m->stage ? K : 0);
     return used_up(&in) && used_up(&out);
+}
+
+typedef struct { /* FullGaussianExperts with constant weights, and rows; terms of log densities */
+    int64_t n, stage, K, d, weighted;
+    const double *law, *m0, *scatter, *weight, *X;
+    double *constant, *linear, *square;
+    Part gate;
+} Joint;
+
+/* NormalWishart.posterior of one component from its sums, and its divergence; NaN outside the domain. */
+static double learn_gaussian(const Joint *m, int64_t k, double w, const double *x, const double *xx, double *work) {
+    const int64_t d = m->d;
+    const double strength = m->law[0] + w, dof = m->law[1] + w, size = (double)d;
+    double *A = work, *W = A + d * d, *mean = W + d * d, *shift = mean + d, *linear = m->linear + k * d;
+    double ld, log_det, kl, trace = 0.0, pull = 0.0;
+    if (!positive(strength) || !positive(dof - size + 1.0)) return NAN;
+    for (int64_t j = 0; j < d; j++) mean[j] = (m->law[0] * m->m0[j] + x[j]) / strength, shift[j] = mean[j] - m->m0[j];
+    unpack(xx, NULL, d, A);
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < d; j++)
+            A[i * d + j] += m->scatter[i * d + j] - mean[i] * x[j] - x[i] * mean[j] + w * mean[i] * mean[j]
+                + m->law[0] * shift[i] * shift[j];
+    if (!invert(A, d, W, &ld, shift + d)) return NAN;
+    trace = dot(m->scatter, W, d * d);
+    for (int64_t j = 0; j < d; j++) linear[j] = dof * dot(W + j * d, mean, d), pull += shift[j] * dot(W + j * d, shift, d);
+    weigh_pairs(W, d, -0.5 * dof, m->square + k * PAIRS(d));
+    log_det = size * log(2.0) - ld;
+    kl = 0.5 * (m->law[1] * (size * log(2.0) + m->law[2]) - dof * log_det);
+    for (int64_t j = 0; j < d; j++) {
+        const double half = 0.5 * (dof - (double)j);
+        log_det += digamma(half), kl += lgamma(0.5 * (m->law[1] - (double)j)) - lgamma(half);
+    }
+    m->constant[k] = 0.5 * (log_det - size / strength - size * LOG_2PI - dot(mean, linear, d));
+    kl += 0.5 * size * (m->law[0] / strength - 1.0 - log(m->law[0] / strength));
+    return kl + 0.5 * (m->law[0] * dof * pull + w * log_det + dof * (trace - size));
+}
+
+/* Mixture.e_step: sums over the rows in `out`; returns the rows' part of the bound. */
+CLONES static double joint_rows(const Joint *m, double *out, Room *room) {
+    const int64_t K = m->K, d = m->d, n = m->n;
+    double *x = take(room, (d + PAIRS(d)) * R), *E = take(room, K * R), one[R], weight[R], bound = 0.0;
+    if (room->failed) return INFINITY;
+    EACH_ROW one[i] = 1.0;
+    for (int64_t first = 0; first < n; first += R) {
+        const double *xx = features(m->X, n, first, d, x);
+        case_weights(m->weighted ? m->weight : NULL, n, first, weight);
+        EACH_COMPONENT EACH_ROW E[k * R + i] = m->constant[k];
+        predict(K, d, x, m->linear, E), predict(K, PAIRS(d), xx, m->square, E);
+        bound += responsibilities(K, E, weight);
+        add_sums(K, 1, one, E, out), add_sums(K, d, x, E, out + K), add_sums(K, PAIRS(d), xx, E, out + K + K * d);
+    }
+    return bound;
+}
+
+static double joint_sweep(Joint *m, const double *in, double *out, Room *room) {
+    const int64_t K = m->K, d = m->d;
+    const double *x = in + K, *xx = x + K * d;
+    Sums shares = {.w = (double *)xx + K * PAIRS(d)};
+    double *work = take(room, 4 * d * d + 2 * d), *gate = out + (shares.w - in), kl, bound = 0.0;
+    m->gate.sh = take(room, K), m->gate.elt = take(room, K);
+    m->constant = take(room, K), m->linear = take(room, K * d), m->square = take(room, K * PAIRS(d));
+    if (room->failed) return INFINITY;
+    if (!learn_weights(&m->gate, &shares)) return NAN;
+    kl = divergence_of_weights(&m->gate);
+    EACH_COMPONENT {
+        kl += learn_gaussian(m, k, in[k], x + k * d, xx + k * PAIRS(d), work);
+        m->constant[k] += m->gate.elt[k];
+    }
+    if (isnan(kl)) return NAN;
+    if (m->stage != END) {
+        memset(out, 0, sizeof(double) * (size_t)(gate - out));
+        bound = joint_rows(m, out, room);
+        copy(gate, out, K);
+    }
+    bound -= m->stage == ROWS ? 0.0 : kl;
+    return fabs(bound) < INFINITY || room->failed ? bound : NAN;
+}
+
+/* The mixture that the buffers describe; zero unless all lengths are as the sizes say. */
+static int read_joint(Joint *m, const Py_buffer *v) {
+    Cursor head = over(v), prior = over(v + 1), rows = over(v + 2), in = over(v + 3), out = over(v + 4);
+    const Size own[] = {{&m->n, 0, MOST_ROWS}, {&m->stage, 0, END}, {&m->K, 1, MOST}, {&m->d, 1, MOST},
+                        {&m->weighted, 0, 1}};
+    if (!READ_SIZES(&head, own)) return 0;
+    const int64_t n = m->n, K = m->K, d = m->d, used = K * (2 + d + PAIRS(d));
+    m->law = next(&prior, 3), m->m0 = next(&prior, d), m->scatter = next(&prior, d * d);
+    m->gate = (Part){.n = K, .b0 = next(&prior, K)};
+    m->weight = next(&rows, m->weighted * n), m->X = next(&rows, d * n);
+    next(&in, used), next(&out, used + (m->stage ? K : 0));
+    return used_up(&head) && used_up(&prior) && used_up(&rows) && used_up(&in) && used_up(&out);
 }
 
 typedef struct { /* arrays of drawn_probabilities */
@@ -1337,11 +1428,13 @@ static PyObject *call(PyObject *args, double (*run)(const Py_buffer *, Room *, i
 
 METHOD(model, Model, sweep(&m, v[3].buf, v[4].buf, room))
 METHOD(network, Network, network_sweep(&m, v[3].buf, v[4].buf, room))
+METHOD(joint, Joint, joint_sweep(&m, v[3].buf, v[4].buf, room))
 METHOD(drawn, Drawn, drawn_rows(&m, v[4].buf, room))
 
 static PyMethodDef methods[] = {
     {"sweep", py_model, METH_VARARGS, "Bound of a sweep; what follows it in the last array."},
     {"network", py_network, METH_VARARGS, "The same for a network."},
+    {"joint", py_joint, METH_VARARGS, "The same for a mixture of Gaussians."},
     {"drawn", py_drawn, METH_VARARGS, "Probabilities of classes by draw, in the last array."},
     {NULL, NULL, 0, NULL},
 };

@@ -41,6 +41,8 @@ PROBLEMS = {
     "fixed dof": ("y ~ x | gating(x)", {"family": "student", "weights": "w", "priors": DOF}),
     "student sticks": ("y ~ x | gating(z)", {"family": "student", "gate": "stick-breaking"}),
     "counts": ("n ~ x + z | gating(x)", {"family": "poisson", "n_components": 3}),
+    "gaussians": ("~ x + y + z", {"n_components": 3}),
+    "weighted gaussians": ("~ x + y", {"n_components": 4, "weights": "w"}),
     "rates": ("n ~ x + offset(t) | gating(z)", {"family": "poisson", "weights": "w"}),
 }
 """Formula and arguments; that scales differ shows in the numbers of statistics."""
@@ -63,7 +65,8 @@ def table(n=150, seed=0):
 
 def model_of(name, n=150):
     formula, arguments = PROBLEMS[name]
-    return bvb.DensityRegression(formula, table(n), **{"n_components": 2, **arguments})
+    public = bvb.GaussianMixture if formula.startswith("~") else bvb.DensityRegression
+    return public(formula, table(n), **{"n_components": 2, **arguments})
 
 
 @cache
@@ -153,8 +156,20 @@ def test_other_models_are_left_to_numpy(formula, arguments):
     assert fit.core.compiled(fit.model.source) is None
 
 
+@pytest.mark.parametrize(("covariance", "width"), [("diagonal", 2), ("full", 13)])
+def test_other_mixtures_of_gaussians_are_left_to_numpy(covariance, width):
+    wide = pd.DataFrame(np.random.default_rng(1).normal(size=(40, width))).add_prefix("x")
+    model = bvb.GaussianMixture("~ .", wide, n_components=2, covariance=covariance)
+    assert model.core.compiled(model.source) is None
+    estimates = bvb.GaussianMixture("~ x0", wide, n_components=2)
+    assert estimates.core.compiled(estimates.source) is not None
+    assert estimates.core.with_prior_power(0.0).compiled(estimates.source) is None
+
+
 @pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_NUMBERS"])
-@pytest.mark.parametrize("name", ["learned scales", "case weights", "dirichlet", "student sticks"])
+@pytest.mark.parametrize(
+    "name", ["learned scales", "case weights", "dirichlet", "student sticks", "weighted gaussians"]
+)
 def test_very_many_rows_are_summed_by_block(name, limit, monkeypatch):
     model, source, here = passes(name)[-1]
     blocks = InMemorySource(tuple(source.whole().split(37)))

@@ -69,6 +69,15 @@ def network_arrays(classes, h=2, outputs=2, stage=0):
     return sizes, prior, rows, stats, np.ones(len(stats) + (K if stage else 0))
 
 
+def joint_arrays(d=2, stage=0):
+    """Sizes, prior, rows and statistics of a mixture of Gaussians with case weights."""
+    sizes = np.array([N, stage, K, d, 1], dtype=np.int64)
+    prior = np.concatenate([[1.0, d, 0.0], np.zeros(d), np.eye(d).ravel(), np.full(K, 0.5)])
+    stats = np.ones(K * (2 + d + d * (d + 1) // 2))
+    rows = np.linspace(0.1, 1.0, N * (1 + d))
+    return sizes, prior, rows, stats, np.ones(len(stats) + (K if stage else 0))
+
+
 def drawn_arrays(h=2, sticks=2, points=4, draws=3):
     """Sizes, parameters and points, log weights, locations and probabilities of drawn classes."""
     sizes = np.array([N, draws, K, h, sticks, points], dtype=np.int64)
@@ -86,6 +95,8 @@ CASES = {
     "sums of rows": ("sweep", mixture_arrays(stage=1)),
     "end of a sweep": ("sweep", mixture_arrays(stage=2)),
     "sums of a network": ("network", network_arrays(1, stage=1)),
+    "Gaussians": ("joint", joint_arrays()),
+    "sums of Gaussians": ("joint", joint_arrays(stage=1)),
     "drawn classes": ("drawn", drawn_arrays()),
 }
 
