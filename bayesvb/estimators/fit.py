@@ -1087,25 +1087,30 @@ class Fit(PicturedFit, TabulatedFit):
         return hypothesis_table(self, statement, prob)
 
     @checked
-    def r2(self, *, prob: float = PROB) -> pd.DataFrame:
+    def r2(self, *, loo: bool = False, prob: float = PROB) -> pd.DataFrame:
         """Bayesian R2: variance of the fitted means divided by the predictive variance.
 
         Parameters
         ----------
+        loo : bool
+            Leave-one-out R2 instead: 1 minus the variance of the residuals from means given all
+            other rows, divided by the variance of the response. Draws are of Bayesian bootstrap
+            weights of the rows.
         prob : float
             Probability of the central interval.
 
         Returns
         -------
         pandas.DataFrame
-            One row per response: ``estimate``, ``sd``, ``lower``, ``upper``. It is in-sample:
-            compare models by ``fit.loo()``. A mixture can describe a response well, with a
-            small R2, when its components overlap.
+            One row per response: ``estimate``, ``sd``, ``lower``, ``upper``. By default it is
+            in-sample: compare models by ``fit.loo()``. A mixture can describe a response well, with
+            a small R2, when its components overlap.
 
         Raises
         ------
         DataError
-            If the response has no variance, or not all rows are in memory.
+            If the response has no variance, or not all rows are in memory; with ``loo=True`` also
+            if responses are censored.
 
         References
         ----------
@@ -1122,7 +1127,7 @@ class Fit(PicturedFit, TabulatedFit):
         """
         from bayesvb.results.bayesian_r2 import r2_table
 
-        return r2_table(self, prob)
+        return r2_table(self, loo, prob)
 
     @checked
     def downdate(

@@ -1,9 +1,12 @@
 """Bayesian R2: share of the variance of a response that the fitted means explain.
 
+The leave-one-out R2 compares each response with its mean given all other rows, by Pareto-smoothed
+importance sampling, and has its uncertainty from Bayesian bootstrap weights of the rows.
+
 References
 ----------
 Gelman, Goodrich, Gabry and Vehtari (2019), R-squared for Bayesian regression models, The American
-Statistician 73(3), equation 3.
+Statistician 73(3), equation 3; its online appendix has the leave-one-out R2.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.distributions.intervals import tails
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, warn
+from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.named_draws import chunks, count
@@ -30,7 +34,11 @@ WITHOUT_VARIANCE = ("classes", "levels", "none")
 """Kinds of responses that have no variance."""
 
 
-def r2_table(fit: AbstractFit, prob: float) -> pd.DataFrame:
+HIGH_K = 0.7
+"""Pareto k above which a mean by importance sampling is unreliable (Vehtari et al. 2024)."""
+
+
+def r2_table(fit: AbstractFit, loo: bool, prob: float) -> pd.DataFrame:
     """Table of R2, one row per response; see ``Fit.r2``."""
     import pandas as pd
 
@@ -43,7 +51,8 @@ def r2_table(fit: AbstractFit, prob: float) -> pd.DataFrame:
         )
     check_all_rows(model, "R2", "it averages over them")
     block, names = model.block(model.rows()), model.design.response_names
-    values = np.stack([_drawn_r2(fit, model, block, number) for number in range(len(names))])
+    drawn = _held_out_r2 if loo else _drawn_r2
+    values = np.stack([drawn(fit, model, block, number) for number in range(len(names))])
     lower, upper = np.quantile(values, tails(prob), axis=1)
     sd = np.full(len(values), np.nan) if fit.is_point_estimate else values.std(axis=1, ddof=1)
     columns = {"estimate": values.mean(axis=1), "sd": sd, "lower": lower, "upper": upper}
@@ -73,3 +82,54 @@ def _drawn_r2(
     deviations = means - np.average(means, axis=-1, weights=weights)[..., None]
     explained = np.average(deviations**2, axis=-1, weights=weights)
     return np.asarray(explained / (explained + np.average(variances, axis=-1, weights=weights)))
+
+
+def _held_out_r2(
+    fit: AbstractFit, model: HasDrawnDistributions, block: Block, response: int
+) -> Float[np.ndarray, " draws"]:
+    """Leave-one-out R2 of one response, one value for each draw of bootstrap weights.
+
+    Raises
+    ------
+    DataError
+        If responses are censored.
+    """
+    design, n_draws = fit.model.design, count(fit.draws)
+    if design.hidden.any():
+        raise DataError(
+            "loo=True needs responses without censoring", hint="fit.r2() has R2 of the fitted means"
+        )
+    means = _held_out_means(fit, model, block, response)
+    observed = np.asarray(design.response, dtype=float).reshape(len(means), -1)[:, response]
+    weights = np.ones(len(means)) if fit.model.weights is None else fit.model.weights
+    rng, values = Streams(fit.seed).branch("r2").rng("rows"), np.empty(n_draws)
+    both = np.stack([observed - means, observed])
+    both = both - np.average(both, axis=1, weights=weights)[:, None]  # against cancellation
+    for draw in range(n_draws):  # one at a time: draws x rows may not fit in memory
+        share = rng.standard_gamma(weights)
+        share /= share.sum()
+        error, total = both**2 @ share - (both @ share) ** 2
+        values[draw] = 1.0 - error / total
+    return values
+
+
+def _held_out_means(
+    fit: AbstractFit, model: HasDrawnDistributions, block: Block, response: int
+) -> Float[np.ndarray, " rows"]:
+    """Predictive mean of each row given the others, by importance weights of the draws."""
+    from bayesvb.evaluation.psis import psis
+
+    block = fit.model.source.take(np.arange(block.n_rows))  # with the responses
+    means, largest = [], []
+    for piece in chunks(fit.core, InMemorySource((block,)), count(fit.draws)):
+        log_weights, pareto_k = psis(-fit.core.log_lik(fit.draws, piece))
+        drawn = model.drawn_mixture(fit, piece, response).mean()
+        means.append((np.exp(log_weights) * drawn).sum(axis=0))
+        largest.append(pareto_k)
+    high = int(np.count_nonzero(np.concatenate(largest) > HIGH_K))
+    if high:
+        warn(
+            f"Pareto k of {high} of {block.n_rows} rows is above {HIGH_K}: their leave-one-out "
+            "means are unreliable; bvb.cross_validate refits the model without some rows at a time"
+        )
+    return np.concatenate(means)
