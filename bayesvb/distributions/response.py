@@ -185,7 +185,7 @@ class Response:
         """
         if self.link == "identity":
             raise DataError(
-                "target='link': the link of this family is the identity", hint="target='mean'"
+                "target='link': the link of this family is the identity", hint="use target='mean'"
             )
         with np.errstate(divide="ignore"):
             rest = np.log1p(-mean) if self.link == "logit" else 0.0

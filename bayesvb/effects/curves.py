@@ -73,7 +73,7 @@ def curves(
     if not known:
         raise DataError(
             f"the {part} has no smooth curve",
-            hint="a smooth curve is written s(x); of a surface use predictions(fit, ['x', 'z'])",
+            hint="write s(x) in the formula; for a surface use predictions(fit, ['x', 'z'])",
         )
     tables = []
     for curve in known:

@@ -196,8 +196,8 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def with_prior_power(self, power: float) -> SemiConjugateExperts:
         """None: one of the statistics is not a sum over rows."""
         raise NotImplementedError(
-            "priors.coefficient_units='response' is not supported; 'noise' without a prior is the "
-            "same model"
+            "priors.coefficient_units='response' is not supported; without a prior, "
+            "coefficient_units='noise' gives the same model"
         )
 
     def predictive(

@@ -300,10 +300,10 @@ def _check_same_groups(places: Mapping[str, GroupPlaces]) -> None:
         return
     lines, weights = places[GROUP_ROWS], places[GATE_GROUPS]
     raise DataError(
-        f"`{lines.effects[0]}` of the lines has {len(lines.labels) - 1} groups and "
-        f"`{weights.effects[0]}` of the weights {len(weights.labels) - 1} others: only one "
-        "grouping may have that many",
-        hint="let both parts have the same groups, or group by something coarser in one of them",
+        f"`{lines.effects[0]}` of the mean has {len(lines.labels) - 1} groups, and "
+        f"`{weights.effects[0]}` of the gating part has {len(weights.labels) - 1} other groups: "
+        "only one grouping may have that many",
+        hint="use the same groups in both parts, or coarser groups in one of them",
     )
 
 

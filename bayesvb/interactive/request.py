@@ -118,7 +118,7 @@ class Request:
         if not isinstance(values, Mapping) or not {"formula"} <= set(values) <= names:
             listed = ", ".join(sorted(names))
             raise DataError(
-                f"a request has a formula, and arguments of {listed} that differ from the default"
+                f"a request must have a formula, and may have these arguments: {listed}"
             )
         model = values.get("model", DEFAULT_MODEL)
         check_choice("model", model, tuple(MODELS))

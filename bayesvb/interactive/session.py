@@ -146,7 +146,9 @@ def _folder(path: str | Path) -> Path:
     except OSError as error:
         raise DataError(f"{target} cannot be made: {error.strerror}") from error
     if any(target.iterdir()) and not is_session(target):
-        raise DataError(f"{target} has other files than a session", hint="name a new folder")
+        raise DataError(
+            f"{target} contains files that do not belong to a session", hint="name a new folder"
+        )
     return target
 
 

@@ -124,7 +124,7 @@ def prune(fit: Fit, *, tol: float = 1e-3, max_iter: int = 2000, n_jobs: int | No
     if not fit.model.prunable:
         raise DataError(
             f"a fit of {type(fit.model).__name__} has no components to prune",
-            hint="fits of DensityRegression and GaussianMixture have",
+            hint="bvb.prune is for fits of DensityRegression and GaussianMixture",
         )
     if not fit.engine.bounds_evidence:
         raise DataError(

@@ -275,8 +275,8 @@ def _check_same(
     if own.plural != other.plural:
         raise DataError(
             f"{name!r} predicts {len(other.index)} {other.plural} and {first!r} "
-            f"{len(own.index)} {own.plural}: a group of rows that share a component is predicted "
-            "as one",
+            f"{len(own.index)} {own.plural}: with group=, all rows of a group are predicted "
+            "together",
             hint="give both models the same group=",
         )
     places = _places(mine.index, theirs.index)

@@ -237,8 +237,8 @@ def predict_with(
         )
     if recalibrate is not False:
         raise DataError(
-            f"recalibrate={recalibrate!r} cannot be combined with observed=: it is measured on "
-            "groups of which no row is known",
+            f"recalibrate={recalibrate!r} cannot be combined with observed=: recalibration is "
+            "estimated on groups without observed rows",
             hint="omit observed or recalibrate",
         )
     return model.predict_with(fit, data, kind, options, observed)

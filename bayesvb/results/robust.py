@@ -151,7 +151,7 @@ def cluster_numbers(fit: AbstractFit, cluster: object) -> Int[np.ndarray, " rows
     if (numbers != own[grouping.number]).any():
         raise DataError(
             f"cluster has several labels within a group of `{grouping.name}`",
-            hint="clusters consist of whole groups; cluster=None takes each group as one",
+            hint="put each group into one cluster; with cluster=None each group is a cluster",
         )
     return np.unique(own, return_inverse=True)[1]
 
