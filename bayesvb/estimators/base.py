@@ -37,7 +37,7 @@ from bayesvb.estimators.previous_fit import start_of
 from bayesvb.estimators.time_estimate import FirstPasses
 from bayesvb.estimators.weighing import passes_to_weigh
 from bayesvb.numerics.forking import forks_in_children
-from bayesvb.numerics.runtime import processors
+from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import is_sample
 from bayesvb.results.base import AbstractFit, AbstractPublicModel, with_fields
@@ -302,7 +302,8 @@ class AbstractEstimator(AbstractPublicModel):
         if request.covariance == "exact":
             check_exact(self, request.engine, combined=request.rough)
         rows = (self.all_rows or self.source).with_workers(workers)
-        with rows.shared() as source:
+        # Threads of BLAS take twice the CPU time over matrices of this size.
+        with single_threaded_blas(), rows.shared() as source:
             return self._fitted_to(source, request, streams)
 
     def _fitted_to(self, source: AbstractSource, request: FitRequest, streams: Streams) -> Fit:

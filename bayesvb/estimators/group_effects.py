@@ -149,12 +149,14 @@ def check_response_columns(formula: Formula, family: str, read: tuple[str, ...])
 
 
 WITHOUT = {
-    SIGMA: ": the spread of its response follows from the mean",
+    SIGMA: ": the spread of its response follows from the mean, dispersion and shape are constant",
     ZERO: ": it is for counts and for positive amounts",
 }
 """Reasons why a family does not have a part."""
 
 INSTEAD = {
+    SIGMA: "spread that changes with covariates: family='gaussian' or 'student', of positive "
+    "responses with log(y) ~ ... | sigma(z); of other families several components with gating(z)",
     ZERO: "of counts choose family='negbinomial', of amounts some of which are 0 family='gamma'",
 }
 """Remedies for parts that few families have."""

@@ -24,7 +24,7 @@ from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.passed_on import passed_on
-from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 
 SMALLEST_COUNT = 0.5
 """Added to counts, or to successes and failures, before the logarithm from which a run starts."""
@@ -162,10 +162,10 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         mean, _ = with_offset(known, variance, block)
         found = self.expected(block, mean, variance, all_orders=True)
         slopes, bends = in_moments(found, known, responsibilities)
-        features = design.products(), design.columns
-        places = consecutive(len(mean), [len(one) for one in features])
-        scalars = tuple(RowScalars.of(*one) for one in zip(features, places, strict=True))
-        return PartDerivatives(scalars, np.concatenate(places, axis=1), slopes, bends)
+        present = design.present_products()
+        scalars = RowScalars.of_moments(design.columns, *present, len(mean))
+        factors = np.concatenate([part.every for part in scalars], axis=1)
+        return PartDerivatives(scalars, factors, slopes, bends)
 
     def forms(
         self, posterior: Normal, block: Block, blocks: Float[np.ndarray, "blocks _"]

@@ -30,7 +30,7 @@ from bayesvb.numerics.special import softplus
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import Draws
-from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 from bayesvb.variational.supports import AbstractSupport, Real
 
 __all__ = ["Logits", "ZeroInflatedExperts", "with_zeros"]
@@ -176,11 +176,11 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         own = self.experts.row_derivatives(posterior.experts, self.counted(block), weights)
         if own is None:
             return None
-        features = local.design.products(), local.design.columns
-        places = consecutive(1, [len(one) for one in features])
-        zero = [RowScalars.of(one, place) for one, place in zip(features, places, strict=True)]
-        scalars = (*own.scalars, *(one.moved(own.n_entries) for one in zero))
-        every = [own.factors.reshape(1, -1), *(place + own.n_entries for place in places)]
+        present = local.design.present_products()
+        zero = RowScalars.of_moments(local.design.columns, *present, 1)
+        zero = [part.moved(own.n_entries) for part in zero]
+        scalars = (*own.scalars, *zero)
+        every = [own.factors.reshape(1, -1), *(part.every for part in zero)]
         _, variance = logit_moments(posterior.further, local.design)
         higher = softplus_moments(local.logit, variance, 4)[3:]
         found = _derivatives(local, own, responsibilities, higher)

@@ -290,6 +290,11 @@ def name_section(section: Section, position: int, names: tuple[str, ...]) -> tup
     return names[position], section
 
 
+SHAPES = ("dispersion", "disp", "shape")
+CONSTANT = " It is for family='gaussian' and 'student': dispersions and shapes are constants"
+"""Parameters of other families that have no terms, and what to say of them."""
+
+
 def _check_head(
     section: Section, token: Token, head: str, names: tuple[str, ...], *, place: int
 ) -> None:
@@ -317,7 +322,7 @@ def _check_head(
             section.formula,
             f"`{head}` is not a part of this model",
             at,
-            f"did you mean {near}(...)?",
+            f"did you mean {near}(...)?{CONSTANT if head in SHAPES else ''}",
         )
 
 

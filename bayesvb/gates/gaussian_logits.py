@@ -93,10 +93,10 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         if found is None:
             return None
         design = self.design(block)
-        columns, features = design.columns, design.products()
-        places = consecutive(len(found[1]) // 2, [len(features), len(columns)])
-        scalars = RowScalars.of(features, places[0]), RowScalars.of(columns, places[1])
-        return PartDerivatives(scalars, np.concatenate(places, axis=1), *found)
+        present = design.present_products()
+        scalars = RowScalars.of_moments(design.columns, *present, len(found[1]) // 2)
+        factors = np.concatenate([part.every for part in scalars], axis=1)
+        return PartDerivatives(scalars, factors, *found)
 
     def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
         """Covariance of ``-g g' / 2`` of all logits, packed, then of ``g``."""

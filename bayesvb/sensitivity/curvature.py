@@ -135,7 +135,9 @@ class Curving:
         self, change: Float[np.ndarray, "directions entries"]
     ) -> Float[np.ndarray, "directions entries"]:
         """Contribution of the rows to the product."""
-        together = max(TOGETHER // max(change.shape[1], 1), 1)
+        # Changes of all rows, too, in arrays that memory is kept for.
+        numbers = max(change.shape[1], self._kept[1].gradient.size if self._kept else 1)
+        together = max(TOGETHER // numbers, 1)
         parts = [change[start : start + together] for start in range(0, len(change), together)]
         if self._kept is None:
             tasks = [partial(_curved, self.model, self.posterior, part) for part in parts]

@@ -39,6 +39,22 @@ class RowScalars:
         """Scalars all of whose features are given."""
         return cls(features, entries, np.empty((len(entries), 0), dtype=int))
 
+    @classmethod
+    def of_moments(
+        cls,
+        columns: Float[np.ndarray, "terms rows"],
+        present: Bool[np.ndarray, " pairs"],
+        pairs: Float[np.ndarray, "present rows"],
+        n_predictors: int,
+    ) -> tuple[RowScalars, RowScalars]:
+        """Scalars of ``x x'`` and of ``x`` of each linear predictor, as ``LogitStats`` has them.
+
+        Of products of two terms those that some of the rows have.
+        """
+        squares, linear = consecutive(n_predictors, [len(present), len(columns)])
+        first = cls(pairs, squares[:, present], squares[:, ~present])
+        return first, cls.of(columns, linear)
+
     @property
     def every(self) -> Int[np.ndarray, "scalars _"]:
         """Positions of all features, in order."""

@@ -1,16 +1,12 @@
-import os
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
-from threadpoolctl import threadpool_info
 
 from bayesvb.data.blocks import Block
 from bayesvb.engines.partitions import features
 from bayesvb.numerics.linalg import products
-from bayesvb.numerics.runtime import single_threaded_blas
 
 
 def rows(rng, n_rows, *, weighted=False):
@@ -102,17 +98,6 @@ def test_weights_multiply_and_count(rng):
     assert_array_equal(block.weighted(values), values * block.weight)
     plain = rows(rng, 12)
     assert_array_equal(plain.weighted(values), values)
-
-
-@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core has one thread in any case")
-def test_blas_keeps_to_one_thread_inside_and_gets_its_threads_back():
-    def threads():
-        return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
-
-    before = threads()
-    with single_threaded_blas():
-        assert set(threads()) == {1}
-    assert threads() == before
 
 
 def test_an_offset_goes_with_its_rows(rng):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
+from threadpoolctl import threadpool_info, threadpool_limits
 
 import bayesvb as bvb
 from bayesvb.errors import DataError
@@ -210,3 +211,20 @@ def test_an_attribute_that_fails_says_why(regimes_fit, monkeypatch):
     monkeypatch.setattr(bvb.Fit, "khat", property(fails))
     with pytest.raises(AttributeError, match=r"^inside$"):
         regimes_fit.khat  # noqa: B018
+
+
+def test_a_fit_keeps_blas_to_one_thread(regimes, monkeypatch):
+    model, seen = bvb.DensityRegression("y ~ x", regimes, n_components=2), []
+    for name in ("search", "fitted"):
+        own = getattr(base, name)
+
+        def watched(*args, own=own, **options):
+            seen.extend(
+                lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"
+            )
+            return own(*args, **options)
+
+        monkeypatch.setattr(base, name, watched)
+    with threadpool_limits(2, user_api="blas"):
+        model.fit(seed=1, restarts=1, draws=30)
+    assert len(seen) >= 2 and set(seen) == {1}

@@ -243,9 +243,12 @@ def test_words_near_sigma_suggest_it_and_scale_alone_is_a_gate():
     for text in (
         "y ~ x | sd(z)",
         "y ~ x | dispersion(z)",
+        "y ~ x | shape(z)",
         "y ~ x | w | scale(z)",
         "y ~ x | sigm(z)",
     ):
         with pytest.raises(FormulaError, match=r"did you mean sigma\(...\)\?"):
             parse_formula(text, parts=ALL)
+    with pytest.raises(FormulaError, match="dispersions and shapes are constants"):
+        parse_formula("y ~ x | shape(z)", parts=ALL)
     assert parse_formula("y ~ x | scale(z)", parts=ALL).parts["gating"] == "scale(z)"

@@ -13,7 +13,7 @@ LOG_SIGMA = "log sigma"
 
 SIGMA_PART = Part(
     name=SIGMA,
-    synonyms=("scale", "sd", "dispersion", "disp", "spread", "noise"),
+    synonyms=("scale", "sd", "dispersion", "disp", "shape", "spread", "noise"),
     coefficients="beta_sigma",
     coefficient_sd="sigma_sd",
     table=LOG_SIGMA,
