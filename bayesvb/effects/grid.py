@@ -155,7 +155,7 @@ def _given(name: str, values: object) -> list[object]:
         return [values]
     found: list[object] = list(values)  # type: ignore[call-overload]
     if not found:
-        raise DataError(f"no value is given for `{name}`", hint=f'write {{"{name}": [1, 2]}}')
+        raise DataError(f"`{name}` needs at least one value", hint=f'write {{"{name}": [1, 2]}}')
     return found
 
 

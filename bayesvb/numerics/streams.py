@@ -74,7 +74,7 @@ class Streams:
     def rows(self, most: int, n_all: int) -> np.random.Generator:
         """Stream for a sample of ``most`` of ``n_all`` rows; for all of them there is none."""
         if not most < n_all:
-            raise ValueError(f"most={most} leaves none of {n_all} rows out")
+            raise ValueError(f"most={most} must be below the number of rows, {n_all}")
         return self._sized(most, ROWS)
 
     def reliability(self, n_all: int) -> np.random.Generator:

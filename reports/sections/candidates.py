@@ -86,8 +86,8 @@ def reading(frame: pd.DataFrame, chosen: int, largest: int) -> str:
     gap, error = -float(frame["elpd_diff"][chosen]), float(frame["dse"][chosen])
     return (
         f"{whole}the fewest within two standard errors, or {LIMITS.equal_elpd:g} nats, of the "
-        f"largest expected log predictive density, that of {counted(largest, 'component')} "
-        f"({numeral(gap, 1)} nats more, SE {numeral(error, 1)})."
+        f"largest expected log predictive density ({counted(largest, 'component')}: "
+        f"{numeral(gap, 1)} nats more, SE {numeral(error, 1)})."
     )
 
 

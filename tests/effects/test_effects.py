@@ -323,7 +323,7 @@ def test_the_result_says_what_it_is(fit):
     [
         (lambda f: effects.predictions(f, "w"), "conditional names 'w'"),
         (lambda f: effects.predictions(f, 3), "not a name, a list"),
-        (lambda f: effects.predictions(f, {"x": []}), "no value is given for `x`"),
+        (lambda f: effects.predictions(f, {"x": []}), "`x` needs at least one value"),
         (lambda f: effects.predictions(f, {"g": ["q"]}), "`g`"),
         (lambda f: effects.predictions(f, {"x": ["q"]}), "'q' is not a value of `x`"),
         (lambda f: effects.predictions(f, {"x": [1.5, None]}), "1 of the requested rows have"),

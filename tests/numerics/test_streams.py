@@ -100,7 +100,7 @@ def test_there_is_no_stream_for_a_run_that_was_not_asked_for():
 
 
 def test_there_is_no_choice_of_all_rows_and_no_empty_replicates():
-    with pytest.raises(ValueError, match="most=10 leaves none of 10 rows out"):
+    with pytest.raises(ValueError, match="most=10 must be below the number of rows, 10"):
         Streams(1).rows(10, 10)
     with pytest.raises(ValueError, match="n_sets=0"):
         Streams(1).replicated_sets(10, 0)
