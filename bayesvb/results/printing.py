@@ -265,7 +265,7 @@ def _khat(fit: AbstractFit) -> str:
     if k is None:
         return ""
     some = "" if n_draws == count(fit.draws) or math.isnan(k) else f" from {n_draws} draws"
-    return f"k-hat {khat_text(k)}{some}, "
+    return f"{'draws' if math.isnan(k) else 'k-hat'} {khat_text(k)}{some}, "
 
 
 def interval_line(fit: AbstractFit) -> str:

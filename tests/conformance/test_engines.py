@@ -482,7 +482,7 @@ def test_draws_without_a_density_are_those_of_the_exact_posterior(monkeypatch, t
     monkeypatch.setitem(ENGINES, "sampler", Sampler(says_density=False))
     fit = MODELS["normal"](frame()).fit(method="sampler", **OPTIONS)
     assert np.isnan(fit.khat)
-    assert "k-hat exact to 0.05 sd" in str(fit)
+    assert "draws exact to 0.05 sd" in str(fit)
     assert np.isnan(bvb.load(fit.save(tmp_path / "fit.nc")).khat)
 
 

@@ -145,7 +145,7 @@ def test_files_are_refused_by_name(history, tmp_path):
         bvb.site_statistics(model(), SITES[0], forged(path, array="known.starts"))
     for tell, word in [
         ({"version": 1}, "its format is version 1, but this version of bayesvb reads 2"),
-        ({"version": None}, "its version is None"),
+        ({"version": None}, "its format is version None"),
         ({"n_rows": -3}, "-3 rows"),
         ({"round": "later"}, "its round is 'later'"),
         ({"levels": {"x": [[1]]}}, "text and numbers only"),
