@@ -58,7 +58,7 @@ REFUSED = {
     "y ~ (1 | a:a)": "right of the bar",
     "y ~ (1 | log(g))": "right of the bar",
     "y ~ (1 | .)": "right of the bar",
-    "y ~ (0 | g)": "no effect left",
+    "y ~ (0 | g)": "neither an intercept nor a slope",
     "y ~ (x*z | g)": "left of the bar",
     "y ~ (x z | g)": "left of the bar|cannot read",
     "y ~ (2 | g)": "left of the bar",
