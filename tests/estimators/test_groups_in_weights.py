@@ -217,7 +217,7 @@ def test_weights_without_covariates_have_no_groups(few_columns):
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [
-        ("y ~ x + (1 | g) | (1 | h)", {}, "(?s)15 others.*use the same groups in both parts"),
+        ("y ~ x + (1 | g) | (1 | h)", {}, "(?s)15 other groups.*use the same groups in both parts"),
         ("y ~ x + (1 | g) | (1 | g) + (1 | h)", {}, "only one grouping may have that many"),
         ("y ~ x | (1 | g)", {"group": "h"}, "is a covariate of the weights"),
     ],
