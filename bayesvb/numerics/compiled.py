@@ -45,8 +45,8 @@ def _belongs(core: ModuleType) -> bool:
         return True
     warn(
         f"the compiled core {core.__file__} is of another version of bayesvb, and does not run: "
-        "fits take several times as long; install bayesvb again, as by 'pip install -e .' in its "
-        "folder, with a compiler of C",
+        "fits take several times as long; run 'pip install -e .' in the folder of bayesvb, with a "
+        "C compiler",
         RuntimeWarning,
     )
     return False

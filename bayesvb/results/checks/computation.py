@@ -145,12 +145,12 @@ def _chains(fit: AbstractFit) -> list[Check]:
     return [
         decided("Chains agree", "computation", limits.grade(r_hat), r_hat,
                 "largest R-hat of a parameter", threshold=limits.description,
-                remedy="Chains are in different places, or under other labels: draw more, and "
+                remedy="Chains are at different optima, or have other labels: draw more, and "
                 "compare predictions, which do not depend on labels.", section="computation"),
         decided("Effective draws", "computation", "ok" if least >= enough else "note", least,
                 "smallest effective sample size of a parameter",
                 threshold=f"note: below {enough:g}",
-                remedy=Remedy.of("Ends of intervals are rough: fit with ", more, "."),
+                remedy=Remedy.of("Ends of intervals are imprecise: fit with ", more, "."),
                 section="computation", weighs=False),
     ]  # fmt: skip
 
