@@ -332,6 +332,7 @@ CHECKS: Mapping[str, Check] = {
     "latent_dim": _whole(1, MOST),
     "max_iter": _whole(1, 10**12),
     "labels": check_labels,
+    "loo": check_flag,
     "method": check_text,
     "missing": check_text,
     "n_experts": _whole(1, MOST),
