@@ -145,7 +145,7 @@ def _of_mixture(fit: AbstractFit) -> list[str]:
         f"component means N(0, Σ_k / {priors.mean_precision:g})",
         f"covariances Σ_k inverse Wishart with standard deviations {priors.covariance_scale:g}, "
         f"equivalent to {priors.covariance_rows:g} rows",
-        f"mixing weights Dirichlet({concentration:g})",
+        f"mixing weights Dirichlet({concentration:.3g})",
     ]
 
 
