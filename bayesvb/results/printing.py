@@ -237,10 +237,10 @@ def _fit_lines(fit: AbstractFit) -> list[str]:
     elif fit.members:
         weights = ", ".join(f"{member.weight:.2f}" for member in fit.members)
         restarts = f", {len(fit.members)} of {len(bounds)} restarts with weights {weights}"
-    height = f"{fit.engine.symbol} {fit.elbo:.1f}{_size(fit)}"
+    height = f"{fit.engine.symbol} {fit.elbo:,.1f}{_size(fit)}"
     evidence = log_evidence(fit)
     if evidence is not None:
-        height = f"log evidence {evidence:.1f} ({height} with gamma priors of scales)"
+        height = f"log evidence {evidence:,.1f} ({height} with gamma priors of scales)"
     first = f"Fit:       {height}, {ended} {fit.n_iter} iterations{restarts}"
     return [first, f"           {_khat(fit)}{fit.seconds:.2f} s"]
 
@@ -254,7 +254,7 @@ def _size(fit: AbstractFit) -> str:
         return f" ({n_parameters:.0f} parameters)"
     aic = 2.0 * (n_parameters - fit.elbo)
     bic = n_parameters * math.log(fit.model.source.total_weight) - 2.0 * fit.elbo
-    return f" ({n_parameters:.0f} parameters, AIC {aic:.1f}, BIC {bic:.1f})"
+    return f" ({n_parameters:.0f} parameters, AIC {aic:,.1f}, BIC {bic:,.1f})"
 
 
 def _khat(fit: AbstractFit) -> str:
@@ -363,7 +363,7 @@ def _doubt(fit: AbstractFit, loo: Elpd) -> str:
 
 
 def _total(loo: Elpd) -> str:
-    return f"LOO elpd {loo.elpd:.1f} (se {loo.se:.1f}), p {loo.p:.1f}"
+    return f"LOO elpd {loo.elpd:,.1f} (se {loo.se:,.1f}), p {loo.p:.1f}"
 
 
 def _components(fit: AbstractFit) -> str:

@@ -123,9 +123,9 @@ def test_criteria_are_those_of_the_likelihood(data):
     ols = sm.OLS(data["y"], sm.add_constant(data[["x", "z"]])).fit()
     assert fit.findings["parameters"] == 4.0
     aic, bic = ols.aic + 2.0, ols.bic + np.log(ols.nobs)  # the noise is a parameter here
-    first, size = str(fit).splitlines()[0], f"(4 parameters, AIC {aic:.1f}, BIC {bic:.1f})"
+    first, size = str(fit).splitlines()[0], f"(4 parameters, AIC {aic:,.1f}, BIC {bic:,.1f})"
     assert first == "Gaussian linear regression, maximum likelihood estimates (EM)"
-    assert f"log likelihood {ols.llf:.1f} {size}" in str(fit)
+    assert f"log likelihood {ols.llf:,.1f} {size}" in str(fit)
     assert "ELBO" not in str(fit)
 
 

@@ -38,7 +38,7 @@ def test_rows_are_left_out_of_the_posterior_that_draws_are_from(fit):
 
 def test_the_printed_bound_names_its_prior(fit):
     evidence = log_evidence(fit)
-    assert f"log evidence {evidence:.1f} (ELBO {fit.elbo:.1f} with gamma priors" in str(fit)
+    assert f"log evidence {evidence:,.1f} (ELBO {fit.elbo:,.1f} with gamma priors" in str(fit)
     assert log_evidence(fit.with_covariance("mean-field")) is None
 
 

@@ -101,7 +101,7 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     ]
     close = int((fit.restarts["elbo"] > fit.restarts["elbo"].max() - 0.1).sum())
     assert lines[4] == (
-        f"Fit:       ELBO {fit.elbo:.1f}, converged after {fit.n_iter} iterations, "
+        f"Fit:       ELBO {fit.elbo:,.1f}, converged after {fit.n_iter} iterations, "
         f"best of 2 restarts ({close} within 0.1 nats)"
     )
     assert f"k-hat {khat_text(fit.khat)}, " in lines[5]
@@ -116,7 +116,7 @@ def test_a_fit_shows_what_the_tables_hold(regimes, gate):
     notes = [] if own else [f"Weights of the components: {meaning}."]
     assert text.count(meaning) == 1
     last = len(lines) - 2 - len(notes)
-    assert re.search(r"LOO elpd -?\d+\.\d \(se \d+\.\d\), p -?\d+\.\d[.,]", lines[last - 1])
+    assert re.search(r"LOO elpd -?[\d,]+\.\d \(se [\d,]+\.\d\), p -?\d+\.\d[.,]", lines[last - 1])
     assert lines[last] == "Intervals have the linear-response covariance of all parameters."
     assert lines[last + 1 : -1] == notes
     narrow = str(fit.with_covariance("mean-field")).splitlines()[last]
