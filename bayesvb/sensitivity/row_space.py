@@ -59,13 +59,6 @@ COLUMNS_AT_ONCE = 144
 MOST_DENSE = 5_000
 """Statistics that answer up to which ``I - F'`` is factorised, which takes the cube of them."""
 
-LONGER = 2
-"""Scalars of all rows, relative to statistics, up to which their space takes less time.
-
-With 50 columns, five components and 1,000 rows they are level and it takes half the time; beyond,
-its time grows with the square of the rows.
-"""
-
 
 class NoMaximum(np.linalg.LinAlgError):
     """The ELBO is not concave at the fit."""
@@ -400,10 +393,20 @@ class RowSpace:
         return root, np.eye(len(root)) - root.T @ information @ root
 
 
-def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> int | None:
+def count_scalars(
+    model: AnyModel, source: AbstractSource, stats: SufficientStats, longer: float
+) -> int | None:
     """Number of scalars of all rows; None without a row space, or if it takes longer.
 
     Products in it take the square of the rows, in the space of statistics rows times statistics.
+
+    Parameters
+    ----------
+    model : AbstractVariationalModel
+    source : AbstractSource
+    stats : SufficientStats
+    longer : float
+        Scalars relative to statistics up to which it takes less time.
     """
     n_entries = stats.to_vector().size
     if n_entries <= MOST_DENSE or not (source.rows_at_hand and model.draws_complete):
@@ -413,7 +416,7 @@ def count_scalars(model: AnyModel, source: AbstractSource, stats: SufficientStat
     if known is None or model.row_forms(posterior, one) is None:
         return None
     n_scalars = source.n_rows * len(known.gradient)
-    return n_scalars if n_scalars <= LONGER * n_entries else None
+    return n_scalars if n_scalars <= longer * n_entries else None
 
 
 def scalar_slots(parts: Sequence[Forms]) -> list[Int[np.ndarray, "kinds vectors"]]:

@@ -50,6 +50,14 @@ COPIES = 4
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
 
+LONGER = 8
+"""Scalars of all rows, relative to statistics, up to which solutions are found in their space.
+
+Conjugate gradients in all statistics take about ten products for each row, in the space of rows two
+or three. With 2,930 rows, 66 columns and three components (2.5 scalars for each statistic) it takes
+1/12 of the time, and would be level at about 30; beyond eight its arrays exceed some 300 MB.
+"""
+
 
 @dataclass(frozen=True)
 class Presence(SufficientStats):
@@ -146,7 +154,7 @@ def choose_solver(
         _check_size(n_entries, n_entries)
         found = _by_differences(model, source, stats)
         return DenseSensitivity(np.ones(len(found), dtype=bool), found)
-    rows = row_sensitivity(model, source, stats)
+    rows = row_sensitivity(model, source, stats, LONGER)
     if rows is not None:
         return rows
     kept = _answering(model, posterior, source, first.n_entries)
@@ -168,10 +176,10 @@ def choose_solver(
 
 
 def row_sensitivity(
-    model: AnyModel, source: AbstractSource, stats: SufficientStats
+    model: AnyModel, source: AbstractSource, stats: SufficientStats, longer: float
 ) -> RowSensitivity | None:
-    """The solver in the space of rows; None where another takes less time."""
-    if count_scalars(model, source, stats) is None:
+    """The solver in the space of rows; None where another takes less time, as ``count_scalars``."""
+    if count_scalars(model, source, stats, longer) is None:
         return None
     posterior, block = model.update(stats), source.take(np.arange(source.n_rows))
     known = derivatives_of_rows(model, posterior, block)
@@ -220,7 +228,7 @@ def n_answering(model: AnyModel, source: AbstractSource, stats: SufficientStats)
     first = model.row_derivatives(posterior, source.take(np.arange(1)))
     if first is None:
         return None
-    n_scalars = count_scalars(model, source, stats)
+    n_scalars = count_scalars(model, source, stats, LONGER)
     if n_scalars is not None:
         return n_scalars
     n_kept = int(_answering(model, posterior, source, first.n_entries).sum())
@@ -254,7 +262,7 @@ def _few(
 def is_affordable(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> bool:
     """Whether the derivative of a pass has at most ``MOST_NUMBERS`` numbers, or is never made."""
     n_entries = stats.to_vector().size
-    if n_entries**2 <= MOST_NUMBERS or count_scalars(model, source, stats) is not None:
+    if n_entries**2 <= MOST_NUMBERS or count_scalars(model, source, stats, LONGER):
         return True
     return (n_answering(model, source, stats) or n_entries) * n_entries <= MOST_NUMBERS
 

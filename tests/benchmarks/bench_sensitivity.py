@@ -27,10 +27,13 @@ import bayesvb as bvb
 from bayesvb.results import leave_one_out as leave_one_out_of
 from bayesvb.results.influence import changes_without_rows, leverages
 from bayesvb.results.leave_one_out import Fitted, leave_one_out
-from bayesvb.sensitivity import row_space
+from bayesvb.sensitivity import covariance, solvers
 from bayesvb.sensitivity.covariance import linear_response
 
 CASES = [(p, k, n) for n in (1_000, 10_000) for p in (10, 50, 100, 200) for k in (2, 5)]
+
+FEW = 432
+"""Rows that are predicted in both spaces: in that of statistics all take minutes."""
 
 
 def regressions(n_columns: int, n_components: int, n_rows: int) -> pd.DataFrame:
@@ -60,11 +63,15 @@ def measure(n_columns: int, n_components: int, n_rows: int) -> list[str]:
         return result
 
     for name, longer in (("statistics", 0.0), ("rows", np.inf)):
-        row_space.LONGER = longer
+        covariance.LONGER = longer
         where = f"linear response in the space of {name}"
         add(where, lambda: linear_response(fit.core, model.source, fit.stats))
     one = Fitted.of(fit)
     leave_one_out_of.processors = lambda: 1
+    for name, longer in (("statistics", 0.0), ("rows", np.inf)):
+        solvers.LONGER, some = longer, np.arange(min(n_rows, FEW))
+        where = f"leave-one-out of {len(some)} rows in the space of {name}"
+        add(where, lambda some=some: leave_one_out(Fitted.of(fit), some, row_passes=0.0))
     add("leave-one-out", lambda: leave_one_out(one, np.arange(n_rows), row_passes=0.0))
     add("influence", lambda: (changes_without_rows(one.jackknife), leverages(one.jackknife)))
     return found

@@ -11,7 +11,7 @@ from scipy.linalg import block_diag
 
 import bayesvb as bvb
 from bayesvb.results.leave_one_out import group_sums
-from bayesvb.sensitivity import row_space, solvers
+from bayesvb.sensitivity import covariance, row_space, solvers
 from bayesvb.sensitivity.covariance import linear_response
 from bayesvb.sensitivity.deletion import Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
@@ -178,12 +178,11 @@ def test_rows_in_no_component_but_one_are_left_out():
 def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
     fit = fit_of("softmax")
     arguments = fit.core, fit.model.source, fit.stats
-    assert row_space.count_scalars(*arguments) is None
+    assert row_space.count_scalars(*arguments, 2) is None
     expected = linear_response(*arguments)
     monkeypatch.setattr(row_space, "MOST_DENSE", 10)
-    monkeypatch.setattr(row_space, "LONGER", 1)
-    assert row_space.count_scalars(*arguments) is None
-    monkeypatch.setattr(row_space, "LONGER", 100)
+    assert row_space.count_scalars(*arguments, 1) is None
+    monkeypatch.setattr(covariance, "LONGER", 100)
     found = linear_response(*arguments)
     assert found.n_iter == 1 < expected.n_iter and found.failure is None
     assert_allclose(found.covariance, expected.covariance, atol=1e-5)
@@ -194,9 +193,8 @@ def both_jackknives(name, monkeypatch):
     fit, rng = fit_of(name), np.random.default_rng(0)
     dense = Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
     monkeypatch.setattr(row_space, "MOST_DENSE", 10)
-    monkeypatch.setattr(row_space, "LONGER", 100)
     monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
-    solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats)
+    solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100)
     deletion = replace(dense.deletion, derivative=replace(solver, accurate=1e-20))
     return dense, Jackknife(deletion)
 
