@@ -38,9 +38,9 @@ GROUP_SD_HEADING = {
     GROUP_CORRELATION: f"{GROUP_CORRELATION} (of two effects of a group, covariates at zero)",
 }
 
-MOST_NUMBERS = 6
+MOST_NUMBERS = 12
 """Standard deviations and correlations that are integrated over together, where some are
-correlations: of 512 points 118 are effective with six, and more numbers were not measured."""
+correlations: of twelve 2,048 values of ``HalfTScales`` are enough as a rule, sometimes 8,192."""
 
 TEXT = ParameterText(
     symbol="s",

@@ -34,7 +34,7 @@ NOISE_POINTS = 41
 NOISE_REACH = 5.0
 """Posterior standard deviations on both sides that these cover."""
 
-POINTS, MOST_POINTS = 128, 4096
+POINTS, MOST_POINTS = 128, 8192
 """Values of the scales at first, and at most; four times as many while too few are effective."""
 
 ENOUGH = 60.0

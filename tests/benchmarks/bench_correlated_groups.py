@@ -8,9 +8,16 @@ all groups the share covered; of a new group the probabilities of its mean and o
 
 writes docs/benchmarks/correlated_groups.csv: coverage, standard error, mean width, median estimate
 over truth.
+
+    python tests/benchmarks/bench_correlated_groups.py crossed [sets] [first seed]
+
+`y ~ x + z + (x + z | g) + (x | i)`: five standard deviations and four correlations, 30 groups of
+ten rows, one in each of ten crossed groups. Writes docs/benchmarks/correlated_crossed.csv, with the
+share of fits whose intervals are exact.
 """
 
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -91,5 +98,53 @@ def main(sets=150, first=7000):
     print(found.round(3).to_string())
 
 
+CROSSED = {"big": 0.5, "small": 0.15}
+"""Standard deviations of slopes; of intercepts 0.8 in the 30 groups, 0.5 in the ten."""
+
+
+def crossed_data(seed, sd):
+    """Rows of one data set, and the truth of each quantity."""
+    rng = np.random.default_rng([seed, 30])
+    g, i = np.repeat(np.arange(30), 10), np.tile(np.arange(10), 30)
+    x, z, noise = rng.normal(size=(3, len(g)))
+    of_g = np.array([[1.0, 0.4, 0.2], [0.4, 1.0, -0.3], [0.2, -0.3, 1.0]])
+    of_i = of_g[:2, :2]
+    u = rng.normal(size=(30, 3)) @ np.linalg.cholesky(of_g).T * [0.8, sd, sd]
+    v = rng.normal(size=(10, 2)) @ np.linalg.cholesky(of_i).T * [0.5, sd]
+    y = 1.0 + 0.5 * x - 0.3 * z + (u[g] * np.c_[np.ones(len(g)), x, z]).sum(axis=1)
+    y += v[i, 0] + v[i, 1] * x + noise
+    truth = {"slopes": [0.5, -0.3], "sds": [0.8, sd, sd, 0.5, sd]}
+    truth["correlations"] = [0.4, 0.2, -0.3, 0.4]
+    return pd.DataFrame({"y": y, "x": x, "z": z, "g": g, "i": i}), truth
+
+
+def crossed(sets=21, first=8001):
+    """Coverage of more standard deviations and correlations."""
+    records = []
+    for size, sd in CROSSED.items():
+        for seed in range(first, first + sets):
+            frame, truth = crossed_data(seed, sd)
+            fit = bvb.DensityRegression("y ~ x + z + (x + z | g) + (x | i)", frame, n_components=1)
+            fit = fit.fit(seed=1, n_jobs=1)
+            named = fit.named_draws.values
+            draws = {"slopes": named["beta"][:, 0, 1:3], "sds": named["group_sd"]}
+            exact = fit.covariance == "exact"
+            draws |= {"correlations": named["group_correlation"]} if exact else {}
+            for name, values in draws.items():
+                inside, width, _ = covered(values, np.array(truth[name]))
+                records.append((size, name, inside, width, float(exact)))
+    names = ["sds", "quantity", "covered", "width", "exact"]
+    groups = pd.DataFrame(records, columns=names).groupby(names[:2], sort=False)
+    found = groups.mean()
+    found.insert(1, "se", groups["covered"].sem())
+    found["sets"] = groups.size()
+    found.round(3).to_csv(OUT.with_name("correlated_crossed.csv"))
+    print(found.round(3).to_string())
+
+
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    warnings.simplefilter("ignore")
+    if sys.argv[1:2] == ["crossed"]:
+        crossed(*map(int, sys.argv[2:]))
+    else:
+        main(*map(int, sys.argv[1:]))

@@ -139,12 +139,26 @@ def test_few_groups_are_noted(sleep):
 def test_too_many_numbers_are_refused():
     rng = np.random.default_rng(0)
     data = pd.DataFrame(rng.normal(size=(60, 5)), columns=list("yabcd")).assign(
-        g=np.arange(60) % 6, h=np.arange(60) // 10
+        g=np.arange(60) % 6, h=np.arange(60) // 10, i=np.arange(60) % 4
     )
     for formula, hint in (
         ("y ~ a + (a + b + c | g)", "(a + b + c || g)"),
-        ("y ~ a + (a | g) + (a + b | h)", "(1 + a || g)"),
+        ("y ~ a + (a + b | g) + (a + b | h) + (1 | i)", "(1 + a + b || g)"),
     ):
-        with pytest.raises(FormulaError, match=r"at most 3|more than the 6") as caught:
+        with pytest.raises(FormulaError, match=r"at most 3|more than the 12") as caught:
             bvb.DensityRegression(formula, data, n_components=1)
         assert hint in str(caught.value)
+
+
+@pytest.mark.heavy
+def test_nine_standard_deviations_and_correlations_are_integrated():
+    rng = np.random.default_rng(6)
+    g, i = np.repeat(np.arange(12), 8), np.tile(np.arange(8), 12)
+    x, z, noise = rng.normal(size=(3, len(g)))
+    y = rng.normal(size=12)[g] + 0.6 * rng.normal(size=8)[i] * (1.0 + x) + noise
+    data = pd.DataFrame({"y": y, "x": x, "z": z, "g": g, "i": i})
+    mean = "y ~ x + z + (x + z | g)"
+    fit = bvb.DensityRegression(f"{mean} + (x | i)", data, n_components=1).fit(seed=1)
+    assert fit.covariance == "exact"
+    assert fit.named_draws.values["group_sd"].shape[1] == 5
+    assert fit.named_draws.values["group_correlation"].shape[1] == 4
