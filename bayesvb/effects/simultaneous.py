@@ -125,8 +125,8 @@ def _check_rows(effects: EffectsTable, names: Sequence[str]) -> None:
     if not names or n < 2:
         raise DataError(
             "pairs() compares values of a covariate, and the rows of this table have none",
-            hint='name one: predictions(fit, "x").pairs() or average_by="x"; of comparisons, '
-            ".adjusted() adjusts the intervals",
+            hint='name one: predictions(fit, "x").pairs() or average_by="x"; for '
+            "comparisons use .adjusted()",
         )
     if effects.of_rows and n > LIMITS.printed_rows:
         raise DataError(

@@ -9,6 +9,7 @@ import pandas as pd
 
 from bayesvb.data.column_kinds import infinite_values, stray_text
 from bayesvb.data.frames import kind_of
+from bayesvb.data.line_width import number_text
 from bayesvb.errors import DataError
 from bayesvb.interactive.tables import quoted
 
@@ -82,9 +83,9 @@ def _of_numbers(values: pd.Series) -> tuple[str, str, np.ndarray]:
     if not len(finite):
         return "no value", odd, np.zeros(0)
     if finite.min() == finite.max():
-        return f"always {finite[0]:.4g}", odd or "constant", np.zeros(0)
+        return f"always {number_text(finite[0])}", odd or "constant", np.zeros(0)
     counts = np.histogram(finite, BINS)[0].astype(float)
-    return f"{finite.min():.4g} to {finite.max():.4g}", odd, counts
+    return f"{number_text(finite.min())} to {number_text(finite.max())}", odd, counts
 
 
 def _of_levels(values: pd.Series) -> tuple[str, str, np.ndarray]:

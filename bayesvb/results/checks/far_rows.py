@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 from scipy.special import ndtr, ndtri, softmax
 
+from bayesvb.data.line_width import number_text
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS, skew_test, tail_test
 from bayesvb.results.checks.base import Check, decided
@@ -143,7 +144,7 @@ def _remedy(fit: AbstractFit, seen: Observed, far: np.ndarray) -> Remedy:
     """The rows by their labels, and what to do about them."""
     index = fit.model.design.index[seen.at[far]]
     named = ", ".join(
-        f"{label} ({seen.name} = {value:.4g})"
+        f"{label} ({seen.name} = {number_text(value)})"
         for label, value in zip(
             index[: LIMITS.named], seen.values[far[: LIMITS.named]], strict=True
         )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from bayesvb.data.line_width import number_text
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
 from bayesvb.formula.edited_terms import listed_terms
 from bayesvb.formula.limits import LIMITS as FORMULA
@@ -146,7 +147,7 @@ class Remedies:
         """Predictions reach beyond all responses: at the lower end a logarithm may help."""
         beyond = "exceed the largest" if largest else "reach below the smallest"
         choices = self._fit(None if largest else self.log(), self._more())
-        return Remedy.of(f"Predictions {beyond} response, {end:.4g}: fit ", *choices, ".")
+        return Remedy.of(f"Predictions {beyond} response, {number_text(end)}: fit ", *choices, ".")
 
     def tails(self, kurtosis: float) -> Remedy:
         """The tails of the noise are heavier, or lighter, than predicted."""

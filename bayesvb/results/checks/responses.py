@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import ndtr
 
+from bayesvb.data.line_width import number_text
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.results.checks.base import Check, Misfit, decided
@@ -110,7 +111,7 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
     if expected > 1.0:
         remedy = Remedies(fit, seen.name).bounded(end, largest=largest)
     else:
-        words = f"The row with {end:.4g} is an outlier: verify its value; "
+        words = f"The row with {number_text(end)} is an outlier: verify its value; "
         remedy = Remedy.of(words, STUDENT, " gives such rows less weight.")
     return Misfit(name, expected, f"rows expected {side} it", remedy, "replicates", p, True,
                   "")  # fmt: skip
