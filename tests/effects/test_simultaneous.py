@@ -54,7 +54,7 @@ def test_pairs_of_single_rows_of_the_data_are_refused(fit):
     assert len(few.pairs().summary) == 3
     averaged = bvb.effects.comparisons(fit, "label", average_by=True)
     assert not averaged.of_rows
-    with pytest.raises(DataError, match=r"\.adjusted\(\) adjusts the intervals"):
+    with pytest.raises(DataError, match=r"for comparisons use \.adjusted"):
         averaged.pairs()
 
 
