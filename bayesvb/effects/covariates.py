@@ -68,10 +68,11 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
 def levels_from_reference(design: Design, name: str, *, most: int | None = None) -> list[object]:
     """At most ``most`` levels, first the most frequent one, with which the others are compared.
 
-    Numbers and truth values ascend: 1 is compared with 0, however many rows have it.
+    Numbers, truth values, and levels of an ordered ``Categorical`` ascend: 1 is compared with 0,
+    however many rows have it.
     """
-    levels = list(covariate(design, name, most=most).values)
-    if is_number(design, name) or design.frame[name].dtype.kind == "b":
+    levels, dtype = list(covariate(design, name, most=most).values), design.frame[name].dtype
+    if is_number(design, name) or dtype.kind == "b" or getattr(dtype, "ordered", False):
         return levels
     reference = _most_frequent(design, name)
     return [reference, *(level for level in levels if level != reference)]
@@ -125,12 +126,16 @@ def _frequencies(column: pd.Series, weights: Float[np.ndarray, " rows"] | None) 
 
 
 def _most_frequent(design: Design, name: str) -> object:
-    """The value with most rows by weight, of several the first in their order."""
+    """The value with most rows by weight; of several the first, of numbers one near the mean."""
     column, weights = _counted(design, name)
     if weights is None:
-        return column.mode().iloc[0]
-    counts = _frequencies(column, weights)
-    return counts[counts == counts.max()].sort_index().index[0]
+        values = column.mode()
+    else:
+        counts = _frequencies(column, weights)
+        values = counts[counts == counts.max()].sort_index().index.to_series()
+    if is_number(design, name):  # of repeated measurements at equal times not the first time
+        values = values.iloc[[(values - average(design, name)).abs().argmin()]]
+    return values.iloc[0]
 
 
 def _has_many_values(numbers: pd.Series) -> bool:

@@ -183,6 +183,11 @@ def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.Data
     {'new group'}
     """
     design, tables = fit.model.design, []
+    if part in design.groupings:
+        raise DataError(
+            f"part={part!r} is a column of groups, and not a part of the formula",
+            hint="effects.groups(fit) has the effects of all groups, by their term",
+        )
     known = (
         [one for one in design.term_blocks[part] if one.kind == "group"]
         if _checked(fit, part)

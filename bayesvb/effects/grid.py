@@ -159,8 +159,14 @@ def _given(name: str, values: object) -> list[object]:
     return found
 
 
-def _check_columns(frame: pd.DataFrame, names: Sequence[str]) -> None:
-    """Raise unless the rows have the columns within which they are to be averaged."""
+def _check_columns(rows: EvaluationGrid, names: Sequence[str]) -> None:
+    """Raise unless the rows differ in the columns within which they are to be averaged."""
+    frame, held = rows.frame, [name for name in names if name in rows.held]
+    if held:
+        raise DataError(
+            f"average_by={held[0]!r} has a single value in the grid of conditional",
+            hint=f"add it to the grid: conditional={[*rows.by, held[0]]}",
+        )
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise DataError(
@@ -199,7 +205,7 @@ class Groups:
             codes = np.zeros(len(weight), dtype=np.intp)
             return cls(pd.DataFrame(index=pd.RangeIndex(1)), codes, weight / weight.sum())
         names = [average_by] if isinstance(average_by, str) else list(average_by)  # type: ignore
-        _check_columns(rows.frame, names)
+        _check_columns(rows, names)
         columns = columns_of(rows.frame, names, whose="the rows")
         _require_values(rows.frame, columns)
         grouped = rows.frame.groupby(names, sort=True, observed=True)

@@ -93,7 +93,9 @@ class EffectsTable:
 
     @property
     def _shown(self) -> pd.DataFrame:
-        table = self.summary.iloc[: LIMITS.printed_rows]
+        table, most = self.summary, LIMITS.printed_rows
+        if len(table) > most:  # of many single rows a few are enough to see how they differ
+            table = table.iloc[: most // 4 if self.of_rows else most]
         labels = [str(name) for name in table if name not in NUMBERS]
         told = [name for name in labels if table[name].dtype.kind in "fM"]
         table = table.assign(**{name: table[name].map(value_text) for name in told})

@@ -222,7 +222,7 @@ def _named(models: object) -> dict[str, object]:
     if not isinstance(models, Mapping) or not models:
         raise DataError(
             "models must be a model, or a mapping of names to models",
-            hint='write {"two": bvb.DensityRegression(...)}',
+            hint='write {"two": bvb.DensityRegression(...)}; the model of a fit is fit.model',
         )
     return {str(name): model for name, model in models.items()}
 

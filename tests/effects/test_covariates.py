@@ -43,6 +43,11 @@ def test_a_number_of_few_values_is_held_at_the_most_frequent_like_levels(frame, 
     assert held["skewed"] == pytest.approx(frame["skewed"].agg(centre))
 
 
+def test_of_numbers_that_are_equally_frequent_one_near_the_mean_is_held(frame):
+    design = read(frame.assign(age=np.tile([8, 10, 12, 14.5], 10)), "age")
+    assert held_value(design, "age", centre="mean") == 12.0
+
+
 def test_numbers_with_more_than_a_few_values_are_curves(frame):
     design = read(frame, ".")
     assert covariate(design, "few").grid(5) == [0.0, 1.0, 7.0]
@@ -88,11 +93,13 @@ def test_of_many_levels_the_frequent_ones_stay_in_their_order(frame):
 
 def test_levels_are_compared_with_the_most_frequent_one_and_numbers_ascend(frame):
     ordered = pd.Categorical(frame["text"], ["c", "b", "a"])
-    design = read(frame.assign(ordered=ordered, one=1 - frame["true"].astype(int)), ".")
+    dose = ordered.as_ordered()
+    design = read(frame.assign(ordered=ordered, dose=dose, one=1 - frame["true"].astype(int)), ".")
     assert covariate(design, "text").values == ("a", "b", "c")
     assert covariate(design, "ordered").values == ("c", "b", "a")
     assert levels_from_reference(design, "text") == ["a", "b", "c"]
     assert levels_from_reference(design, "ordered") == ["a", "c", "b"]
+    assert levels_from_reference(design, "dose") == ["c", "b", "a"]
     assert levels_from_reference(design, "few") == [0, 1, 7]
     assert levels_from_reference(design, "true") == [False, True]
     assert levels_from_reference(design, "one") == [0, 1]

@@ -91,6 +91,8 @@ def test_coefficients_and_effects_of_groups_add_up_to_predictions(fit):
 def test_what_is_not_there_is_refused(fit):
     with pytest.raises(DataError, match="no groups"):
         bvb.effects.groups(fit, "gating")
+    with pytest.raises(DataError, match="is a column of groups"):
+        bvb.effects.groups(fit, "g")
     with pytest.raises(DataError, match="part='spread' is not known"):
         bvb.effects.curves(fit, "spread")
     plain = bvb.DensityRegression("y ~ x", fit.model.design.frame, n_components=1)

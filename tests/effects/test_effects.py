@@ -339,6 +339,7 @@ def test_the_result_says_what_it_is(fit):
             lambda f: effects.predictions(f, average_by="w"),
             "average_by=.w. is not a column of the rows",
         ),
+        (lambda f: effects.predictions(f, "x", average_by="g"), "single value in the grid"),
         (lambda f: effects.predictions(f, response="v"), "response='v'"),
         (lambda f: effects.comparisons(f, "w"), "contrast names 'w'"),
         (lambda f: effects.comparisons(f, {"x": [1.5]}), "fewer than two"),
@@ -385,6 +386,13 @@ def test_what_does_not_fit_in_memory_is_refused(fit, monkeypatch):
     with pytest.raises(DataError, match="average_by=True"):
         effects.predictions(fit)
     assert len(effects.predictions(fit, average_by=True).summary) == 1
+
+
+def test_of_many_single_rows_few_are_printed(fit):
+    rows = effects.predictions(fit)
+    assert f"... {len(rows.summary) - 10} more" in str(rows)
+    curve = str(effects.predictions(fit, "x"))
+    assert f"... {50 - LIMITS.printed_rows} more" in curve
 
 
 def test_the_draws_of_combined_restarts_are_those_of_each(data):
