@@ -1,6 +1,7 @@
 """Fits that are updated block by block, compared with the fit to all rows of the stream.
 
     python tests/benchmarks/bench_streams.py [NAME ...]
+    python tests/benchmarks/bench_streams.py seeds SEED[:DRAWN] ...
 
 ``update`` is the mean log density of 10,000 new rows after 100,000 rows in blocks of 2,000,
 ``first`` that of the fit to the first block, ``all rows`` that of a fit to all of them; nats per
@@ -8,7 +9,8 @@ row. ``falls short by`` is the difference of the last two; the aim is 0.01. New 
 blocks that are predicted worse than the one before, and at the first update of a mixture. Rules
 were chosen on the sets marked so. Of a process that drifts new rows are the latest 2,000, and
 earlier rows count half at each update. Results: docs/benchmarks/streams.csv, and the curves of
-``update`` over the stream in streams_curves.csv.
+``update`` over the stream in streams_curves.csv. ``seeds`` repeats the pinwheel with the
+first 20,000 of ``DRAWN`` rows, in blocks of 2,000: streams_seeds.csv.
 """
 
 import sys
@@ -185,8 +187,30 @@ def measured(name: str, stream: Stream, seed: int) -> tuple[pd.DataFrame, pd.Dat
     return pd.DataFrame([summary]), pd.DataFrame(points).assign(all_rows=whole)
 
 
+def wheel_by_seed(seed: int, drawn: int, n: int = 20_000) -> pd.DataFrame:
+    """Log density of new rows along the first rows of a pinwheel, and of the fit to these rows."""
+    data, new = (
+        wheel(drawn, np.random.default_rng(seed)),
+        wheel(NEW, np.random.default_rng(seed + 2)),
+    )
+    given = {"seed": 1, "n_jobs": 1, "combine": "best", "covariance": "mean-field"}
+    fit = network(10)(data[:BLOCK]).fit(**given)
+    curve = {str(BLOCK): fit.log_density(new).mean()}
+    for i in range(BLOCK, n, BLOCK):
+        fit = fit.update(data[i : i + BLOCK])
+        curve[str(i + BLOCK)] = fit.log_density(new).mean()
+    whole = network(10)(data[:n]).fit(**given).log_density(new).mean()
+    numbers = {"all rows": whole, "falls short by": whole - curve[str(n)]}
+    return pd.DataFrame([{"seed": seed, "drawn": drawn, **curve, **numbers}])
+
+
 def main() -> None:
     warnings.simplefilter("ignore")
+    if sys.argv[1:2] == ["seeds"]:
+        for argument in sys.argv[2:]:
+            seed, _, drawn = argument.partition(":")
+            keep(wheel_by_seed(int(seed), int(drawn or 20_000)), "streams_seeds", by="seed")
+        return
     for name in sys.argv[1:] or STREAMS:
         print(name, flush=True)
         summary, curve = measured(name, STREAMS[name], 100)
