@@ -134,7 +134,7 @@ def _most_frequent(design: Design, name: str) -> object:
         counts = _frequencies(column, weights)
         values = counts[counts == counts.max()].sort_index().index.to_series()
     if is_number(design, name):  # of repeated measurements at equal times not the first time
-        values = values.iloc[[(values - average(design, name)).abs().argmin()]]
+        return values.iloc[int((values - average(design, name)).abs().argmin())]
     return values.iloc[0]
 
 
