@@ -43,11 +43,11 @@ class OrdinalMixture(AbstractDiscreteMixture):
 
     def mean(self) -> Float[np.ndarray, " rows"]:
         """Mean number of the level."""
-        return _moments(self.order.numbers, self.levels)[0]
+        return np.asarray(self.levels @ self.order.numbers)
 
     def sd(self) -> Float[np.ndarray, " rows"]:
         """Standard deviation of the number of the level."""
-        return _moments(self.order.numbers, self.levels)[1]
+        return _deviations(self.order.numbers, self.levels)
 
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
@@ -104,15 +104,17 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
     @property
     def levels(self) -> Float[np.ndarray, "... levels"]:
         """Probability of each level."""
+        if len(self.masses) == 1:  # a sum would copy all of them
+            return np.asarray(self.weights[0, ..., None] * self.masses[0])
         return np.asarray((self.weights[..., None] * self.masses).sum(axis=0))
 
     def mean(self) -> Float[np.ndarray, "..."]:
         """Mean numbers of the level."""
-        return _moments(self.order.numbers, self.levels)[0]
+        return np.asarray(self.levels @ self.order.numbers)
 
     def sd(self) -> Float[np.ndarray, "..."]:
         """Standard deviations of the number of the level."""
-        return _moments(self.order.numbers, self.levels)[1]
+        return _deviations(self.order.numbers, self.levels)
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
         """Probabilities of a level beyond a value."""
@@ -137,10 +139,10 @@ Levels = Float[np.ndarray, "... levels"]
 Numbers = Float[np.ndarray, "..."]
 
 
-def _moments(numbers: Numbers, levels: Levels) -> tuple[Numbers, Numbers]:
-    """Mean and standard deviation of the number of the level."""
+def _deviations(numbers: Numbers, levels: Levels) -> Numbers:
+    """Standard deviations of the number of the level."""
     mean = levels @ numbers
-    return mean, np.sqrt(np.maximum(levels @ numbers**2 - mean**2, 0.0))
+    return np.asarray(np.sqrt(np.maximum(levels @ numbers**2 - mean**2, 0.0)))
 
 
 def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:

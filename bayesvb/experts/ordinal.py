@@ -300,6 +300,8 @@ def _differences(
     beyond: Float[np.ndarray, "*many thresholds"],
 ) -> Float[np.ndarray, "*many levels"]:
     """Probabilities of the levels from probabilities beyond each threshold."""
-    ends = np.ones_like(beyond[..., :1])
-    whole = np.concatenate([ends, beyond, np.zeros_like(ends)], axis=-1)
-    return np.asarray(np.maximum(-np.diff(whole, axis=-1), SMALLEST_PROBABILITY))
+    found = np.empty((*beyond.shape[:-1], beyond.shape[-1] + 1))
+    found[..., 0] = 1.0 - beyond[..., 0]
+    found[..., 1:-1] = beyond[..., :-1] - beyond[..., 1:]
+    found[..., -1] = beyond[..., -1]
+    return np.maximum(found, SMALLEST_PROBABILITY, out=found)
