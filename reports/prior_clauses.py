@@ -87,10 +87,11 @@ def _of_coefficients(fit: AbstractFit) -> list[str]:
     """Prior of the coefficients of the components: fixed, learned or around common ones."""
     priors = fit.model.priors
     noise = "σ" if fit.core.n_components == 1 else "σ_k"
-    unit = noise if priors.coefficient_units == "noise" and _rows(fit, NOISE) else ""
-    fixed, learned = f"N(0, ({priors.coefficient_sd:g}{unit})²)", f"N(0, (s{unit})²)"
-    if not _rows(fit, NOISE):
-        fixed = f"N(0, {priors.coefficient_sd:g}²)"
+    sd, learned = f"{priors.coefficient_sd:g}", "N(0, s²)"
+    in_noise = priors.coefficient_units == "noise" and _rows(fit, NOISE)
+    fixed = f"N(0, ({sd}{noise})²)" if in_noise else f"N(0, {sd}²)"
+    if "noise" in fit.model.experts.scale_units:
+        learned = f"N(0, (s{noise})²)"
     if not {SCALE, DIFFERENCES} & set(fit.named_draws.parts.values()):
         return [f"regression coefficients {fixed}"]
     if _rows(fit, DIFFERENCES):

@@ -72,8 +72,8 @@ estimators/test_many_groups.py: bayesvb/effects/ many_groups; bayesvb/estimators
 estimators/test_network_public.py: bayesvb/estimators/ network network_assembly network_prediction;
     bayesvb/models/network/ random_start
 estimators/test_pca_intervals.py: bayesvb/models/pca/ covariance information
-estimators/test_priors.py: bayesvb/estimators/ learned_scales prior_rows; bayesvb/experts/
-    regression; bayesvb/variational/ descriptions
+estimators/test_priors.py: bayesvb/estimators/ default_priors learned_scales prior_rows;
+    bayesvb/experts/ regression; bayesvb/variational/ descriptions
 estimators/test_probability_intervals.py: bayesvb/estimators/ network_prediction
 estimators/test_regression_verbs.py: bayesvb/plots/ diagnostics overview; bayesvb/results/
     calibration pit

@@ -129,8 +129,8 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     if found is None:
         raise DataError(
             "effective degrees of freedom are not available for this fit, only for a "
-            "DensityRegression with family='gaussian' and coefficient_units='noise', fitted by "
-            "'cavi' or 'svi'",
+            "DensityRegression with family='gaussian' and the default coefficient_units, fitted "
+            "by 'cavi' or 'svi'",
             hint="use effects.curves()",
         )
     rows = [

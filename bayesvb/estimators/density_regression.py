@@ -31,7 +31,7 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator, empty_stats
-from bayesvb.estimators.few_rows import few_rows_notes
+from bayesvb.estimators.default_priors import default_priors
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     check_groups_have_prior,
@@ -71,12 +71,9 @@ from bayesvb.estimators.prior_rows import name_margins, prior_rows
 from bayesvb.estimators.priors import Priors, check_priors
 from bayesvb.estimators.row_scales import read_by, regression_block, regression_scales
 from bayesvb.estimators.trials import with_trials
-from bayesvb.experts import EXPERTS
 from bayesvb.experts.intervals import AbstractIntervalExperts
-from bayesvb.experts.linear import LinearExperts
 from bayesvb.experts.regression import (
     AnyExperts,
-    RegressionPrior,
     RegressionUnits,
 )
 from bayesvb.formula.design import Design, Rows
@@ -233,12 +230,13 @@ class DensityRegression(AbstractGatedMixture):
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
         chooses, size = chooses_size(n_components, family, parsed)
-        priors = (priors or Priors()).completed(default_priors(family, size))
+        given = priors or Priors()
+        priors = given.completed(default_priors(family, size, parsed, group, given.scales))
         kind = _row_kind(parsed, family, priors, size, gate=gate, group=group, levels=levels)
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
         found = _read_rows(parsed, data, options, kind)
-        response = experts_of(family, priors, found.design).response
+        response = experts_of(family, priors, size, found.design).response
         warn_of_response(found.design, response)
         most = most_components(found.design, found.grouping)
         n_components = size_within(size, chooses, **most)
@@ -283,7 +281,7 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def experts(self) -> AnyExperts:
         """Experts with their prior; they hold all that is particular to the family."""
-        experts = experts_of(self.family, self.priors, self.design)
+        experts = experts_of(self.family, self.priors, self.n_components, self.design)
         if isinstance(experts, AbstractIntervalExperts):
             return experts.in_unit(self.log_unit)
         return experts
@@ -421,7 +419,8 @@ class DensityRegression(AbstractGatedMixture):
 
     def default_priors(self, size: int) -> Priors:
         """Priors where none are given, of a model with this number of components."""
-        return default_priors(self.family, size)
+        own = self.formula, self.grouping, self.priors.scales
+        return default_priors(self.family, size, *own)
 
     def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
         """The mixture whose components have this order."""
@@ -586,13 +585,8 @@ class DensityRegression(AbstractGatedMixture):
         return {**lines, **shared, **GROUP_SD_HEADING, **scales}
 
     def notes(self, fit: AbstractFit) -> list[str]:
-        """Width of intervals with few rows, meaning of groups, and of weights without heading."""
+        """Meaning of groups, and of weights without heading."""
         groups = group_notes(self.design, integrated=is_integrated(fit))
-        lone = type(self.experts) is LinearExperts and self.n_components == 1
-        if lone and self.weights is None and fit.engine.prior_counts:
-            learned = () if self._scales is None else self._scales.term_blocks.get(MEAN, ())
-            n_fixed = len(self.design.terms[MEAN]) - sum(len(block.columns) for block in learned)
-            groups = [*few_rows_notes(n_fixed, self.source.n_rows), *groups]
         if self.n_components == 1 or fit.core.gate_coefficients(fit.draws):
             return groups
         return [*groups, f"Weights of the components: {fit.core.coefficient_meaning()}."]
@@ -618,10 +612,14 @@ def _row_kind(
 ) -> RowKind[Scales]:
     """State that a density regression derives from its rows."""
     return RowKind(
-        partial(regression_scales, partial(experts_of, family, priors), priors.standardize),
+        partial(
+            regression_scales,
+            partial(experts_of, family, priors, n_components),
+            priors.standardize,
+        ),
         regression_block,
         response=response_kind(family, levels),
-        eliminates_groups=eliminates_groups(formula, family, priors, group),
+        eliminates_groups=eliminates_groups(formula, family, priors, n_components, group),
         prepared=partial(with_possible_groups, n_components=n_components, gate=gate),
         kept=partial(read_by, n_components),
     )
@@ -636,17 +634,6 @@ def _read_rows(
     from bayesvb.estimators.imputation import imputed_rows
 
     return imputed_rows(formula, data, options, kind)
-
-
-def default_priors(family: str, n_components: int) -> Priors:
-    """Priors with the default of every number; see ``several_sd`` of the experts."""
-    probe = RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)
-    several_sd = EXPERTS[family](probe).several_sd
-    if n_components == 1 or several_sd is None:
-        return Priors(coefficient_sd=10.0, scale_rate=0.005)
-    # On the scale of a predictor, as the gate's: with the rate 0.005 of terms in units of the noise
-    # slopes of two standard errors were shrunk to a third of the truth (two Poisson components).
-    return Priors(coefficient_sd=several_sd, scale_rate=Priors.gating_scale_rate)
 
 
 def capitalised(words: str) -> str:

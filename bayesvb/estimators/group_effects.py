@@ -26,11 +26,16 @@ from bayesvb.linear.structure import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import Draws
 
+PENALISED = ("smooth", "group")
+"""Blocks of columns that the formula asks to be penalised: their scale is always learned."""
 
-def eliminates_groups(formula: Formula, family: str, priors: Priors, group: object) -> bool:
+
+def eliminates_groups(
+    formula: Formula, family: str, priors: Priors, n_components: int, group: object
+) -> bool:
     """Whether the experts of the family take effects of groups without columns."""
-    in_noise = priors.coefficient_units == "noise"
-    probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, n_effects=1, n_groups=2)
+    alone, in_noise = n_components == 1, priors.coefficient_units == "noise"
+    probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, is_alone=alone, n_effects=1, n_groups=2)
     if group is not None or formula.read[RESPONSE].call is not None:
         return False
     return not EXPERTS[family](probe).draws_complete
@@ -192,7 +197,14 @@ def check_groups_have_prior(design: Design) -> None:
             )
 
 
-def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
+def _learned_terms(design: Design, priors: Priors) -> tuple[int, ...]:
+    """Columns of the mean whose scale one component learns."""
+    kinds = {"fixed": (), "between": PENALISED}.get(priors.scales)
+    blocks = design.term_blocks[MEAN]
+    return tuple(j for b in blocks if kinds is None or b.kind in kinds for j in b.columns)
+
+
+def experts_of(family: str, priors: Priors, n_components: int, design: Design) -> AnyExperts:
     """Experts of a family with these priors."""
     prior = RegressionPrior(
         n_responses=len(design.response_names),
@@ -201,6 +213,8 @@ def experts_of(family: str, priors: Priors, design: Design) -> AnyExperts:
         sigma_sd=float(priors.sigma_sd),
         zero_sd=float(priors.zero_sd),
         in_noise=priors.coefficient_units == "noise",
+        is_alone=n_components == 1,
+        learned_terms=_learned_terms(design, priors),
         noise_shape=float(priors.noise_shape),
         noise_rate=float(priors.noise_rate),
         dof=priors.dof,

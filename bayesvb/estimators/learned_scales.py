@@ -12,6 +12,7 @@ from jaxtyping import Float
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.estimators.group_effects import (
+    PENALISED,
     coefficients_per_term,
     further_terms,
 )
@@ -42,17 +43,11 @@ BETWEEN, COMMON_SCALE = "between components", "common scale"
 """Names in tables where coefficients have a common part: of scales of their differences, and of
 scales of the common coefficients of penalised terms."""
 
-UNITS = {"noise": "units of each component's noise", "response": "sd of the response"}
-"""Units of the scales of experts' coefficients, by ``Priors.coefficient_units``."""
-
 LOWEST_COMMON_SD = 2.0
 """Lower bound of the standard deviation of common coefficients, in standard errors of a column
 that is uncorrelated with the others if the noise is all of the response. With it the coverage of
 one effect of three standard errors among null effects equals the average under a wide prior, and
 null effects lose a third of their squared error."""
-
-PENALISED = ("smooth", "group")
-"""Blocks of columns that the formula asks to be penalised: their scale is always learned."""
 
 HEADINGS = {
     BETWEEN: "between components (prior sd of the differences between components, in units of each "
@@ -428,8 +423,8 @@ class LearnedScales:
     @property
     def _of_experts(self) -> ParameterText:
         """Meaning of the scales of the experts."""
-        units = self.experts.scale_units or UNITS[self.priors.coefficient_units]
-        what = "linear predictors" if self.experts.scale_units else "lines"
+        units = self.experts.scale_units
+        what = "linear predictors" if "predictor" in units else "lines"
         varying = self.varying(MEAN)
         return ParameterText(
             symbol="s_β",

@@ -55,8 +55,7 @@ class Priors:
     Attributes
     ----------
     coefficient_sd : float, optional
-        Prior standard deviation of an expert's coefficient, in units of that expert's noise:
-        ``beta | sigma ~ N(0, (coefficient_sd * sigma)^2)``; see ``coefficient_units``. Families
+        Prior standard deviation of an expert's coefficient, in ``coefficient_units``. Families
         without a noise have it in units of the linear predictor. Default: 10; for several
         components of binary, count and positive responses 2.5.
     noise_shape, noise_rate : float
@@ -68,9 +67,12 @@ class Priors:
         superfluous components empty themselves.
     concentration : float
         Dirichlet concentration of each weight, for ``gate="dirichlet"``.
-    coefficient_units : {"noise", "response"}
+    coefficient_units : {"noise", "response"}, optional
         Units of ``coefficient_sd``. ``"response"`` makes an expert's coefficients independent of
-        its noise: ``beta ~ N(0, coefficient_sd^2)``, as in the logit stick-breaking literature.
+        its noise: ``beta ~ N(0, coefficient_sd^2)``. ``"noise"``: ``beta | sigma ~ N(0,
+        (coefficient_sd * sigma)^2)``. Default: ``"response"`` for one Gaussian component with
+        constant noise, whose intervals are then as wide as by least squares; ``"noise"`` for
+        several components, several responses, ``group=``, censored responses, and ``sigma()``.
     equal_prior_weights : bool
         For ``gate="stick-breaking"``: prior means ``-log(K - k)`` of the intercepts, so that all
         components weigh the same a priori. Without, the means are zero, as in the literature, and
@@ -145,7 +147,7 @@ class Priors:
     gating_sd: float = 1.5
     gating_intercept_sd: float = 5.0
     concentration: float = 1.0
-    coefficient_units: str = "noise"
+    coefficient_units: str | None = None
     equal_prior_weights: bool = True
     standardize: bool = True
     dof: float | None = None
@@ -162,9 +164,10 @@ class Priors:
     def __post_init__(self) -> None:
         for name, known in (("coefficient_units", COEFFICIENT_UNITS), ("scales", SCALES)):
             value = getattr(self, name)
-            if str(value) not in known:
+            if value is not None and str(value) not in known:
                 raise PriorError(f"{name}={value!r} must be {' or '.join(map(repr, known))}")
-        check_numbers(self, optional=("coefficient_sd", "scale_rate", "dof", "dispersion"))
+        optional = ("coefficient_sd", "scale_rate", "dof", "dispersion")
+        check_numbers(self, optional=optional, besides=("coefficient_units",))
 
     def completed(self, default: Priors) -> Priors:
         """Return the priors with the model's defaults for numbers that are None."""

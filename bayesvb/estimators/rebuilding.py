@@ -76,13 +76,14 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         check_count(model.size_name, size, most=model.design.n_rows, what="rows of the sample")
         return cast(AbstractEstimator, model.resized(int(cast(int, size))))
     check_all_rows(model, "the model with other options", "it is made again of those it has")
-    if model.size_name in changes:  # default priors are those of the new number of components
-        changes = {"priors": changed_priors(model), **changes}
+    options = model.options()
+    if "priors" in options:  # default priors are those of the changed model
+        options["priors"] = changed_priors(model)
     return built(
         type(model),
         model.formula.text,
         model.design.given,
-        options={**model.options(), "context": model.design.context, **changes},
+        options={**options, "context": model.design.context, **changes},
         complete=model.design.complete,
         missing=model.design.missing,
         weights=model.weights,

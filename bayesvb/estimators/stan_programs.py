@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.response_columns import INTERVAL, TRIALS
 from bayesvb.errors import DataError
+from bayesvb.experts.linear_independent import IndependentLinearExperts
 from bayesvb.experts.weibull import is_seen
 from bayesvb.models.mixture import Mixture
 from bayesvb.results.all_rows import check_all_rows
@@ -297,6 +298,8 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
             f"this model has no Stan program: {why}",
             hint="with several components fit with priors=bvb.Priors(scales='fixed')",
         )
+    if isinstance(core.experts, IndependentLinearExperts):
+        family = replace(family, spread="prior_sd[p]")
     return family, gated
 
 

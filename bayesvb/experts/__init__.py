@@ -60,6 +60,10 @@ def gaussian(prior: RegressionPrior) -> AnyExperts:
         return IntervalLinearExperts.from_prior(prior)
     if prior.in_noise:
         return with_spread(LinearExperts.from_prior(prior), prior)
+    if prior.is_alone and prior.n_responses == 1:
+        from bayesvb.experts.linear_independent import IndependentLinearExperts
+
+        return with_spread(IndependentLinearExperts.from_prior(prior), prior)
     from bayesvb.experts.linear_semiconjugate import SemiConjugateExperts
 
     return with_spread(SemiConjugateExperts.from_prior(prior), prior)

@@ -68,6 +68,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     prior = passed_on("experts")
     is_conjugate = passed_on("experts")
     learns_scales = passed_on("experts")
+    scale_units = passed_on("experts")
     line_laws = passed_on("experts")
     common_prior = passed_on("experts")
     coefficient_squares = passed_on("experts")

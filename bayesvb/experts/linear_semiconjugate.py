@@ -83,6 +83,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     """
 
     learns_scales = True
+    scale_units = "sd of the response"
 
     prior: NormalAndGamma
 

@@ -41,6 +41,10 @@ class RegressionPrior:
         Prior standard deviation of a coefficient.
     in_noise : bool
         Whether that is in units of the expert's noise, or else of the response.
+    is_alone : bool
+        Whether there is one component.
+    learned_terms : tuple of int
+        Columns whose scale is learned.
     noise_shape, noise_rate : float
         ``1 / sigma^2 ~ Ga(noise_shape, noise_rate)``.
     dof : float or None
@@ -71,6 +75,8 @@ class RegressionPrior:
     noise_rate: float
     dof: float | None = None
     dispersion: float | None = None
+    is_alone: bool = False
+    learned_terms: tuple[int, ...] = ()
     standardised: bool = True
     further_terms: Mapping[str, int] = field(default_factory=dict)
     n_effects: int = 0
@@ -177,8 +183,8 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
     reads_offset: ClassVar[bool] = False
     """Whether an offset is added to the linear predictor, and not subtracted from the response."""
 
-    scale_units: ClassVar[str] = ""
-    """Units of learned scales if they are not units of the noise or the response."""
+    scale_units: ClassVar[str] = "units of each component's noise"
+    """Units of learned scales."""
 
     has_common_effects: ClassVar[bool] = False
     """Whether coefficients can scatter around ones that all components share."""

@@ -112,6 +112,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     scaled_by_medians = passed_on("experts")
     response_scaling = passed_on("experts")
     learns_scales = passed_on("experts")
+    scale_units = passed_on("experts")
     has_common_effects = passed_on("experts")
     posterior_by_row = passed_on("experts")
     common_prior = passed_on("experts")

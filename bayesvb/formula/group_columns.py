@@ -172,7 +172,7 @@ def check_columns_of(found: GroupColumns, written: str) -> None:
             f"`{written}` has {count:,} groups, and at most {LIMITS.groups} are possible here: the "
             f"covariance of their effects has {count**2:,} entries for each component",
             hint="group by something coarser; one term of more groups may stand in each part of a "
-            "DensityRegression with coefficient_units='noise'",
+            "DensityRegression with the default coefficient_units",
         )
 
 

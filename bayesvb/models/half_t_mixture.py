@@ -14,6 +14,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import LinearExperts, LinearStats
+from bayesvb.experts.linear_independent import IndependentLinearExperts
 from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
 from bayesvb.factors.normal import Normal
 from bayesvb.factors.uniform_correlation import UniformCorrelation
@@ -96,9 +97,13 @@ class HalfTMixture(ScaledMixture):
         else:
             blocks = [np.flatnonzero(block) for block in membership]
             sums = RegressionSums.from_columns(unpack(stats.xx[0]), *moments, blocks)
-        fixed = np.where(membership.any(axis=0), 0.0, prior.operator.entries)
-        shape, rate = float(prior.shape), float(prior.rate[0])
-        return ScaledRegression(sums, membership, fixed, self.unit, shape, rate, self.correlated)
+        fixed, free = self.of_experts.fixed, (0, 0.0)
+        if isinstance(self.experts, IndependentLinearExperts):
+            variance = 1.0 / self.experts.update(stats).expected_precision[0, 0]
+            fixed = np.where(self.experts.free, variance, 1.0) * fixed
+            free = int(self.experts.free.sum()), 0.5 * float(np.log(variance))
+        own = float(prior.shape), float(prior.rate[0]), self.correlated, free
+        return ScaledRegression(sums, membership, fixed, self.unit, *own)
 
     def exact_draws(
         self, n: int, rng: np.random.Generator

@@ -83,6 +83,9 @@ class ScaledRegression:
         Of the gamma prior of the noise precision.
     correlated : tuple of tuple of int
         Blocks whose coefficients are correlated within each group, groups in the same order.
+    free : tuple of int and float
+        Number of terms in no block whose coefficients are independent of the noise, and the
+        logarithm of the noise at which ``fixed`` are their precisions.
 
     The numbers integrated over are the logarithms of the scales of all blocks, then of each set of
     correlated blocks the numbers ``z`` of ``UniformCorrelation``: ``t`` of the methods.
@@ -95,6 +98,12 @@ class ScaledRegression:
     shape: float
     rate: float
     correlated: tuple[tuple[int, ...], ...] = ()
+    free: tuple[int, float] = (0, 0.0)
+
+    @property
+    def noise_shape(self) -> float:
+        """Shape of the gamma distribution of the noise precision given the scales."""
+        return self.shape + 0.5 * (self.sums.weight - self.free[0])
 
     @cached_property
     def priors(self) -> list[UniformCorrelation]:
@@ -136,21 +145,20 @@ class ScaledRegression:
         log_volume: Float[np.ndarray, " many"],
     ) -> Float[np.ndarray, "many noises"]:
         """Log density of the rows, of ``t`` and of ``s``, coefficients integrated out."""
-        shape = self.shape + 0.5 * self.sums.weight
         rate = self.rate + 0.5 * residual[:, None]
         noise = self.shape * np.log(self.rate) - gammaln(self.shape) + np.log(2.0)
-        noise -= 0.5 * self.sums.weight * np.log(2.0 * np.pi)
+        noise -= 0.5 * self.sums.weight * np.log(2.0 * np.pi) + self.free[0] * self.free[1]
         rows = noise + log_volume[:, None]
         logs, each = self.parted(t)
         sd = logs[:, None, :] + s[:, :, None]
         prior = (log_half_t(np.exp(sd), self.unit) + sd).sum(axis=-1)
         for known, z in zip(self.priors, each, strict=True):
             prior = prior + known.log_density(z)[:, None]
-        return np.asarray(rows - 2.0 * shape * s - rate * np.exp(-2.0 * s) + prior)
+        return np.asarray(rows - 2.0 * self.noise_shape * s - rate * np.exp(-2.0 * s) + prior)
 
     def noises(self, known: ArrowRegressions) -> Float[np.ndarray, "many noises"]:
         """Logarithms of the noise around those that the rows and its own prior make likely."""
-        shape = self.shape + 0.5 * self.sums.weight
+        shape = self.noise_shape
         centre = 0.5 * np.log((self.rate + 0.5 * known.residual) / shape)
         reach = NOISE_REACH / np.sqrt(4.0 * shape) * (1.0 + 3.0 / shape)
         return np.asarray(centre[:, None] + np.linspace(-reach, reach, NOISE_POINTS))

@@ -60,7 +60,7 @@ def _gate(fit: AbstractFit) -> Summary:
 
 def _scales(fit: AbstractFit) -> Summary | None:
     """Parts whose coefficients have learned scales; None if there are none."""
-    named, priors = fit.named_draws, fit.model.priors
+    named = fit.named_draws
     known = (MEAN, "between", SIGMA, ZERO, GATING)
     parts = [part for part in known if f"scale_{part}" in named.parts]
     if not parts:
@@ -68,7 +68,7 @@ def _scales(fit: AbstractFit) -> Summary | None:
     return {
         "parts": parts,
         "half_t": isinstance(fit.core, IntegratesScales),
-        "with_noise": priors.coefficient_units == "noise" and not fit.model.response.is_discrete,
+        "with_noise": "noise" in fit.model.experts.scale_units,
     }
 
 

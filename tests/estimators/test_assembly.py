@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import bayesvb as bvb
-from bayesvb.estimators.density_regression import default_priors
+from bayesvb.estimators.default_priors import default_priors
 from bayesvb.results.prior_sensitivity import numbers
 
 NUMBERS = list(numbers(default_priors("gaussian", 3)))

@@ -10,7 +10,7 @@ from scipy import stats
 
 import bayesvb as bvb
 from bayesvb.errors import PriorError
-from bayesvb.estimators.density_regression import default_priors
+from bayesvb.estimators.default_priors import default_priors
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.gates import GATES

@@ -44,6 +44,9 @@ def test_the_criterion_is_near_refits_of_every_row(fit):
 
 def test_one_component_is_left_out_exactly(line):
     near, exact = (read_elpd(line.loo(method)) for method in ("linear-response", "exact"))
+    assert_allclose(near.pointwise, exact.pointwise, atol=1e-4)
+    conjugate = line.refit(priors=bvb.Priors(coefficient_units="noise"))
+    near, exact = (read_elpd(conjugate.loo(method)) for method in ("linear-response", "exact"))
     assert_allclose(near.pointwise, exact.pointwise, atol=1e-6)
 
 
@@ -111,9 +114,9 @@ def test_groups_are_left_out_together(line, regimes):
     groups = np.arange(len(regimes)) // 10
     found = read_elpd(line.loo(groups=groups))
     exact = read_elpd(line.loo("exact", groups=groups))
-    assert_allclose(found.pointwise, exact.pointwise, atol=1e-6)
+    assert_allclose(found.pointwise, exact.pointwise, atol=1e-4)
     alone = read_elpd(line.loo(groups=np.arange(len(regimes))))
-    assert_allclose(alone.pointwise, read_elpd(line.loo()).pointwise, atol=1e-9)
+    assert_allclose(alone.pointwise, read_elpd(line.loo()).pointwise, atol=1e-4)
     assert not np.allclose(found.pointwise, alone.pointwise)
 
 

@@ -176,7 +176,7 @@ def test_changes_are_the_same_a_part_at_a_time():
 @pytest.mark.parametrize(
     ("formula", "options"),
     [
-        ("y ~ x", {"n_components": 1}),
+        ("y ~ x", {"n_components": 1, "priors": bvb.Priors(coefficient_units="noise")}),
         ("y ~ x", {"n_components": 3, "gate": "softmax"}),
         ("y + z ~ x", {"n_components": 2, "gate": "stick-breaking", "weights": "w"}),
         ("y ~ x + (1 | g) | x + (1 | g)", {"n_components": 2}),

@@ -1,0 +1,40 @@
+"""Priors of a density regression where none are given."""
+
+from __future__ import annotations
+
+from bayesvb.data.parts import GATING, MEAN
+from bayesvb.estimators.priors import Priors
+from bayesvb.experts import EXPERTS
+from bayesvb.experts.regression import RegressionPrior
+from bayesvb.formula.parser import RESPONSE, Formula
+
+__all__ = ["default_priors"]
+
+
+def default_priors(
+    family: str,
+    n_components: int,
+    formula: Formula | None = None,
+    group: object = None,
+    scales: str = "between",
+) -> Priors:
+    """Priors with the default of every number; see ``several_sd`` of the experts."""
+    plain = n_components == 1 and scales != "learned" and _is_plain(family, formula, group)
+    units = "response" if plain else "noise"
+    several_sd = EXPERTS[family](RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)).several_sd
+    if n_components == 1 or several_sd is None:
+        return Priors(coefficient_sd=10.0, scale_rate=0.005, coefficient_units=units)
+    # On the scale of a predictor, as the gate's: with the rate 0.005 of terms in units of the noise
+    # slopes of two standard errors were shrunk to a third of the truth (two Poisson components).
+    rate = Priors.gating_scale_rate
+    return Priors(coefficient_sd=several_sd, scale_rate=rate, coefficient_units=units)
+
+
+def _is_plain(family: str, formula: Formula | None, group: object) -> bool:
+    """Whether components are Gaussian regressions of one response with constant noise."""
+    if family != "gaussian" or formula is None or group is not None:
+        return False
+    parts = {name for name, text in formula.parts.items() if text != "1"} - {MEAN, GATING}
+    response = formula.read[RESPONSE]
+    several = any(token.text == "+" for token in response.section.tokens)
+    return response.call is None and not (parts or several)

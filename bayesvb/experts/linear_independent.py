@@ -1,0 +1,181 @@
+"""One Gaussian regression whose coefficients and noise are independent a priori."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from jaxtyping import Bool, Float
+from scipy.special import polygamma
+
+from bayesvb.experts.linear import LinearExperts, LinearStats
+from bayesvb.experts.regression import (
+    RegressionPrior,
+    RegressionUnits,
+    coefficient_rows,
+    noise_rows,
+)
+from bayesvb.factors.coupled_normal_gamma import Regressions
+from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.numerics.array_library import namespace
+from bayesvb.variational.descriptions import PriorRow
+from bayesvb.variational.local import Draws
+
+TURNS = 200
+"""Most turns between noise and coefficients. A wide prior needs three."""
+
+SETTLED = 1e-13
+"""Relative change of the noise after which another turn changes nothing."""
+
+SHAPE_STEPS = 50
+"""Most Newton steps for the shape of the noise; a wide prior needs two."""
+
+
+@dataclass(frozen=True)
+class IndependentLinearExperts(LinearExperts):
+    r"""``y ~ N(x' b, 1 / tau)``, ``b ~ N(0, B^-1)``, ``tau ~ Ga(a_0, b_0)``: one component.
+
+    The posterior is normal-gamma, ``b | tau ~ N(m, (tau V)^-1)`` and ``tau ~ Ga(a, b)``, with
+
+    .. math:: V = X'X + c B, \quad m = V^{-1} X'y, \quad c = 1 / E[\tau], \quad
+              E[\tau] = \frac{a_0 + (n - \gamma) / 2}{b_0 + \lVert y - X m \rVert^2 / 2},
+
+    where ``gamma = p - tr(B V^-1) E[1 / tau]`` is the number of coefficients that the data
+    determine. Among these factors ``m``, ``a`` and ``b`` maximise the ELBO; the ``V`` of the
+    maximum has ``E[1 / tau]`` in place of ``c``, which is larger by the factor ``a / (a - 1)``.
+    Under a wide prior intervals are those of least squares, with ``n - p`` degrees of freedom; a
+    conjugate prior has ``n``.
+    Coefficients in blocks whose scale is learned keep their prior in units of the noise, with
+    precisions ``tau l`` instead of ``B``.
+
+    Attributes
+    ----------
+    prior : MatrixNormalGamma
+        ``B`` and ``l`` as precision, ``a_0`` and ``b_0``.
+    free : ndarray, shape (terms,)
+        Terms whose coefficients are independent of the noise.
+
+    References
+    ----------
+    MacKay (1992), Bayesian interpolation, Neural Computation 4(3), eqs 4.5-4.6, for ``gamma``.
+    """
+
+    has_common_effects = False
+
+    free: Bool[np.ndarray, " terms"] = field(kw_only=True)
+
+    @classmethod
+    def from_prior(cls, prior: RegressionPrior) -> IndependentLinearExperts:
+        """Experts whose coefficients know nothing of their noise."""
+        law = LinearExperts.from_prior(prior).prior
+        free = np.arange(len(law.operator.entries)) < prior.n_terms
+        free[list(prior.learned_terms)] = False
+        return cls(law, free=free)
+
+    def _given(self, variance: Float[np.ndarray, "*many one"]) -> MatrixNormalGamma:
+        """Conjugate prior that has the precision of this one where the noise has this variance."""
+        entries, one = self.prior.operator.entries, self.prior.mean.ndim == 2
+        own = np.where(self.free, variance, 1.0) * (entries if one else entries[..., 0, :])
+        if one:
+            return self.prior.with_coefficient_precision(own)
+        return replace(self.prior, operator=self.prior.operator.diagonal(own))
+
+    def update(self, stats: LinearStats) -> MatrixNormalGamma:
+        """Posterior, from sums over rows."""
+        flat = self.prior.shape + 0.5 * (stats.weight - self.free.sum())
+        variance = self.prior.rate[..., 0] / self.prior.shape + np.zeros_like(flat)
+        for _ in range(TURNS):
+            found = self._given(variance).posterior(stats.weight, stats.xx, stats.xy, stats.yy)
+            pull, undetermined = self._prior_part(found, variance)
+            shape = best_shape(flat, undetermined)
+            degrees = flat + 0.5 * undetermined * shape / (shape - 1.0)
+            before, variance = variance, (found.rate[..., 0] - 0.5 * pull) / degrees
+            if (np.abs(variance - before) <= SETTLED * before).all():
+                break
+        return replace(found, shape=shape, rate=(variance * shape)[..., None])
+
+    def _prior_part(
+        self, posterior: Regressions, variance: Float[np.ndarray, "*many one"]
+    ) -> tuple[Float[np.ndarray, "*many one"], Float[np.ndarray, "*many one"]]:
+        """``c m' B m`` and ``c tr(B V^-1)`` of the free coefficients."""
+        n_shared = posterior.covariance.shape[-1]
+        own = np.where(self.free, self.prior.operator.entries, 0.0)[..., :n_shared]
+        spread = np.diagonal(posterior.covariance, axis1=-2, axis2=-1)
+        mean = posterior.mean[..., 0, :n_shared]
+        return variance * np.vecdot(own, mean**2), variance * np.vecdot(own, spread)
+
+    def kl(self, posterior: Regressions) -> float:
+        """``KL(posterior || prior)``: of the conjugate prior, and of what it differs in."""
+        variance = 1.0 / posterior.expected_precision[..., 0]
+        _, undetermined = self._prior_part(posterior, variance)
+        log_ratio = posterior.expected_log_precision[..., 0] + np.log(variance)
+        change = self.free.sum() * log_ratio + undetermined / (posterior.shape - 1.0)
+        return posterior.regressions.kl(self._given(variance)) + 0.5 * float(change.sum())
+
+    def effective_dof(self, posterior: Regressions) -> Float[np.ndarray, "experts terms"]:
+        """Effective degrees of freedom of each coefficient."""
+        return posterior.regressions.effective_dof(
+            self._given(1.0 / posterior.expected_precision[..., 0])
+        )
+
+    def with_prior_power(self, power: float) -> IndependentLinearExperts:
+        """Experts whose prior density is to a power."""
+        if power == 0.0:
+            return self
+        law = self.prior.to_the_power(power)
+        shape = law.shape - 0.5 * (power - 1.0) * self.free.sum()
+        return replace(self, prior=replace(law, shape=shape))
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Draws of the parameters from the prior."""
+        draws = super().prior_draws(n, n_components, rng)
+        coefficients = draws["coefficients"]
+        free = self.free[: coefficients.shape[-1]]
+        unit = np.where(free, np.sqrt(draws["precision"])[..., None], 1.0)
+        return {**draws, "coefficients": coefficients * unit}
+
+    def log_density(
+        self, posterior: Regressions | None, draws: Draws
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each draw under the posterior, or under the prior (None)."""
+        found = super().log_density(posterior, draws)
+        if posterior is not None:
+            return found
+        coefficients, precision = draws["coefficients"], draws["precision"][..., 0]
+        n_shared = coefficients.shape[-1]
+        own = np.where(self.free, self.prior.operator.entries, 0.0)[..., :n_shared]
+        squares = (own * coefficients[..., 0, :] ** 2).sum(axis=-1)
+        log_ratio = self.free.sum() * namespace(precision).log(precision)
+        change = 0.5 * ((precision - 1.0) * squares - log_ratio)
+        total: Float[np.ndarray, " draws"] = found + change.sum(axis=-1)
+        return total
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Coefficients as normal, those in units of the noise as Student t, and the noise."""
+        shape, rate = float(self.prior.shape), float(self.prior.rate[0])
+        shared, effects = np.split(self.prior.operator.entries**-0.5, [len(units.terms)])
+        words = f"Student t({2.0 * shape:g})"
+        own = units.effect_rows(words, np.sqrt(rate / shape) * effects)
+        return [*coefficient_rows(units, "Normal", shared), *own, *noise_rows(units, shape, rate)]
+
+
+def best_shape(
+    shape: Float[np.ndarray, "..."], undetermined: Float[np.ndarray, "..."]
+) -> Float[np.ndarray, "..."]:
+    r"""Shape ``a > 1`` of the noise that maximises the ELBO, given its mean.
+
+    The root of :math:`(A - a) (\psi'(a) - 1 / a) + u / (2 (a - 1)^2)` for the shape ``A`` of a flat
+    prior and the number ``u`` of undetermined coefficients. Newton steps rise to it from below.
+    """
+    small = np.sqrt(undetermined / (1.3 * (2.0 - np.minimum(shape, 1.0))))
+    found = np.maximum(shape, 1.0 + np.minimum(small, 1.0))
+    for _ in range(SHAPE_STEPS):
+        left, first = found - 1.0, polygamma(1, found) - 1.0 / found
+        scale = left**2 * first
+        slope = left * (2.0 * first + left * (polygamma(2, found) + found**-2.0))
+        value = found - shape - 0.5 * undetermined / scale
+        step = value / (1.0 + 0.5 * undetermined * slope / scale**2)
+        found = found - step
+        if (np.abs(step) <= SETTLED * found).all():
+            break
+    return np.asarray(found)
