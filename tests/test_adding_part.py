@@ -166,7 +166,7 @@ def test_rows_in_a_file_give_the_same_fit(fit, data, tmp_path):
 
 
 def test_a_formula_without_it_is_that_of_other_families(data):
-    plain = {"priors": bvb.Priors(scales="fixed")}
+    plain = {"priors": bvb.Priors(scales="fixed", coefficient_units="noise")}
     ours, theirs = fit_of(data, "y ~ x", **plain), fit_of(data, "y ~ x", family="gaussian", **plain)
     assert_allclose(ours.elbo, theirs.elbo, rtol=1e-12)
 

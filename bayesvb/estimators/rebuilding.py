@@ -77,7 +77,7 @@ def rebuilt(model: AbstractEstimator, **changes: object) -> AbstractEstimator:
         return cast(AbstractEstimator, model.resized(int(cast(int, size))))
     check_all_rows(model, "the model with other options", "it is made again of those it has")
     options = model.options()
-    if "priors" in options:  # default priors are those of the changed model
+    if "priors" in options:  # numbers that are defaults follow the changes
         options["priors"] = changed_priors(model)
     return built(
         type(model),

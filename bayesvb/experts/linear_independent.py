@@ -41,10 +41,10 @@ class IndependentLinearExperts(LinearExperts):
               E[\tau] = \frac{a_0 + (n - \gamma) / 2}{b_0 + \lVert y - X m \rVert^2 / 2},
 
     where ``gamma = p - tr(B V^-1) E[1 / tau]`` is the number of coefficients that the data
-    determine. Among these factors ``m``, ``a`` and ``b`` maximise the ELBO; the ``V`` of the
-    maximum has ``E[1 / tau]`` in place of ``c``, which is larger by the factor ``a / (a - 1)``.
-    Under a wide prior intervals are those of least squares, with ``n - p`` degrees of freedom; a
-    conjugate prior has ``n``.
+    determine. Among these factors ``m``, ``a`` and ``b`` maximise the ELBO. The maximum of ``V``
+    has ``E[1 / tau]`` instead of ``c``, which is larger by the factor ``a / (a - 1)``. Under a wide
+    prior intervals are t intervals of least squares, with ``n - p`` degrees of freedom; a conjugate
+    prior has ``n``.
     Coefficients in blocks whose scale is learned keep their prior in units of the noise, with
     precisions ``tau l`` instead of ``B``.
 
@@ -66,7 +66,7 @@ class IndependentLinearExperts(LinearExperts):
 
     @classmethod
     def from_prior(cls, prior: RegressionPrior) -> IndependentLinearExperts:
-        """Experts whose coefficients know nothing of their noise."""
+        """Experts whose coefficients are independent of the noise."""
         law = LinearExperts.from_prior(prior).prior
         free = np.arange(len(law.operator.entries)) < prior.n_terms
         free[list(prior.learned_terms)] = False
@@ -105,7 +105,7 @@ class IndependentLinearExperts(LinearExperts):
         return variance * np.vecdot(own, mean**2), variance * np.vecdot(own, spread)
 
     def kl(self, posterior: Regressions) -> float:
-        """``KL(posterior || prior)``: of the conjugate prior, and of what it differs in."""
+        """``KL(posterior || prior)``, from the divergence to a conjugate prior."""
         variance = 1.0 / posterior.expected_precision[..., 0]
         _, undetermined = self._prior_part(posterior, variance)
         log_ratio = posterior.expected_log_precision[..., 0] + np.log(variance)
