@@ -177,8 +177,8 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         if own is None:
             return None
         present = local.design.present_products()
-        zero = RowScalars.of_moments(local.design.columns, *present, 1)
-        zero = [part.moved(own.n_entries) for part in zero]
+        moments = RowScalars.of_moments(local.design.columns, *present, 1)
+        zero = [part.moved(own.n_entries) for part in moments]
         scalars = (*own.scalars, *zero)
         every = [own.factors.reshape(1, -1), *(part.every for part in zero)]
         _, variance = logit_moments(posterior.further, local.design)
