@@ -339,6 +339,7 @@ CHECKS: Mapping[str, Check] = {
     "n_jobs": _whole(1, MOST),
     "name": check_text,
     "notes": check_texts,
+    "part": check_text,
     "prob": check_probability,
     "progress": check_callable,
     "question": check_text,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 
@@ -85,12 +85,13 @@ def _of_further(fit: AbstractFit, name: str) -> list[str]:
 
 def _of_coefficients(fit: AbstractFit) -> list[str]:
     """Prior of the coefficients of the components: fixed, learned or around common ones."""
-    priors = fit.model.priors
+    model: Any = fit.model
+    priors = model.priors
     noise = "σ" if fit.core.n_components == 1 else "σ_k"
     sd, learned = f"{priors.coefficient_sd:g}", "N(0, s²)"
     in_noise = priors.coefficient_units == "noise" and _rows(fit, NOISE)
     fixed = f"N(0, ({sd}{noise})²)" if in_noise else f"N(0, {sd}²)"
-    if "noise" in fit.model.experts.scale_units:
+    if "noise" in model.experts.scale_units:
         learned = f"N(0, (s{noise})²)"
     if not {SCALE, DIFFERENCES} & set(fit.named_draws.parts.values()):
         return [f"regression coefficients {fixed}"]

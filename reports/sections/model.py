@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
@@ -60,7 +60,7 @@ def _gate(fit: AbstractFit) -> Summary:
 
 def _scales(fit: AbstractFit) -> Summary | None:
     """Parts whose coefficients have learned scales; None if there are none."""
-    named = fit.named_draws
+    named, model = fit.named_draws, cast(Any, fit.model)
     known = (MEAN, "between", SIGMA, ZERO, GATING)
     parts = [part for part in known if f"scale_{part}" in named.parts]
     if not parts:
@@ -68,7 +68,7 @@ def _scales(fit: AbstractFit) -> Summary | None:
     return {
         "parts": parts,
         "half_t": isinstance(fit.core, IntegratesScales),
-        "with_noise": "noise" in fit.model.experts.scale_units,
+        "with_noise": "noise" in model.experts.scale_units,
     }
 
 
