@@ -13,8 +13,7 @@ from bayesvb.data.response_columns import INTERVAL
 from bayesvb.estimators.fit import Fit
 from bayesvb.evaluation.calibration import inside_central, pit_values, randomised_pit
 from bayesvb.evaluation.classification import scores_by_row
-from bayesvb.evaluation.crps import crps
-from bayesvb.evaluation.quantile_scores import pinball
+from bayesvb.evaluation.crps import crps, pinball
 from bayesvb.formula.new_rows import Unseen
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, original, row_jacobian

@@ -32,7 +32,6 @@ from bayesvb.models.network.experts import LatentExperts
 from bayesvb.models.network.model import Network
 from bayesvb.models.network.output_classes import ClassOutput
 from bayesvb.models.network.output_classes_shared import SharedClassOutput
-from bayesvb.models.network.random_start import random_start
 from bayesvb.numerics.packed_matrices import diagonal_numbers, solve_and_invert
 from bayesvb.numerics.runtime import keep_freed_memory
 
@@ -112,10 +111,16 @@ def workload():
     return [least_milliseconds(piece, 20) for piece in pieces]
 
 
+def random_start(model, block, rng):
+    """Posterior of a random partition of the rows."""
+    shares = rng.dirichlet(np.ones(model.n_components), block.n_rows).T
+    return model.update(model.first_stats(model.partition_stats(block, shares)))
+
+
 def sweep_time(model, block, sweeps=60):
     """Milliseconds of a sweep: one pass, the update and its divergence."""
     block = block.with_products()
-    q = random_start(model, np.random.default_rng(0))
+    q = random_start(model, block, np.random.default_rng(0))
     for _ in range(10):
         q = model.update(model.e_step(q, block).stats)
 
@@ -133,7 +138,7 @@ def gradient_times(model, block):
     step of BBVI eight.
     """
     likelihood = model.with_prior_power(0.0).likelihood()
-    stats = model.e_step(random_start(model, np.random.default_rng(0)), block).stats
+    stats = model.e_step(random_start(model, block, np.random.default_rng(0)), block).stats
     vector = likelihood.vector(stats)
     found = {
         "likelihood": least_milliseconds(
@@ -160,9 +165,9 @@ def joint_time(model, block, stats):
 
 
 def ascent(model, block, seed, **options):
-    """One run from random experts."""
+    """One run from a random partition."""
     source = InMemorySource((block.with_products(),))
-    stats = model.e_step(random_start(model, np.random.default_rng(seed)), block).stats
+    stats = model.e_step(random_start(model, block, np.random.default_rng(seed)), block).stats
     return cavi(model, source, stats, **options)
 
 

@@ -17,9 +17,8 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.folds import FOLDS, assigned, continued
 from bayesvb.numerics.streams import Streams
 from bayesvb.reports.cells.plain import plain
-from bayesvb.reports.figures import label_spacing
 from bayesvb.reports.figures.class_regions import regions
-from bayesvb.reports.figures.label_spacing import apart
+from bayesvb.reports.figures.plot import _isotonic, apart
 from bayesvb.reports.page import html, page_summary
 from bayesvb.reports.sections import SECTIONS
 from bayesvb.reports.sections.learning import pairs_of
@@ -227,7 +226,7 @@ def test_regions_are_drawn_for_two_numbers_and_name_their_classes(fit):
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=1, max_size=9))
 def test_labels_are_moved_by_isotonic_regression(values):
-    found = label_spacing._isotonic(np.array(values))
+    found = _isotonic(np.array(values))
     np.testing.assert_allclose(found, isotonic_regression(values).x, atol=1e-12)
 
 

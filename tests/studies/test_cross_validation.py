@@ -11,8 +11,7 @@ from scipy.stats import norm
 
 import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning, DataError
-from bayesvb.evaluation.crps import crps
-from bayesvb.evaluation.quantile_scores import pinball
+from bayesvb.evaluation.crps import crps, pinball
 from bayesvb.studies.cross_validated import mean_and_error, resampled_error
 
 QUICK = {"restarts": 1, "draws": 30, "covariance": "mean-field", "seed": 1}

@@ -10,16 +10,10 @@ from htmltools import Tag
 from bayesvb.interactive.state import State
 
 from .checks import checks
-from .code import code
-from .compare import compare
-from .components import components
-from .effects import effects
-from .offer import offer
-from .picture import picture
+from .fit import components, effects, picture
+from .output import code, compare, report
 from .predict import predicted, row
-from .reading import reading, status
-from .report import report
-from .variables import data, variables
+from .request import data, offer, reading, status, variables
 
 __all__ = ["PANES", "Pane"]
 

@@ -7,7 +7,7 @@ import json
 from htmltools import HTML, Tag, tags
 
 from bayesvb.interactive.messages import Control, Prediction
-from bayesvb.interactive.panes.picture import fit_name
+from bayesvb.interactive.panes.fit import fit_name
 from bayesvb.interactive.state import State
 
 

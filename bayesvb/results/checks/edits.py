@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.formula.edited_terms import with_terms
+from bayesvb.formula.formula_changes import with_terms
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.results.fit_call import argument
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bayesvb.data.line_width import number_text
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
-from bayesvb.formula.edited_terms import listed_terms
+from bayesvb.formula.formula_changes import listed_terms
 from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.results.checks.edits import Edit, Remedy, code

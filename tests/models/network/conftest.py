@@ -11,12 +11,14 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.factors import MatrixNormalGamma, Normal
 from bayesvb.gates.stick_breaking import StickBreakingGate
+from bayesvb.linear.precisions import DensePrecision
 from bayesvb.models.network.experts import LatentExperts
 from bayesvb.models.network.model import Network
+from bayesvb.models.network.output import START_PRECISION
 from bayesvb.models.network.output_classes import ClassOutput
 from bayesvb.models.network.output_gaussian import GaussianOutput
-from bayesvb.models.network.random_start import random_start
 from bayesvb.models.network.shared_products import PairedProducts
+from bayesvb.models.network.state import NetworkPosterior
 from bayesvb.numerics.linalg import unpack
 
 
@@ -52,6 +54,27 @@ def random_network(rng, kind, *, terms, gate_terms, experts, latents, width, **o
             **options,
         )
     return Network(LatentExperts(prior), StickBreakingGate(gate), output)
+
+
+def random_start(network, rng, spread):
+    """Posterior with random experts, gate and output layer at their prior means."""
+    prior = network.experts.prior
+    n_latents, n_terms = prior.mean.shape
+    noise = rng.uniform(-spread, spread, (network.n_components, n_latents, n_terms))
+    narrow = MatrixNormalGamma.prior(
+        prior.mean, START_PRECISION * np.eye(n_terms), float(prior.shape) + 1.0, prior.rate + 1.0
+    )
+    each = (network.n_components, *(1,) * 2)
+    experts = MatrixNormalGamma(
+        prior.mean + noise / np.sqrt(n_terms),
+        DensePrecision(np.tile(narrow.precision, each)),
+        np.full(network.n_components, float(narrow.shape)),
+        np.tile(narrow.rate, each[:2]),
+    )
+    gate_mean = network.gate.prior.mean
+    precision = START_PRECISION * np.eye(gate_mean.shape[1])
+    gate = Normal.from_precision(gate_mean, np.tile(precision, (len(gate_mean), 1, 1)))
+    return NetworkPosterior(experts, gate, network.output.start())
 
 
 @dataclass(frozen=True)

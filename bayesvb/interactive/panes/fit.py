@@ -1,4 +1,4 @@
-"""The sentence of the finding, and the picture below it."""
+"""The fit that is shown: picture, components, and largest average effects."""
 
 from __future__ import annotations
 
@@ -49,3 +49,29 @@ def _numbers(numbers: PictureNumbers) -> Tag:
     label = "Numbers of the picture"
     scroll = tags.div(table, class_="scroll", role="group", tabindex="0", aria_label=label)
     return tags.details(tags.summary("As a table"), scroll, class_="numbers")
+
+
+def components(state: State) -> Tag:
+    """Return shares, noise and weights of the components, and the table of all parameters."""
+    if state.components is None:
+        return tags.p("Components follow the picture.", class_="note")
+    task, answer = state.components
+    scroll = {"role": "group", "tabindex": "0", "aria_label": "All parameters"}
+    return tags.div(
+        HTML(answer.components or "<p>The model has one component.</p>"),
+        tags.h3("Parameters"),
+        tags.div(HTML(answer.parameters), class_="scroll parameters", **scroll),
+        fit_name(task),
+        id="components-shown",
+        data_formula=task.request.formula,
+        data_components=str(task.request.size),
+    )
+
+
+def effects(state: State) -> Tag:
+    """Return the panels of the fit whose checks are seen."""
+    if state.judged is None or not state.judged.panels:
+        return tags.p("No covariate has an average effect yet.", class_="note")
+    # The link to all effects leads to the report, which has them.
+    panels = [html.replace('href="#effects"', 'href="#report"') for html in state.judged.panels]
+    return tags.div(*[tags.div(HTML(html), class_="effects") for html in panels], id="panels")
