@@ -69,8 +69,7 @@ estimators/test_groups.py: bayesvb/results/ groups pit; reports/sections/ trajec
 estimators/test_kept_sample.py: bayesvb/formula/passes/ learned_numbers; bayesvb/results/ base
 estimators/test_many_groups.py: bayesvb/effects/ many_groups; bayesvb/estimators/ group_effects;
     bayesvb/formula/ group_places
-estimators/test_network_public.py: bayesvb/estimators/ network network_assembly network_prediction;
-    bayesvb/models/network/ random_start
+estimators/test_network_public.py: bayesvb/estimators/ network network_assembly network_prediction
 estimators/test_pca_intervals.py: bayesvb/models/pca/ covariance information
 estimators/test_priors.py: bayesvb/estimators/ default_priors learned_scales prior_rows;
     bayesvb/experts/ regression; bayesvb/variational/ descriptions
@@ -79,7 +78,7 @@ estimators/test_regression_verbs.py: bayesvb/plots/ diagnostics overview; bayesv
     calibration pit
 estimators/test_shell_line.py: bayesvb/results/ fit_call
 estimators/test_streaming.py: bayesvb/data/ frame_kinds frame_streams lazy_frames parquet_frames
-    streamed_rows; bayesvb/formula/passes/ representatives streamed_design term_states
+    streamed_rows; bayesvb/formula/passes/ representatives streamed_design
     transform_states; bayesvb/results/ all_rows
 estimators/test_weighing.py: bayesvb/estimators/ fit_request
 evaluation/test_calibration.py: bayesvb/evaluation/ crps
@@ -115,7 +114,7 @@ gates/test_gaussian_logits.py: bayesvb/models/ drawn_effects
 interactive/test_fitting.py: bayesvb/interactive/ tasks
 interactive/test_jobs.py: bayesvb/interactive/ zygote
 interactive/test_page.py: bayesvb/interactive/ document; bayesvb/interactive/panes/ buttons checks
-    code compare components controls effects offer picture predict reading report variables
+    controls fit output predict request
 interactive/test_server.py: bayesvb/cli/ workbench_command
 interactive/test_state.py: bayesvb/interactive/ messages
 model_selection/test_selection.py: bayesvb/estimators/ rebuilding
@@ -155,7 +154,7 @@ reports/test_panels.py: reports/panels/ dots exact subjects
 reports/test_paragraphs.py: reports/ prior_clauses
 reports/test_report.py: reports/ page
 reports/test_report_classes.py: bayesvb/results/ class_evaluation; reports/figures/ class_regions
-    label_spacing reliability; reports/sections/ classes classification
+    reliability; reports/sections/ classes classification
 reports/test_report_parts.py: reports/cells/ numerals plain tables; reports/sections/ reproduce
 reports/test_report_sections.py: bayesvb/results/ capabilities; reports/figures/ scatter;
     reports/rows/ sampling; reports/sections/ accuracy calibration components computation
@@ -179,11 +178,11 @@ results/test_pit_without_groups.py: bayesvb/results/ pit
 results/test_printing.py: bayesvb/results/ limits
 results/test_prior_predictive.py: bayesvb/estimators/ generative prior_rows
 results/test_recalibration.py: bayesvb/results/ calibration
-results/test_remedies.py: bayesvb/formula/ edited_terms; bayesvb/results/checks/ edits
+results/test_remedies.py: bayesvb/results/checks/ edits
 results/test_response_notes.py: bayesvb/evaluation/ response_support
 results/test_saving.py: bayesvb/estimators/ loading
 results/test_stacking.py: bayesvb/estimators/ fitting; bayesvb/evaluation/ stacking_weights;
-    bayesvb/models/ ensemble
+    bayesvb/models/ component_model ensemble
 results/test_summary.py: bayesvb/distributions/ intervals; bayesvb/results/ named_draws
 results/test_tied_values.py: bayesvb/results/checks/ responses
 results/test_unfinished.py: bayesvb/results/checks/ computation
@@ -198,7 +197,7 @@ sklearn/test_skpro.py: bayesvb/sklearn/skpro/ distribution regressor
 storage/test_netcdf.py: bayesvb/storage/ column_codec
 studies/test_benchmark.py: bayesvb/plots/ benchmark; bayesvb/studies/ folds held_out_scores
     model_makers quiet_fits
-studies/test_cross_validation.py: bayesvb/evaluation/ quantile_scores; bayesvb/studies/
+studies/test_cross_validation.py: bayesvb/studies/
     compared_rows cross_validated model_makers row_scores
 studies/test_sbc.py: bayesvb/studies/ quantities quiet_fits replication simulated_rows
 test_adding_family.py: reports/figures/ probability_curve

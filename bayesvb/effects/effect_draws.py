@@ -127,10 +127,10 @@ def _values(
 ) -> list[Values]:
     """The quantities of a few rows; each draw is evaluated by the restart that it is from."""
     if estimands[0].target == "weights":
-        weights = np.moveaxis(np.exp(fit.core.log_weights(fit.draws, block)), 1, 0)
+        weights = np.moveaxis(np.exp(fit.mixture.log_weights(fit.draws, block)), 1, 0)
         return [np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))]
     if estimands[0].levels and fit.model.response.is_categorical:
-        probabilities = fit.core.drawn_probabilities(fit.draws, block, few_points=True)
+        probabilities = fit.classifier.drawn_probabilities(fit.draws, block, few_points=True)
         return [np.moveaxis(probabilities, 1, 0)]
     name = fit.model.design.response_names[response]
     mixture = drawn_distributions_of(fit).drawn_mixture(fit, block, response)

@@ -16,7 +16,7 @@ from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
 from bayesvb.results.capabilities import scales_of
-from bayesvb.results.exact_draws import is_integrated
+from bayesvb.results.exact_draws import integrated_core, is_integrated
 
 if TYPE_CHECKING:
     from bayesvb.formula.group_places import GroupPlaces
@@ -113,14 +113,14 @@ def _of_drawn_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd
     n_terms = len(fit.model.design.terms[GATING])
     return [
         effect.drawn({"component": k + 1}, own[:, n_terms:], 1.0, prob)
-        for k, own in sorted(fit.core.gate_coefficients(fit.draws).items())
+        for k, own in sorted(fit.mixture.gate_coefficients(fit.draws).items())
     ]
 
 
 def _of_integrated(fit: AbstractFit, effect: _Effect, prob: float) -> pd.DataFrame:
     """Table of the effect on the line of one component, its prior scales integrated out."""
     unit = float(scales_of(fit).response.scale[0])
-    law = fit.core.effect_law(effect.weights).affine(0.0, unit)
+    law = integrated_core(fit).effect_law(effect.weights).affine(0.0, unit)
     lower, upper = law.quantile(np.array(tails(prob)))
     return effect.table({"component": 1}, estimate=law.mean(), lower=lower, upper=upper)
 
@@ -150,7 +150,7 @@ def _of_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataF
     law = one.q.gate
     covariance, effects = _logit_covariances(one, weights), law.operator.split(law.mean)[1]
     each, tables = np.eye(len(law.mean))[:, :, None], []
-    for component, own in sorted(one.core.gate_coefficients({"gate": each}).items()):
+    for component, own in sorted(one.mixture.gate_coefficients({"gate": each}).items()):
         contrast = own[:, 0]
         mean = contrast @ np.einsum("a,kag->kg", weights, effects)
         sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))

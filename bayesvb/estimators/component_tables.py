@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -15,6 +15,7 @@ from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import tails
 from bayesvb.models.ensemble import thinned
+from bayesvb.models.mixture import Mixture
 from bayesvb.results.groups import observed_units, units_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import intervals
@@ -104,10 +105,10 @@ def responsibilities_of(
     Averaged over the engine's draws where it returned some, and the model knows it for each.
     """
     if not (fit.is_sampled and hasattr(fit.parts[0].fit.core, "drawn_responsibilities")):
-        return partial(fit.core.responsibilities, fit.q)
+        return partial(fit.mixture.responsibilities, fit.q)
     every = fit.predictive_draws
     draws = thinned(every, min(count(every), MEMBERSHIP_DRAWS))
-    return lambda block: fit.core.drawn_responsibilities(draws, block).mean(axis=0)
+    return lambda block: cast(Mixture, fit.core).drawn_responsibilities(draws, block).mean(axis=0)
 
 
 def responsibility_table(

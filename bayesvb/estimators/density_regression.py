@@ -422,11 +422,10 @@ class DensityRegression(AbstractGatedMixture):
         own = self.formula, self.grouping, self.priors.scales
         return default_priors(self.family, size, *own)
 
-    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
         """The mixture whose components have this order."""
         blank = core.first_stats(empty_stats(core, self.source))
-        relabelled: AnyModel = core.permuted(order, blank)[0]
-        return relabelled
+        return cast(Mixture, core).permuted(order, blank)[0]
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients, noise and shares of the components in the data's units.
@@ -580,16 +579,16 @@ class DensityRegression(AbstractGatedMixture):
             own = (p for p in named if p.of_components and not p.signed)
             shared |= {p.part: _heading(p.part, _of_one(p.text.meaning)) for p in own if p.text}
         lines = {p.part: f"{p.part} ({p.text.meaning})" for p in named if p.signed and p.text}
-        lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.core.coefficient_meaning()})"}
+        lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.mixture.coefficient_meaning()})"}
         scales = {} if self._scales is None else self._scales.headings()
         return {**lines, **shared, **GROUP_SD_HEADING, **scales}
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """Meaning of groups, and of weights without heading."""
         groups = group_notes(self.design, integrated=is_integrated(fit))
-        if self.n_components == 1 or fit.core.gate_coefficients(fit.draws):
+        if self.n_components == 1 or fit.mixture.gate_coefficients(fit.draws):
             return groups
-        return [*groups, f"Weights of the components: {fit.core.coefficient_meaning()}."]
+        return [*groups, f"Weights of the components: {fit.mixture.coefficient_meaning()}."]
 
     def description(self) -> str:
         """First line of the printed model."""

@@ -29,6 +29,7 @@ from bayesvb.estimators.updating import (
     new_rows,
     no_row,
     refreshed,
+    streamed_core,
     with_source,
 )
 from bayesvb.numerics.streams import Streams
@@ -77,8 +78,8 @@ def _run(fit: AbstractFit, source: AbstractSource, total: float, budget: Budget)
     steps = [full_step(fit.core, fit.q, share * step.stats) for share in (1.0, 0.0)]
     gone = fit.stats.with_vector(fit.stats.to_vector() - (steps[0] - steps[1]))
     rest = fit.elbo + model.log_jacobian * (total + source.total_weight) - step.bound
-    known = rest + fit.core.kl(fit.q) - fit.core.expected_sum(gone, fit.q)
-    beside = BesideKnownRows(fit.core, gone, known)
+    known = rest + fit.core.kl(fit.q) - streamed_core(fit).expected_sum(gone, fit.q)
+    beside = BesideKnownRows(streamed_core(fit), gone, known)
     try:
         ascent = Cavi().run(beside, nobody, gone, budget, place)
     except np.linalg.LinAlgError as error:
@@ -105,7 +106,7 @@ def _response(
     if fit.core.coordinates(fit.q) is None:
         return withheld(fit.core.without_response)
     try:
-        known = KnownInformation.of(fit.core, fit.stats, fit.response, nobody.whole())
+        known = KnownInformation.of(streamed_core(fit), fit.stats, fit.response, nobody.whole())
         return response_beside(beside, nobody, stats, known, share=share, least=-np.inf)
     except np.linalg.LinAlgError as error:
         return withheld(str(error))

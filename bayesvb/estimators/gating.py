@@ -18,6 +18,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GAMMA, AbstractGate, GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
+from bayesvb.models.component_model import ComponentModel
 from bayesvb.results.named_draws import count
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
@@ -62,7 +63,7 @@ def shares(
 
 
 def expected_shares(
-    core: Any, source: AbstractSource, posterior: object
+    core: ComponentModel, source: AbstractSource, posterior: object
 ) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
     rows = source.thinned(SHARE_ROWS)
@@ -130,6 +131,6 @@ def weights_at(
         check_count("draws", draws, most=count(fit.draws), what="draws of the fit")
     block = model.block(rows)
     first = {name: values[:draws] for name, values in fit.draws.items()}
-    weights = np.exp(fit.core.log_weights(first, block))
+    weights = np.exp(fit.mixture.log_weights(first, block))
     whole = np.broadcast_to(weights, (*weights.shape[:2], block.n_rows))
     return np.moveaxis(whole, 1, 2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.priors import GaussianPriors, check_priors
 from bayesvb.estimators.row_scales import complete_block, variables_scaling
 from bayesvb.experts import GAUSSIAN_EXPERTS
+from bayesvb.experts.gaussian_base import AbstractGaussianExperts
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
@@ -208,16 +209,16 @@ class GaussianMixture(AbstractMixture):
         return variables_block(self.scaling, rows.matrices["variables"])
 
     def ordered(
-        self, core: Any, stats: MixtureStats
+        self, core: AnyModel, stats: MixtureStats
     ) -> tuple[AnyModel, MixtureStats, tuple[int, ...]]:
         """Components sorted by share, the largest first."""
         order = tuple(np.argsort(-stats.gate.weight, kind="stable").tolist())
-        return *core.permuted(order, stats), order
+        return *cast(Mixture, core).permuted(order, stats), order
 
-    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
         """The mixture whose components have this order."""
-        relabelled: AnyModel = core.permuted(order, empty_stats(core, self.source))[0]
-        return relabelled
+        blank = cast(MixtureStats, empty_stats(core, self.source))
+        return cast(Mixture, core).permuted(order, blank)[0]
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Means, covariances, standard deviations, correlations and shares in the data's units."""
@@ -272,12 +273,12 @@ class GaussianMixture(AbstractMixture):
 
         With draws of an engine, the components of all draws, draw by draw.
         """
-        if fit.is_sampled:
-            joint = _joint_of_draws(fit)
-        else:
-            joint = fit.core.experts.joint_predictive(fit.q.experts, fit.q.gate.mean)
-        result: AbstractJointStudent = joint.affine(self.scaling.centre, self.scaling.scale)
-        return result
+        joint = (
+            _joint_of_draws(fit)
+            if fit.is_sampled
+            else _experts(fit).joint_predictive(fit.q.experts, fit.q.gate.mean)
+        )
+        return joint.affine(self.scaling.centre, self.scaling.scale)
 
     def predictive(self, fit: AbstractFit, data: object, response: str | None) -> Any:
         """Joint predictive distribution, or the conditional one of a variable given the others."""
@@ -363,10 +364,15 @@ class GaussianMixture(AbstractMixture):
         return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"
 
 
+def _experts(fit: AbstractFit) -> AbstractGaussianExperts[object]:
+    """Gaussian experts of a fit."""
+    return cast(AbstractGaussianExperts[object], cast(Mixture, fit.core).experts)
+
+
 def _joint_of_draws(fit: AbstractFit) -> JointStudent:
     """Average over draws of their mixtures of Gaussians, on the standardised scale."""
     draws = fit.predictive_draws
-    covariance = fit.core.experts.covariances(draws)
+    covariance = _experts(fit).covariances(draws)
     n_dims = covariance.shape[-1]
     weights = (draws["gate"] / len(covariance)).ravel()
     return JointStudent(

@@ -189,7 +189,7 @@ def _conditional_weights(
         axis=0,
     )
     pairs = zip(of_parts, fit.parts, strict=True)
-    each = [own * one.fit.core.responsibilities(one.fit.q, block) for own, one in pairs]
+    each = [own * one.fit.mixture.responsibilities(one.fit.q, block) for own, one in pairs]
     return index, np.concatenate(each)
 
 

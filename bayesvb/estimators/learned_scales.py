@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -38,6 +38,7 @@ from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 BETWEEN, COMMON_SCALE = "between components", "common scale"
 """Names in tables where coefficients have a common part: of scales of their differences, and of
@@ -365,7 +366,9 @@ class LearnedScales:
             rows.append(PriorRow(COMMON_SCALE, "all other terms", words, float(sd), np.nan))
         return rows
 
-    def parameters(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+    def parameters(
+        self, core: AnyModel, draws: Draws, units: RegressionUnits
+    ) -> list[NamedParameter]:
         """Common coefficients and drawn scales by name, where the draws have them.
 
         Point estimates have fixed scales, and no common coefficients.
@@ -398,7 +401,7 @@ class LearnedScales:
                 found.append(scale)
         return found
 
-    def _common(self, core: Any, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+    def _common(self, core: AnyModel, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Common coefficients in the units of the data, for the ArviZ object.
 
         Tables omit them: weighted by the precision of the noise, they are not average effects.
@@ -407,7 +410,7 @@ class LearnedScales:
         assert common is not None
         n_draws, n_terms = len(draws["coefficients"]), draws["coefficients"].shape[-1]
         whole = np.zeros((n_draws, 1, 1, n_terms))
-        whole[:, 0, 0, common.places] = core.common_given(draws)
+        whole[:, 0, 0, common.places] = cast(ScaledMixture, core).common_given(draws)
         given = coefficients_parameter({"coefficients": whole}, units)
         values = given.values[:, 0][:, common.places]
         terms = [units.terms[place] for place in common.places]

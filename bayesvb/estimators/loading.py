@@ -349,7 +349,7 @@ def _moved(
     return replace_draws(own, sampled_draws(own, dict(draws), record, covariance))
 
 
-def _in_order(core: object, order: Sequence[int], model: AbstractEstimator) -> AnyModel:
+def _in_order(core: AnyModel, order: Sequence[int], model: AbstractEstimator) -> AnyModel:
     """The core with its components in this order, refused if it is of another number of them."""
     n_components = getattr(model, "n_components", len(order))
     if n_components != len(order):

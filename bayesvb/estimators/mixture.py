@@ -25,11 +25,12 @@ from bayesvb.estimators.component_tables import (
 from bayesvb.estimators.fit_request import COMBINATIONS
 from bayesvb.estimators.gating import expected_shares, weights_at
 from bayesvb.estimators.generative import AbstractGenerative
+from bayesvb.models.component_model import ComponentModel
 from bayesvb.models.ensemble import matching
-from bayesvb.models.mixture import Mixture
+from bayesvb.models.mixture import Mixture, MixtureStats
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit, with_fields
-from bayesvb.results.exact_draws import is_integrated
+from bayesvb.results.exact_draws import integrated_core, is_integrated
 from bayesvb.results.named_draws import HasDraws, ModelDraws
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
@@ -55,13 +56,14 @@ class AbstractMixture(AbstractGenerative):
         """The mixture on the standardised scale."""
 
     def aligned(
-        self, fit: AbstractFit, core: Any, stats: object
+        self, fit: AbstractFit, core: AnyModel, stats: SufficientStats
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Components in the order in which they share most rows with the components of the fit."""
         reference = self.source.map_rows(responsibilities_of(fit))
-        own = self.source.map_rows(partial(core.responsibilities, core.update(stats)))
+        mixture = cast(Mixture, core)
+        own = self.source.map_rows(partial(mixture.responsibilities, core.update(stats)))
         order = matching(reference.T, own.T)
-        return *core.permuted(order, stats), order
+        return *mixture.permuted(order, cast(MixtureStats, stats)), order
 
     def with_components(self, n_components: int) -> AbstractMixture:
         """The model with another number of components, on the same rows."""
@@ -75,7 +77,7 @@ class AbstractMixture(AbstractGenerative):
 
     def expected_shares(self, fit: AbstractFit) -> Float[np.ndarray, " experts"]:
         """Weights of the components under the variational posterior, averaged over the rows."""
-        return expected_shares(fit.core, self.all_rows or self.source, fit.q)
+        return expected_shares(fit.mixture, self.all_rows or self.source, fit.q)
 
     def components(self, fit: AbstractFit, prob: float) -> pd.DataFrame:
         """Share, size and membership probability of every component, and its noise if any."""
@@ -129,14 +131,17 @@ class AbstractGatedMixture(AbstractMixture):
         return self.scales.numbers if given or self.scales.combines else {}
 
     def ordered(
-        self, core: Any, stats: object
+        self, core: AnyModel, stats: SufficientStats
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Components sorted by share, the largest first; as they are of a completed table."""
         if self.completed:
             return core, cast(Any, stats), tuple(range(self.size))
-        sizes = expected_shares(core, self.all_rows or self.source, core.update(stats))
+        mixture = cast(Mixture, core)
+        sizes = expected_shares(
+            cast(ComponentModel, core), self.all_rows or self.source, core.update(stats)
+        )
         order = tuple(np.argsort(-sizes, kind="stable").tolist())
-        return *core.permuted(order, stats), order
+        return *mixture.permuted(order, cast(MixtureStats, stats)), order
 
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
@@ -163,9 +168,9 @@ class AbstractGatedMixture(AbstractMixture):
         if fit.is_sampled:
             return self._averaged_over_draws(fit, rows, number)
         pieces: list[AbstractComponentMixture] = [
-            fit.core.exact_predictive(block)
+            integrated_core(fit).exact_predictive(block)
             if is_integrated(fit)
-            else fit.core.predictive(fit.q, block, number)
+            else fit.mixture.predictive(fit.q, block, number)
             for block in self.block(rows).split(BLOCK_ROWS)
         ]
         whole = pieces[0].joined(pieces[1:])

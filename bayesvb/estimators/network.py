@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -41,6 +41,7 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.models.network.model import Network
+from bayesvb.models.network.state import NetworkStats
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
@@ -235,10 +236,10 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             **self.weight_options(),
         }
 
-    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
         """The network whose components have this order."""
-        relabelled: AnyModel = core.permuted(order, empty_stats(core, self.source))[0]
-        return relabelled
+        blank = cast(NetworkStats, empty_stats(core, self.source))
+        return cast(Network, core).permuted(order, blank)[0]
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients of experts, gate and output layer, noise and shares.
@@ -357,8 +358,8 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     def notes(self, fit: AbstractFit) -> list[str]:
         """Notes on the meaning of coefficients of a network, and where to find them."""
-        meaning = fit.core.coefficient_meaning() if self.n_components > 1 else ""
-        apart = self.n_components > 1 and not fit.core.gate_coefficients(fit.draws)
+        meaning = fit.mixture.coefficient_meaning() if self.n_components > 1 else ""
+        apart = self.n_components > 1 and not fit.mixture.gate_coefficients(fit.draws)
         return [
             *([f"Gating: {meaning}."] if apart else []),
             "Coefficients are in fit.summary(). Experts and output layer are identified only up to",

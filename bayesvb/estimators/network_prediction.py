@@ -124,9 +124,9 @@ def gate_weights(
     """Posterior mean of the gate's weights, averaged over combined restarts."""
     draws = fit.predictive_draws if fit.is_sampled else None
     found = [
-        fit.core.mean_weights(fit.q, block)
+        fit.mixture.mean_weights(fit.q, block)
         if draws is None
-        else np.exp(fit.core.log_weights(draws, block)).mean(axis=0)
+        else np.exp(fit.mixture.log_weights(draws, block)).mean(axis=0)
         for block in blocks(model, rows)
     ]
     return np.concatenate(found, axis=1)
@@ -140,9 +140,9 @@ def class_probabilities(
     given = [block for block in blocks(model, rows) if block.n_rows]
     draws = fit.predictive_draws if fit.is_sampled else None
     found = [
-        fit.core.probabilities(fit.q, block)
+        fit.classifier.probabilities(fit.q, block)
         if draws is None
-        else fit.core.drawn_probabilities(draws, block).mean(axis=0)
+        else fit.classifier.drawn_probabilities(draws, block).mean(axis=0)
         for block in given
     ]
     return np.concatenate([none, *found], axis=1)
@@ -154,7 +154,8 @@ def probability_draws(
     """Class probabilities under each draw of the parameters, the latent vector summed out."""
     draws = {name: values[:n] for name, values in fit.draws.items()}
     pieces = [
-        fit.core.drawn_probabilities(draws, block, few_points) for block in blocks(model, rows)
+        fit.classifier.drawn_probabilities(draws, block, few_points)
+        for block in blocks(model, rows)
     ]
     return np.moveaxis(np.concatenate(pieces, axis=2), 1, 2)
 
@@ -197,7 +198,7 @@ def _quantiles(
     n_levels = len(model.design.class_labels)
     entries = count(draws) * max(model.n_components * model.latent_dim, n_levels)
     pieces = [
-        np.quantile(fit.core.drawn_probabilities(draws, block, few_points=True), ends, axis=0)
+        np.quantile(fit.classifier.drawn_probabilities(draws, block, few_points=True), ends, axis=0)
         for block in model.block(rows).split(max(LIMITS.entries_in_memory // entries, 1))
     ]
     return np.concatenate(pieces, axis=2)

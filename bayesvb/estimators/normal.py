@@ -16,6 +16,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.parts import MEAN
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.distributions.normal_scale_mixture import SameForEveryRow
 from bayesvb.distributions.prediction import PredictionOptions, predict
@@ -30,12 +31,13 @@ from bayesvb.estimators.row_scales import sample_block, sample_scaling
 from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
-from bayesvb.models.normal import SampleStats, UnivariateGaussian
+from bayesvb.models.normal import UnivariateGaussian
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -170,12 +172,12 @@ class Normal(AbstractGenerative):
         return super().headline(engine)
 
     def ordered(
-        self, core: UnivariateGaussian, stats: SampleStats
-    ) -> tuple[UnivariateGaussian, SampleStats, tuple[int, ...]]:
+        self, core: AnyModel, stats: SufficientStats
+    ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """There is nothing to order."""
         return core, stats, (0,)
 
-    def relabelled(self, core: UnivariateGaussian, order: Sequence[int]) -> UnivariateGaussian:
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
         """Core unchanged: it has no labels."""
         return core
 

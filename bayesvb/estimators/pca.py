@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float
@@ -35,6 +35,7 @@ from bayesvb.results.named_draws import HasDraws, NamedDraws, chunks, count
 from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -283,22 +284,23 @@ class BayesianPCA(AbstractGenerative):
         return with_fields(self, axes=PrincipalAxes(axes[2], axes[3:], float(axes[0, 0]), axes[1]))
 
     def ordered(
-        self, core: PrincipalComponents, stats: PcaStats
+        self, core: AnyModel, stats: PcaStats
     ) -> tuple[PrincipalComponents, PcaStats, tuple[int, ...]]:
         """Components sorted by the norm of their mean loadings, the largest loading positive."""
-        loadings = core.update(stats).loadings.mean[:, :-1]
+        model = cast(PrincipalComponents, core)
+        loadings = model.update(stats).loadings.mean[:, :-1]
         order = tuple(np.argsort(-(loadings**2).sum(axis=0), kind="stable").tolist())
         largest = np.take_along_axis(loadings, np.abs(loadings).argmax(axis=0)[None], axis=0)[0]
         sign = np.where(largest < 0.0, -1.0, 1.0)
-        if (
-            core.prior.centre_scores
-        ):  # the prior of the centre tells a component from its mirror image
-            core, sign = self.relabelled(core, order), np.ones_like(sign)
-        return core, core.permuted(order, sign[list(order)], stats), order
+        if model.prior.centre_scores:  # distinguish a component from its mirror image
+            model, sign = self.relabelled(model, order), np.ones_like(sign)
+        return model, model.permuted(order, sign[list(order)], stats), order
 
-    def relabelled(self, core: PrincipalComponents, order: Sequence[int]) -> PrincipalComponents:
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> PrincipalComponents:
         """Model with components in this order, which are exchangeable unless ``s0`` is given."""
-        return replace(core, prior=core.prior.permuted(order)) if core.prior.centre_scores else core
+        model = cast(PrincipalComponents, core)
+        fixed = bool(model.prior.centre_scores)
+        return replace(model, prior=model.prior.permuted(order)) if fixed else model
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Loadings, centre, noise standard deviation and relevances in the data's units.

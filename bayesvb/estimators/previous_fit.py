@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
+from bayesvb.models.mixture import Mixture, MixtureStats
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
@@ -34,10 +35,9 @@ def start_of(
     previous = fit.parts[0].fit
     _check_same(model, fit, blank)
     inverse = tuple(np.argsort(previous.order).tolist())
-    core: Any = model.core
     stats: SufficientStats = previous.stats
     if inverse != tuple(range(len(inverse))):  # the label of a component is its place by share
-        stats = core.permuted(inverse, stats)[1]
+        stats = cast(Mixture, model.core).permuted(inverse, cast(MixtureStats, stats))[1]
     return stats
 
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -327,7 +327,8 @@ def _program(family: _Family, gated: bool) -> str:
 
 def _data(fit: AbstractFit, family: _Family, gated: bool) -> Numbers:
     """Standardised rows and the numbers of the prior."""
-    block, experts = fit.model.source.whole(), fit.core.experts
+    block, core = fit.model.source.whole(), cast(Mixture, fit.core)
+    experts = core.experts
     x = block.designs[MEAN]
     data: Numbers = {
         "N": block.n_rows, "P": len(x), "K": fit.core.n_components, "X": x.T.tolist(),
@@ -340,7 +341,7 @@ def _data(fit: AbstractFit, family: _Family, gated: bool) -> Numbers:
     if family.further is not None:
         data |= family.further.numbers(experts)
     if gated:
-        z, gate = block.designs[GATING], fit.core.gate.prior
+        z, gate = block.designs[GATING], core.gate.prior
         data |= {"Q": len(z), "Z": z.T.tolist(), "gate_sd": _sds(gate.precision).tolist()}
     return data
 

@@ -37,6 +37,7 @@ from bayesvb.results.importance import of_one_restart
 from bayesvb.results.named_draws import PosteriorDraws, count
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, resolved, withheld
 from bayesvb.variational.model import AnyModel
+from bayesvb.variational.streamed_model import AnyStreamed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -172,7 +173,7 @@ def _run_new_starts(
 def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
     """Run from the sums over earlier rows, over the new rows."""
     bound = fit.elbo + fit.model.log_jacobian * new.every.total_weight
-    beside = BesideKnownRows.of(fit.core, fit.stats, bound).forgetting(new.share)
+    beside = BesideKnownRows.of(streamed_core(fit), fit.stats, bound).forgetting(new.share)
     ascent = _ascent(beside, new.source, fit, budget)
     response = _response(fit, beside, new.source, ascent, new.every, new.share)
     return Run(fit.model, fit.core, fit.order, ascent, response)
@@ -285,7 +286,7 @@ def check_updatable(fit: AbstractFit) -> None:
         why = "sampling weights are relative to the weights of all rows"
     else:
         try:
-            fit.core.expected_sum(fit.stats, fit.q)
+            streamed_core(fit).expected_sum(fit.stats, fit.q)
         except NotImplementedError:
             why = "its statistics are not sums over rows"
     if why is not None:
@@ -295,6 +296,11 @@ def check_updatable(fit: AbstractFit) -> None:
             if fit.members
             else "fit the earlier and the new rows together",
         )
+
+
+def streamed_core(fit: AbstractFit) -> AnyStreamed:
+    """Model of a fit whose statistics are sums over rows."""
+    return cast(AnyStreamed, fit.core)
 
 
 def _ascent(
@@ -329,7 +335,7 @@ def _response(
     if fit.core.coordinates(fit.q) is None:
         return known_response(fit, fit.core, ascent, _standing_for_all(every, source, share))
     try:
-        known = KnownInformation.of(fit.core, fit.stats, fit.response, no_row(source))
+        known = KnownInformation.of(streamed_core(fit), fit.stats, fit.response, no_row(source))
         return response_beside(beside, source, ascent.stats, known, share=share)
     except np.linalg.LinAlgError as error:
         return withheld(str(error))

@@ -63,7 +63,7 @@ def merged(fit: Fit, budget: Budget) -> Fit:
     # Shares, by which components are sorted, are of these rows.
     model = cast(Any, fit.model).over(rows.kept)
     _check_sums(fit, model)
-    state = _State(model, fit.core, fit.stats, fit.order, bound)
+    state = _State(model, cast(Mixture, fit.core), fit.stats, fit.order, bound)
     while smaller := _smaller(state, budget, place):
         state = smaller
     if state.ascent is None:
@@ -77,7 +77,7 @@ def merged(fit: Fit, budget: Budget) -> Fit:
 
 def _check_sums(fit: Fit, model: Any) -> None:
     """Refuse models of whose components the sums do not add up."""
-    core: Mixture = fit.core
+    core = cast(Mixture, fit.core)
     stats: MixtureStats = fit.stats
     sizes = {leaf.shape[:1] for _, leaf in stats.experts.leaves()}
     why = None

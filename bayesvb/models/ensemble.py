@@ -12,7 +12,9 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.models.component_model import ClassModel
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AbstractVariationalModel
 
 MEMBER = "member"
 """Name of the draws that contain the member of each draw, counted from 0."""
@@ -25,6 +27,7 @@ NO_COMMON_MEANING = (
 Evaluate = Callable[[Any, Draws], Float[np.ndarray, "draws ..."]]
 
 
+@AbstractVariationalModel.register  # as the core of a fit: no engine runs an ensemble
 @dataclass(frozen=True)
 class Ensemble:
     """Models that were fitted one by one, as one model of which predictions and draws are made.
@@ -171,7 +174,7 @@ class Ensemble:
     ) -> Float[np.ndarray, "draws classes rows"]:
         """Probabilities of classes for each draw."""
 
-        def evaluate(core: Any, own: Draws) -> Float[np.ndarray, "draws classes rows"]:
+        def evaluate(core: ClassModel, own: Draws) -> Float[np.ndarray, "draws classes rows"]:
             return np.asarray(core.drawn_probabilities(own, block, few_points))
 
         return np.asarray(self._evaluated(draws, evaluate))

@@ -23,6 +23,7 @@ from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture_rows import Coefficients, Further, Logits, LogPrecisions, MixtureRows
 from bayesvb.models.reduced_gates import AbstractReducedGate
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
 
 FEW_PER_COMPONENT = 300
@@ -137,7 +138,7 @@ class ReducedPredictors(AbstractReducedSpace):
         Prior precisions of the coefficients of the log odds of zeros, if there are any.
     """
 
-    core: Any
+    core: AnyModel
     rows: PredictorRows
     scales: IntegratedScales
     gate: AbstractReducedGate

@@ -25,7 +25,7 @@ from bayesvb.distributions.transformations import (
 from bayesvb.distributions.transformed import Transformed, no_moments
 from bayesvb.errors import DataError
 from bayesvb.results.capabilities import HasDrawnDistributions, scales_of
-from bayesvb.results.exact_draws import IntegratesScales
+from bayesvb.results.exact_draws import IntegratesScales, integrated_core
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
@@ -184,7 +184,7 @@ def _medians(
 
 def _over_groups(fit: AbstractFit, drawn: Any, typical: Block, marginal: Block) -> Any:
     """Normal distributions given each draw, widened by the effects of new groups."""
-    variance = fit.core.effect_variance(fit.draws, marginal, typical)
+    variance = integrated_core(fit).effect_variance(fit.draws, marginal, typical)
     variance = variance * scales_of(fit).response.scale[0] ** 2
     return replace(drawn, scale=np.sqrt(drawn.scale**2 + variance))
 

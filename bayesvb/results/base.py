@@ -6,7 +6,7 @@ import abc
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, cast
 
 import numpy as np
 from jaxtyping import Float, Shaped
@@ -25,6 +25,7 @@ from bayesvb.engines.traces import trace_series
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
+from bayesvb.models.component_model import ClassModel, ComponentModel
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.limits import LIMITS
@@ -137,11 +138,13 @@ class AbstractPublicModel(abc.ABC):
         """Arguments that make this model again, JSON-able, other than formula, data and weights."""
 
     @abc.abstractmethod
-    def ordered(self, core: Any, stats: Any) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
+    def ordered(
+        self, core: AnyModel, stats: Any
+    ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Model and statistics with components in the order of their labels, and that order."""
 
     @abc.abstractmethod
-    def relabelled(self, core: Any, order: Sequence[int]) -> AnyModel:
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
         """The model whose components have this order."""
 
     @abc.abstractmethod
@@ -197,7 +200,7 @@ class AbstractPublicModel(abc.ABC):
         return f"{self.title}, {engine.found}"
 
     def aligned(
-        self, fit: AbstractFit, core: object, stats: object
+        self, fit: AbstractFit, core: AnyModel, stats: SufficientStats
     ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
         """Model, statistics, and order, with the labels of another fit to the same rows."""
         raise self._lacks("combination of restarts")
@@ -320,7 +323,7 @@ class AbstractFit(abc.ABC):
     """
 
     model: AbstractPublicModel
-    core: Any
+    core: AnyModel
     stats: Any
     order: tuple[int, ...]
     given_draws: PosteriorDraws
@@ -347,6 +350,16 @@ class AbstractFit(abc.ABC):
     max_iter: int | None = None
     start_code: str = ""
     cache: FitCache = field(default_factory=FitCache, init=False, repr=False)
+
+    @property
+    def mixture(self) -> ComponentModel:
+        """``core`` of a model with components."""
+        return cast(ComponentModel, self.core)
+
+    @property
+    def classifier(self) -> ClassModel:
+        """``core`` of a model of classes."""
+        return cast(ClassModel, self.core)
 
     @property
     def parts(self) -> tuple[Member, ...]:

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -36,6 +36,7 @@ from bayesvb.results.stacking import combined
 from bayesvb.variational.local import Draws
 
 if TYPE_CHECKING:
+    from bayesvb.data.blocks import Block
     from bayesvb.results.base import AbstractFit
 
 
@@ -205,7 +206,8 @@ def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray,
         pointwise = found.log_density - fit.model.log_jacobian
         return pointwise, sum_and_error(lost, weights)[0]
     mean = float(np.average(lost, weights=None if weights is None else weights[found.at]))
-    pointwise = source.map_rows(partial(fit.core.log_predictive, fit.q)) - mean
+    density = cast("Callable[[Block], np.ndarray]", partial(fit.core.log_predictive, fit.q))
+    pointwise = source.map_rows(density) - mean
     pointwise[found.at] = found.log_density
     return pointwise - fit.model.log_jacobian, mean * source.total_weight
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -36,7 +36,9 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
 if TYPE_CHECKING:
+    from bayesvb.distributions.student_mixture import StudentMixture
     from bayesvb.engines.tempering import ChainDraws
+    from bayesvb.models.half_t_scales import HalfTScales
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 STEPS = 300
@@ -279,7 +281,7 @@ def _choose(
 class IntegratesScales(Protocol):
     """A model of the standardised scale whose posterior is integrated over its prior scales."""
 
-    integrated: object
+    integrated: HalfTScales | None
 
     def integrating(self, stats: SufficientStats) -> Any:
         """The model with its exact posterior given sums over rows; None where it has none."""
@@ -295,7 +297,7 @@ class IntegratesScales(Protocol):
     def exact_predictive(self, block: Block) -> AbstractComponentMixture:
         """Predictive distribution of the response of each row."""
 
-    def effect_law(self, weights: Float[np.ndarray, " effects"]) -> object:
+    def effect_law(self, weights: Float[np.ndarray, " effects"]) -> StudentMixture:
         """Distribution of a combination of the effects of each group without columns."""
 
 
@@ -305,12 +307,18 @@ def is_integrated(fit: AbstractFit) -> bool:
     return isinstance(core, IntegratesScales) and core.integrated is not None
 
 
+def integrated_core(fit: AbstractFit) -> IntegratesScales:
+    """Model of a fit whose draws come from the integrated posterior."""
+    return cast(IntegratesScales, fit.core)
+
+
 def log_evidence(fit: AbstractFit) -> float | None:
     """Log evidence of the data in their units by the integrated posterior; None without one."""
-    if not is_integrated(fit):
+    core = fit.core
+    if not isinstance(core, IntegratesScales) or core.integrated is None:
         return None
     units = fit.model.source.total_weight * fit.model.log_jacobian
-    return float(fit.core.integrated.log_evidence - units)
+    return float(core.integrated.log_evidence - units)
 
 
 def with_integrated_scales(fit: AbstractFit) -> AbstractFit | None:

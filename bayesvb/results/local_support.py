@@ -122,7 +122,7 @@ def local_support(fit: AbstractFit) -> LocalSupport:
         If the components are not regressions.
     """
     model = _regressors(fit)
-    core, posterior, source = fit.core, fit.q, fit.model.source
+    core, posterior, source = fit.mixture, fit.q, fit.model.source
 
     def moments(block: Block) -> Moments:
         weight = _members(block, block.weighted(core.responsibilities(posterior, block)))
@@ -159,7 +159,7 @@ def supported(fit: AbstractFit, data: object) -> Bool[np.ndarray, " given"]:
     known, rows = support_of(fit), fit.model.rows(data)
     found = np.zeros(len(rows.index), dtype=bool)
     pieces = [
-        known.supported(fit.core.mean_weights(fit.q, block), model.regressors(block))
+        known.supported(fit.mixture.mean_weights(fit.q, block), model.regressors(block))
         for block in fit.model.block(rows).split(BLOCK_ROWS)
     ]
     found[rows.complete] = np.concatenate(pieces)

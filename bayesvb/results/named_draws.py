@@ -15,6 +15,7 @@ from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.results.limits import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 
 @dataclass(frozen=True)
@@ -85,11 +86,11 @@ class HasDraws(Protocol):
 class ModelDraws:
     """Draws of all parameters of a model, from the prior or another distribution."""
 
-    core: Any
+    core: AnyModel
     draws: Draws
 
 
-def chunks(core: Any, source: AbstractSource, n_draws: int) -> Iterator[Block]:
+def chunks(core: AnyModel, source: AbstractSource, n_draws: int) -> Iterator[Block]:
     """Rows in order, in blocks small enough for arrays with draws and components."""
     n_rows = max(LIMITS.entries_in_memory // (n_draws * core.n_components), 1)
     for block in source.iterate():
@@ -102,7 +103,7 @@ def count(draws: Draws) -> int:
 
 
 def log_lik_blocks(
-    core: Any, source: AbstractSource, draws: Draws, log_jacobian: float
+    core: AnyModel, source: AbstractSource, draws: Draws, log_jacobian: float
 ) -> Iterator[Float[np.ndarray, "draws rows"]]:
     """Log likelihood of the rows in the data's units, block by block.
 
@@ -119,7 +120,7 @@ def log_lik_blocks(
 
 
 def log_joint(
-    core: Any, source: AbstractSource, draws: Draws, log_jacobian: float
+    core: AnyModel, source: AbstractSource, draws: Draws, log_jacobian: float
 ) -> Float[np.ndarray, " draws"]:
     """Log likelihood of all rows plus log prior, latent variables integrated out."""
     total = core.log_prior(draws)
@@ -153,6 +154,6 @@ class PosteriorDraws:
     sampler: SamplerRecord | None = None
 
     @classmethod
-    def from_posterior(cls, core: Any, posterior: object, values: Draws) -> PosteriorDraws:
+    def from_posterior(cls, core: AnyModel, posterior: object, values: Draws) -> PosteriorDraws:
         """Draws from the variational posterior of a model, whose factors are independent."""
         return cls(values, core.log_posterior(posterior, values), "mean-field")

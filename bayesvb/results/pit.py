@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -21,6 +21,7 @@ from bayesvb.evaluation.calibration import randomised_pit
 from bayesvb.evaluation.normal_scores import normal_scores
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import thinned
+from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasDrawnDistributions
@@ -243,7 +244,7 @@ def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transfor
     """PIT values from the predictive distribution of each component under the posterior."""
     members = block.members
     assert members is not None
-    core, n_responses = fit.core, len(members.rows.response)
+    core, n_responses = cast(Mixture, fit.core), len(members.rows.response)
     laws = [core.predictive(fit.q, block, i) for i in range(n_responses)]
     n, pairs = core.n_components, list(zip(laws, upper_ends(members.rows), strict=True))
     density = average_nodes(laws[0], core.experts.component_scores(laws, members.rows), n)
@@ -263,7 +264,7 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
     laws = [model.drawn_mixture(some, rows, i) for i in range(len(rows.response))]
     with np.errstate(divide="ignore"):
         prior = np.moveaxis(np.log(laws[0].weights), 0, 1)
-    density = fit.core.experts.log_lik(draws, rows)
+    density = cast(Mixture, fit.core).experts.log_lik(draws, rows)
     weights = softmax(prior + earlier_rows(density, members), axis=1)
     scales = model.scales  # type: ignore[attr-defined]
     scaling, shift = scales.response, scales.shift(rows.offset)

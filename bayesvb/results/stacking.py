@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float
@@ -102,7 +103,7 @@ def stacked(members: Sequence[Member]) -> AbstractFit:
     ]
     return replace(
         first,
-        core=Ensemble(tuple(one.core for one in fits), weights),
+        core=cast(AnyModel, Ensemble(tuple(one.core for one in fits), weights)),
         stats=tuple(one.stats for one in fits),
         given_draws=PosteriorDraws(draws, log_q[order], label),
         make_draws=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import astuple
 from itertools import product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -25,6 +25,8 @@ from bayesvb.variational.descriptions import PriorRow
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bayesvb.data.statistics import SufficientStats
+    from bayesvb.engines.point_estimates import PointEstimates
     from bayesvb.results.base import AbstractFit
 
 
@@ -75,7 +77,8 @@ def _at_the_point(fit: AbstractFit) -> NamedDraws | None:
     """Parameters at the estimates of an engine that finds points."""
     if not fit.engine.finds_points or fit.members:
         return None
-    return fit.model.named_draws(ModelDraws(fit.core, fit.core.point(fit.q)))
+    points = cast("PointEstimates[object, SufficientStats]", fit.core)
+    return fit.model.named_draws(ModelDraws(fit.core, points.point(fit.q)))
 
 
 def in_reading_order(index: Any) -> pd.MultiIndex:

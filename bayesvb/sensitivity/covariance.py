@@ -63,7 +63,7 @@ TOO_WIDE = (
 )
 """Why there is none beyond."""
 
-LONGER = 2
+LONGER = 2.0
 """Scalars of all rows, relative to statistics, up to which their space takes less time.
 
 With 50 columns, five components and 1,000 rows they are level and it takes half the time; beyond,

@@ -99,7 +99,7 @@ def drawn_probabilities(
     block = fit.model.block(fit.model.design.of_typical_groups.new(rows.frame))
     draws = thinned(fit.draws, min(n_draws, count(fit.draws)))
     if fit.model.response.is_categorical:
-        return rows.averaged(fit.core.drawn_probabilities(draws, block, few_points=True))
+        return rows.averaged(fit.classifier.drawn_probabilities(draws, block, few_points=True))
     given = ModelDraws(fit.core, draws)
     mixture: Any = drawn_distributions_of(fit).drawn_mixture(given, block, 0)
     return rows.averaged(np.moveaxis(mixture.levels, -1, 1))

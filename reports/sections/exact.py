@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -11,7 +11,7 @@ from scipy.special import gammaincinv, stdtrit
 
 from bayesvb.distributions.intervals import PROB
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, NormalGamma, ScalarGamma
-from bayesvb.models.normal import Contours, contours
+from bayesvb.models.normal import Contours, UnivariateGaussian, contours
 from bayesvb.results.capabilities import HasExactPosterior
 
 from ..cells.numerals import numeral, percent, significant
@@ -110,7 +110,7 @@ def drawn_densities(model: HasExactPosterior, fit: AbstractFit) -> Contours:
     low = float(gammaincinv(law.shape, OUTSIDE) / law.rate)
     high = float(gammaincinv(law.shape, 1.0 - OUTSIDE) / start.precision.rate)
     return contours(
-        fit.core,
+        cast(UnivariateGaussian, fit.core),
         fit.stats,
         start,
         half_steps=HALF_STEPS,

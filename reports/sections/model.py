@@ -53,8 +53,8 @@ def _gate(fit: AbstractFit) -> Summary:
         return {"gate_meaning": None, "gate_coefficients": False}
     first = fit.parts[0].fit  # restarts that are combined may have no common table of them
     return {
-        "gate_meaning": fit.core.coefficient_meaning(),
-        "gate_coefficients": bool(first.core.gate_coefficients(first.draws)),
+        "gate_meaning": fit.mixture.coefficient_meaning(),
+        "gate_coefficients": bool(first.mixture.gate_coefficients(first.draws)),
     }
 
 

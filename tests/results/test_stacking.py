@@ -17,12 +17,14 @@ from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators import weighing
 from bayesvb.evaluation.elpd import Elpd, compare, elpd_data, read_elpd
 from bayesvb.evaluation.stacking_weights import stacking_weights
+from bayesvb.models.component_model import ClassModel, ComponentModel
 from bayesvb.models.ensemble import MEMBER, joined, matching
 from bayesvb.numerics.streams import Streams
 from bayesvb.reports.sections.model import _gate
 from bayesvb.results.named_draws import count
 from bayesvb.results.stacking import combined, distinct, kept, stacked, whole_shares
 from bayesvb.storage.arviz_objects import group
+from bayesvb.variational.model import AbstractVariationalModel
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*unreliable"),
@@ -131,6 +133,15 @@ def test_draws_of_all_members_are_there_once(rng):
 
 
 # fits
+
+
+def test_mixtures_and_their_members_have_what_results_ask_of_components(wave):
+    model = DensityRegression(FORMULA, wave[:50], n_components=2)
+    fit = model.fit(combine="stack", restarts=2, seed=1, draws=25, tol=0.1)
+    for one in (fit, fit.parts[0].fit):
+        assert isinstance(one.core, AbstractVariationalModel)
+        assert isinstance(one.mixture, ComponentModel)
+        assert not isinstance(one.core, ClassModel)
 
 
 @pytest.mark.heavy

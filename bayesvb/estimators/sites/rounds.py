@@ -52,6 +52,7 @@ from bayesvb.estimators.sites.record import (
 from bayesvb.estimators.sites.runs import arrays_of, check_starts, runs_of
 from bayesvb.factors.loadings import Loadings
 from bayesvb.formula.passes.streamed_design import learned_of
+from bayesvb.models.mixture import Mixture
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import of_one_restart
@@ -374,7 +375,7 @@ def _own_start(model: AbstractEstimator, seed: int) -> Float[np.ndarray, " entri
         )
     stats = fit.stats
     if isinstance(model, AbstractGatedMixture):
-        _, stats = fit.core.permuted(np.argsort(fit.order).tolist(), stats)
+        _, stats = cast(Mixture, fit.core).permuted(np.argsort(fit.order).tolist(), stats)
     return np.asarray(stats.to_vector())
 
 
@@ -415,7 +416,7 @@ def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[Remote
 
 
 def _ordered(
-    model: AbstractEstimator, core: Any, stats: Any
+    model: AbstractEstimator, core: AnyModel, stats: Any
 ) -> tuple[AnyModel, SufficientStats, tuple[int, ...]]:
     """Components in the order of their labels, determined by sums over rows."""
     if not isinstance(model, AbstractGatedMixture):
@@ -424,11 +425,11 @@ def _ordered(
     if sizes is None:  # sums of linear predictors hold no responsibilities
         sizes = _weights_of_average_row(model, core, stats)
     order = tuple(np.argsort(-sizes, kind="stable").tolist())
-    return *core.permuted(order, stats), order
+    return *cast(Mixture, core).permuted(order, stats), order
 
 
 def _weights_of_average_row(
-    model: AbstractGatedMixture, core: Any, stats: object
+    model: AbstractGatedMixture, core: AnyModel, stats: SufficientStats
 ) -> Float[np.ndarray, " components"]:
     """Expected weights at the average of the standardised covariates, the same at every site."""
     if core.n_components == 1:
@@ -438,7 +439,7 @@ def _weights_of_average_row(
     if scaling.intercept is not None:
         average[scaling.intercept] = 1.0
     row = replace(nobody, designs={**nobody.designs, GATING: average})
-    return np.asarray(core.mean_weights(core.update(stats), row)[:, 0])
+    return np.asarray(cast(Mixture, core).mean_weights(core.update(stats), row)[:, 0])
 
 
 def _nobody(source: AbstractSource) -> Block:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -30,6 +30,7 @@ from bayesvb.results.subsampling import khat_within, source_at, unit_sample
 from bayesvb.results.summary import coefficient_table
 
 if TYPE_CHECKING:
+    from bayesvb.data.blocks import Block
     from bayesvb.results.base import AbstractFit, Member
 
 PROBE = Budget(tol=1e-8, max_iter=100)
@@ -342,5 +343,6 @@ def _log_density(
         predict = partial(model.log_predictive, model.update(stats))
         if predict(source.empty()) is None:
             return None
-        found.append(np.log(part.weight) + np.asarray(source.map_rows(predict)))
+        density = cast("Callable[[Block], np.ndarray]", predict)
+        found.append(np.log(part.weight) + np.asarray(source.map_rows(density)))
     return np.asarray(logsumexp(np.stack(found), axis=0))

@@ -163,7 +163,7 @@ def best_split(fit: AbstractFit) -> Split | None:
     model: Any = fit.model
     larger = model.with_components(model.size + 1)
     block = model.source.whole()
-    shares = fit.core.responsibilities(fit.core.update(fit.stats), block)
+    shares = fit.mixture.responsibilities(fit.core.update(fit.stats), block)
     streams = Streams(fit.seed).branch("split")
     tried: list[Split] = []
     for component, sides in _sides(block, shares, streams):
