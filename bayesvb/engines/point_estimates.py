@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -168,11 +169,16 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         """Whether coefficients of the weights grow for ever; never where a prior counts."""
         return not self.penalised and self.limit.separated(posterior, block)
 
-    def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
-        """Such runs are ranked last: their objective has no maximum."""
+    def bound_gap(self, posterior: PosteriorT) -> Callable[[Block], BoundGap]:
+        """Runs with collapsed components are ranked last: their objective has no maximum."""
+        return partial(self._bound_gap, posterior)
+
+    def _bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
+        """Minus infinity if a component collapsed on these rows; otherwise the gap of the model."""
         if self.collapsed(posterior, block).any():
             return BoundGap(-np.inf)
-        return self.limit.bound_gap(posterior, block)
+        gap = self.limit.bound_gap(posterior)
+        return BoundGap(0.0) if gap is None else gap(block)
 
     def starting_models(self, n: int) -> Mapping[str, PointEstimates[PosteriorT, StatsT]]:
         """Starting models of the wrapped model."""

@@ -570,10 +570,8 @@ class _Task:
 
     def score(self, model: AnyModel, ascent: EngineResult[SufficientStats]) -> float:
         """Score by which runs are ranked: the ELBO, or a tighter bound."""
-        if not model.has_bound_gap:
-            return float(ascent.bound)
-        bound_gap = self.source.map_reduce(partial(model.bound_gap, model.update(ascent.stats)))
-        return float(ascent.bound + bound_gap.value)
+        gap = model.bound_gap(model.update(ascent.stats))
+        return float(ascent.bound + (0.0 if gap is None else self.source.map_reduce(gap).value))
 
     def on_more_rows(self, run: Restart) -> Restart:
         """The run from its end on a sample; after Ctrl-C only as far as its first bound."""

@@ -83,11 +83,11 @@ class _Family:
     columns: tuple[str, ...] = ()
 
 
-def _values(experts: Any, block: Block) -> Numbers:
+def _values(experts: object, block: Block) -> Numbers:
     return {"y": block.response[0].tolist()}
 
 
-def _counts(experts: Any, block: Block) -> Numbers:
+def _counts(experts: object, block: Block) -> Numbers:
     return {"y": block.response[0].astype(int).tolist()}
 
 
@@ -96,7 +96,7 @@ def _successes(experts: Any, block: Block) -> Numbers:
     return {**_counts(experts, block), "trials": trials.astype(int).tolist()}
 
 
-def _times(experts: Any, block: Block) -> Numbers:
+def _times(experts: object, block: Block) -> Numbers:
     return {**_values(experts, block), "is_seen": is_seen(block).astype(int).tolist()}
 
 

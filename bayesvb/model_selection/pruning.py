@@ -206,7 +206,8 @@ def _begin(
 
 def _bound_gap(core: Any, source: AbstractSource, stats: object) -> float:
     """Correction of a bound that ranks runs wrongly; see ``bound_gap`` of models."""
-    return float(source.map_reduce(partial(core.bound_gap, core.update(stats))).value)
+    gap = core.bound_gap(core.update(stats))
+    return 0.0 if gap is None else float(source.map_reduce(gap).value)
 
 
 def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fit:

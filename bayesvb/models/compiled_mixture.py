@@ -98,7 +98,7 @@ class LearnedScales:
         on_grid = (self.grids.get(number) for number in range(sum(self.sizes()[1:])))
         return [0 if grid is None else len(grid.precision) for grid in on_grid]
 
-    def numbers(self) -> list[Any]:
+    def numbers(self) -> list[np.ndarray]:
         """Shape and rate of each prior, shape and coefficients of each posterior, then grids."""
         counts = np.concatenate([self.of_experts.counts, self.of_gate.counts])
         prior = [np.broadcast_to(x, counts.shape) for x in (self.prior.shape, self.prior.rate)]
@@ -148,7 +148,7 @@ def compile_gaussians(experts: Any, gate: Any, source: AbstractSource) -> Compil
     return None if found is None else found.over(source, arrays)
 
 
-def _arrays(reads_offset: bool, parts: Sequence[str], block: Block) -> list[Any]:
+def _arrays(reads_offset: bool, parts: Sequence[str], block: Block) -> list[np.ndarray]:
     """Response, weights, offsets, and columns of a block."""
     rows = (block.weight, block.offset if reads_offset else None)
     known = [one for one in rows if one is not None]
@@ -175,7 +175,7 @@ def _kind(part: object) -> str:
     return f"{type(part).__module__}.{type(part).__qualname__}"
 
 
-def _is_constant(gate: Any) -> bool:
+def _is_constant(gate: object) -> bool:
     return _kind(gate) == CONSTANT
 
 
@@ -184,12 +184,12 @@ def _lines(experts: Any) -> Any:
     return experts.prior.linear if _kind(experts) == STUDENT else experts.prior
 
 
-def _precisions(part: Any) -> Any:
+def _precisions(part: Any) -> np.ndarray:
     """Prior precisions of the coefficients of experts or of a gate; none of constant weights."""
     return np.empty(0) if _is_constant(part) else _lines(part).operator.entries
 
 
-def _order(gate: Any) -> Any:
+def _order(gate: Any) -> Sequence[int]:
     """Component at which each stick stops."""
     return getattr(gate, "order", None) or range(gate.n_components)
 

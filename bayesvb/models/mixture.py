@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -167,15 +168,16 @@ class Mixture(
             self.gate.global_step(posterior.gate, stats.gate, gate),
         )
 
-    def bound_gap(self, posterior: MixturePosterior, block: Block) -> BoundGap:
-        """Gap of the gate: its bound enters a row as a constant, responsibilities stay."""
+    def bound_gap(self, posterior: MixturePosterior) -> Callable[[Block], BoundGap] | None:
+        """Gap of the gate, if it has one: its bound enters a row as a constant."""
+        if type(self.gate).bound_gap is AbstractGate.bound_gap:
+            return None
+        return partial(self._bound_gap, posterior)
+
+    def _bound_gap(self, posterior: MixturePosterior, block: Block) -> BoundGap:
+        """Gap of the gate at these rows; responsibilities stay."""
         per_row = self.gate.bound_gap(posterior.gate, block)
         return BoundGap(float(block.weighted(per_row[None]).sum()))
-
-    @property
-    def has_bound_gap(self) -> bool:
-        """Whether the gate may have one."""
-        return type(self.gate).bound_gap is not AbstractGate.bound_gap
 
     def gradient_stats(
         self, posterior: MixturePosterior, stats: MixtureStats, before: MixtureStats | None = None

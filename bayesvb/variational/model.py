@@ -133,14 +133,9 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def bound_gap(self, posterior: PosteriorT, block: Block) -> BoundGap:
-        """Contribution of these rows to the ranking of runs, besides the ELBO; zero by default."""
-        return BoundGap(0.0)
-
-    @property
-    def has_bound_gap(self) -> bool:
-        """Whether ``bound_gap`` may differ from zero: unless it is the default."""
-        return type(self).bound_gap is not AbstractVariationalModel.bound_gap
+    def bound_gap(self, posterior: PosteriorT) -> Callable[[Block], BoundGap] | None:
+        """Contribution of rows to the ranking of runs, besides the ELBO; None if they have none."""
+        return None
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:
