@@ -397,7 +397,7 @@ def test_weights_that_covariates_tell_for_certain_are_warned_of():
             lambda d: bvb.DensityRegression(
                 "y ~ x", d, priors=bvb.Priors(coefficient_units="response")
             ),
-            "'noise' without a prior",
+            "coefficient_units='noise' gives the same model",
         ),
     ],
 )

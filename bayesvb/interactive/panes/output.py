@@ -1,4 +1,4 @@
-"""What is kept: fits that are compared, the report, and the code."""
+"""Fits that are compared, the report, and the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is asked for: the table, its variables, messages about the formula, an earlier session."""
+"""Table, its variables, messages about the formula, and the offer of an earlier session."""
 
 from __future__ import annotations
 
