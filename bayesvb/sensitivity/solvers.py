@@ -50,7 +50,7 @@ COPIES = 4
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
 
-LONGER = 8
+LONGER = 8.0
 """Scalars of all rows, relative to statistics, up to which solutions are found in their space.
 
 Conjugate gradients in all statistics take about ten products for each row, in the space of rows two
