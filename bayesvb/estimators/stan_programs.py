@@ -298,7 +298,7 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
             f"this model has no Stan program: {why}",
             hint="with several components fit with priors=bvb.Priors(scales='fixed')",
         )
-    if isinstance(core.experts, IndependentLinearExperts):
+    if isinstance(cast(Mixture, core).experts, IndependentLinearExperts):
         family = replace(family, spread="prior_sd[p]")
     return family, gated
 
