@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+import bayesvb as bvb
 from bayesvb.data.response_columns import TRIALS
 from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
@@ -312,3 +313,23 @@ def test_sources_are_read_in_any_order(expert_kind, make, rng):
         for p in (problem, other)
     ]
     assert_allclose(*traces, rtol=1e-9)
+
+
+@pytest.mark.parametrize("family", ["gamma", "negbinomial", "weibull"])
+def test_slopes_of_rows_are_differences(family, rng):
+    """In the predictor and in the log of the further parameter, also of censored rows."""
+    y, step = rng.gamma(2.0, 2.0, 12), 1e-6
+    data = {"y": np.ceil(y) if family == "negbinomial" else y, "s": np.arange(12) % 3 != 0}
+    formula = "Surv(y, s) ~ 1" if family == "weibull" else "y ~ 1"
+    model = bvb.DensityRegression(formula, data, n_components=1, family=family)
+    experts, block = model.core.experts, model.source.whole()
+    predictor, log_values = rng.normal(size=(4, 1, 12)), rng.normal(size=(4, 1, 1))
+
+    def density(change, change_of_log):
+        values = np.exp(log_values + change_of_log)
+        return experts.slopes_of_rows(block, predictor + change, values)[0]
+
+    _, *found = experts.slopes_of_rows(block, predictor, np.exp(log_values))
+    for slope, way in zip(found, np.eye(2), strict=True):
+        difference = density(*(step * way)) - density(*(-step * way))
+        assert_allclose(slope, difference / (2.0 * step), rtol=1e-5, atol=1e-7)
