@@ -16,11 +16,16 @@ def default_priors(
     n_components: int,
     formula: Formula | None = None,
     group: object = None,
-    scales: str = "between",
+    given: Priors | None = None,
 ) -> Priors:
-    """Priors with the default of every number; see ``several_sd`` of the experts."""
-    plain = n_components == 1 and scales != "learned" and _is_plain(family, formula, group)
-    units = "response" if plain else "noise"
+    """Priors with the default of every number; see ``several_sd`` of the experts.
+
+    Coefficients of one plain regression are in units of the response: see
+    ``IndependentLinearExperts``. Data that are not standardised have no such unit.
+    """
+    given = given or Priors()
+    alone = n_components == 1 and given.scales != "learned" and given.standardize
+    units = "response" if alone and _is_plain(family, formula, group) else "noise"
     several_sd = EXPERTS[family](RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)).several_sd
     if n_components == 1 or several_sd is None:
         return Priors(coefficient_sd=10.0, scale_rate=0.005, coefficient_units=units)

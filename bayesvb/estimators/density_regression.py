@@ -231,7 +231,7 @@ class DensityRegression(AbstractGatedMixture):
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
         chooses, size = chooses_size(n_components, family, parsed)
         given = priors or Priors()
-        priors = given.completed(default_priors(family, size, parsed, group, given.scales))
+        priors = given.completed(default_priors(family, size, parsed, group, given))
         kind = _row_kind(parsed, family, priors, size, gate=gate, group=group, levels=levels)
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
@@ -419,7 +419,7 @@ class DensityRegression(AbstractGatedMixture):
 
     def default_priors(self, size: int) -> Priors:
         """Priors where none are given, of a model with this number of components."""
-        own = self.formula, self.grouping, self.priors.scales
+        own = self.formula, self.grouping, self.priors
         return default_priors(self.family, size, *own)
 
     def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool, Float, Int
 from scipy.special import polygamma
 
 from bayesvb.experts.linear import LinearExperts, LinearStats
@@ -72,6 +72,11 @@ class IndependentLinearExperts(LinearExperts):
         free[list(prior.learned_terms)] = False
         return cls(law, free=free)
 
+    @property
+    def _free_columns(self) -> Int[np.ndarray, " columns"]:
+        """Columns of these terms, which come before effects of groups."""
+        return np.flatnonzero(self.free)
+
     def _given(self, variance: Float[np.ndarray, "*many one"]) -> MatrixNormalGamma:
         """Conjugate prior that has the precision of this one where the noise has this variance."""
         entries, one = self.prior.operator.entries, self.prior.mean.ndim == 2
@@ -129,10 +134,9 @@ class IndependentLinearExperts(LinearExperts):
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters from the prior."""
         draws = super().prior_draws(n, n_components, rng)
-        coefficients = draws["coefficients"]
-        free = self.free[: coefficients.shape[-1]]
-        unit = np.where(free, np.sqrt(draws["precision"])[..., None], 1.0)
-        return {**draws, "coefficients": coefficients * unit}
+        coefficients, free = draws["coefficients"].copy(), self._free_columns
+        coefficients[..., free] *= np.sqrt(draws["precision"])[..., None]
+        return {**draws, "coefficients": coefficients}
 
     def log_density(
         self, posterior: Regressions | None, draws: Draws
@@ -141,11 +145,10 @@ class IndependentLinearExperts(LinearExperts):
         found = super().log_density(posterior, draws)
         if posterior is not None:
             return found
-        coefficients, precision = draws["coefficients"], draws["precision"][..., 0]
-        n_shared = coefficients.shape[-1]
-        own = np.where(self.free, self.prior.operator.entries, 0.0)[..., :n_shared]
-        squares = (own * coefficients[..., 0, :] ** 2).sum(axis=-1)
-        log_ratio = self.free.sum() * namespace(precision).log(precision)
+        free, precision = self._free_columns, draws["precision"][..., 0]
+        own = self.prior.operator.entries[..., free]
+        squares = (own * draws["coefficients"][..., 0, free] ** 2).sum(axis=-1)
+        log_ratio = len(free) * namespace(precision).log(precision)
         change = 0.5 * ((precision - 1.0) * squares - log_ratio)
         total: Float[np.ndarray, " draws"] = found + change.sum(axis=-1)
         return total

@@ -12,7 +12,7 @@ def model_of_one_line(scales):
     rng = np.random.default_rng(3)
     x = rng.normal(size=60)
     data = pd.DataFrame({"x": x, "y": 0.3 * x + rng.normal(size=60)})
-    priors = bvb.Priors(scales=scales)
+    priors = bvb.Priors(scales=scales, coefficient_units="noise")
     return bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
 
 

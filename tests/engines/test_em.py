@@ -287,7 +287,8 @@ def test_the_mode_is_that_of_coefficients_log_precisions_and_gate(data):
 
 
 def test_the_mode_of_one_regression_has_a_closed_form(data):
-    model = bvb.DensityRegression("y ~ x", data, n_components=1)
+    priors = bvb.Priors(coefficient_units="noise")
+    model = bvb.DensityRegression("y ~ x", data, n_components=1, priors=priors)
     fit = model.fit("em", **SHARP)
     block, prior = model.source.take(np.arange(len(data))), model.core.experts.prior
     design, y = block.designs["mean"], block.response[0]

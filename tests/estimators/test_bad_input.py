@@ -157,7 +157,7 @@ def test_huge_scales_fit_without_overflow(regimes, gated_fit, scale, column):
         if "scale" in numbers:
             numbers = numbers.dropna()
         assert np.isfinite(numbers.to_numpy(dtype=float)).all()
-    assert f"{there.elbo:.1f}" in str(there)
+    assert f"{there.elbo:,.1f}" in str(there)
 
 
 def test_huge_numbers_of_rows_with_the_same_value(regimes):

@@ -113,7 +113,8 @@ def test_groups_of_one_row_are_the_fit_of_rows():
 
 
 def test_one_component_is_the_fit_of_rows():
-    each = [model(n_components=1, group=group).fit(seed=1, restarts=1) for group in ("id", None)]
+    options = {"n_components": 1, "priors": bvb.Priors(coefficient_units="noise")}
+    each = [model(group=group, **options).fit(seed=1, restarts=1) for group in ("id", None)]
     assert each[0].elbo == pytest.approx(each[1].elbo, rel=1e-10)
     assert_allclose(each[0].summary(), each[1].summary(), rtol=1e-6)
 

@@ -420,7 +420,8 @@ def test_completed_draws_of_the_integrated_posterior_have_its_evidence(lone):
     core = apart.core.with_complete_draws()
     joint = log_joint(core, apart.model.source, draws, 0.0)
     evidence = apart.core.integrated.log_evidence
-    assert_allclose(joint - apart.log_q - of_effects, evidence, atol=1e-6)
+    # Wide priors of shared coefficients are taken at the mean of the noise.
+    assert_allclose(joint - apart.log_q - of_effects, evidence, atol=0.01)
 
 
 def test_the_closed_linear_response_of_one_component_is_that_of_passes(lone):

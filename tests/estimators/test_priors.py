@@ -19,7 +19,7 @@ from bayesvb.results.prior_sensitivity import numbers
 NUMBERS = list(numbers(default_priors("gaussian", 1)))
 
 
-FIXED = bvb.Priors(scales="fixed", coefficient_sd=10.0)
+FIXED = bvb.Priors(scales="fixed", coefficient_sd=10.0, coefficient_units="noise")
 """With learned scales one component is no longer known in closed form."""
 
 

@@ -25,7 +25,7 @@ def fit(waves):
 
 @pytest.mark.parametrize("scales", ["fixed", "learned"])
 def test_a_single_component_is_penalised_least_squares(waves, scales):
-    priors = bvb.Priors(coefficient_sd=2.0, scales=scales)
+    priors = bvb.Priors(coefficient_sd=2.0, scales=scales, coefficient_units="noise")
     model = bvb.DensityRegression("y ~ s(x)", waves, n_components=1, priors=priors)
     fit = model.fit(seed=1, restarts=1)
     matrix = model.design.matrices["mean"].copy()

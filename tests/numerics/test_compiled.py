@@ -184,7 +184,7 @@ def test_a_core_of_another_version_is_named_once_and_numpy_runs(of_core, monkeyp
     other = ModuleType("old")
     vars(other).update(of_core, __file__="old.so", sweep=min)
     monkeypatch.setattr(compiled, "_imported", lambda: other)
-    with pytest.warns(RuntimeWarning, match=r"old\.so is of another .* install bayesvb again"):
+    with pytest.warns(RuntimeWarning, match=r"old\.so is of another .* run 'pip install -e \."):
         assert compiled_sweep() is None
     assert compiled_sweep("network") is None  # and no second warning
     bvb.show_versions()
