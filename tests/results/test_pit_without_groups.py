@@ -73,7 +73,8 @@ def test_intervals_that_are_too_narrow_cover_new_subjects_afterwards():
 @pytest.mark.heavy
 def test_groups_of_one_row_are_rows_left_out():
     alone = DATA.drop_duplicates("id")
-    grouped, rows = (fit_of(alone, n_components=1, group=group) for group in ("id", None))
+    options = {"n_components": 1, "priors": bvb.Priors(coefficient_units="noise")}
+    grouped, rows = (fit_of(alone, group=group, **options) for group in ("id", None))
     found = without_groups(grouped, np.arange(60))[0][0]
     assert_allclose(found, rows.pit(), atol=2e-3)
 
