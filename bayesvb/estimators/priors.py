@@ -72,7 +72,8 @@ class Priors:
         its noise: ``beta ~ N(0, coefficient_sd^2)``. ``"noise"``: ``beta | sigma ~ N(0,
         (coefficient_sd * sigma)^2)``. Default: ``"response"`` for one Gaussian component with
         constant noise, whose intervals are then as wide as by least squares; ``"noise"`` for
-        several components, several responses, ``group=``, censored responses, and ``sigma()``.
+        several components, several responses, ``group=``, censored responses, ``sigma()``,
+        ``scales="learned"``, and data that are not standardised.
     equal_prior_weights : bool
         For ``gate="stick-breaking"``: prior means ``-log(K - k)`` of the intercepts, so that all
         components weigh the same a priori. Without, the means are zero, as in the literature, and
