@@ -341,7 +341,7 @@ def test_an_upload_that_is_too_large_and_a_folder_that_takes_no_files_are_senten
     page.locator("#doing", has_text="large.csv is larger than 64 MB").wait_for()
     page.locator("#opening summary").click()
     page.locator("#saving summary").click()
-    for folder, said in (("/dev/null/here", "cannot be made"), ("/proc", "other files")):
+    for folder, said in (("/dev/null/here", "cannot be made"), ("/proc", "do not belong")):
         page.locator("#folder").fill(folder)
         page.locator("#save").click()
         page.locator("#doing", has_text=said).wait_for()
