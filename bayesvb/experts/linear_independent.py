@@ -128,7 +128,7 @@ class IndependentLinearExperts(LinearExperts):
         if power == 0.0:
             return self
         law = self.prior.to_the_power(power)
-        shape = law.shape - 0.5 * (power - 1.0) * self.free.sum()
+        shape = np.asarray(law.shape - 0.5 * (power - 1.0) * self.free.sum())
         return replace(self, prior=replace(law, shape=shape))
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:

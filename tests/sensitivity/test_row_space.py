@@ -178,11 +178,11 @@ def test_rows_in_no_component_but_one_are_left_out():
 def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
     fit = fit_of("softmax")
     arguments = fit.core, fit.model.source, fit.stats
-    assert row_space.count_scalars(*arguments, 2) is None
+    assert row_space.count_scalars(*arguments, 2.0) is None
     expected = linear_response(*arguments)
     monkeypatch.setattr(row_space, "MOST_DENSE", 10)
-    assert row_space.count_scalars(*arguments, 1) is None
-    monkeypatch.setattr(covariance, "LONGER", 100)
+    assert row_space.count_scalars(*arguments, 1.0) is None
+    monkeypatch.setattr(covariance, "LONGER", 100.0)
     found = linear_response(*arguments)
     assert found.n_iter == 1 < expected.n_iter and found.failure is None
     assert_allclose(found.covariance, expected.covariance, atol=1e-5)
@@ -194,7 +194,7 @@ def both_jackknives(name, monkeypatch):
     dense = Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
     monkeypatch.setattr(row_space, "MOST_DENSE", 10)
     monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
-    solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100)
+    solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100.0)
     deletion = replace(dense.deletion, derivative=replace(solver, accurate=1e-20))
     return dense, Jackknife(deletion)
 

@@ -126,7 +126,7 @@ def solver_of(name, fit, monkeypatch):
     if name == "rows":
         monkeypatch.setattr(row_space, "MOST_DENSE", 10)
         monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
-        found = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100)
+        found = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100.0)
         return replace(found, accurate=1e-20)
     monkeypatch.setattr(low_rank, "SHARE", 100.0 if name == "low_rank" else 0.0)
     monkeypatch.setattr(solvers, "SHARE", 100.0 if name == "low_rank" else 0.0)
