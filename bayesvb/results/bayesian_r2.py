@@ -23,6 +23,7 @@ from bayesvb.errors import DataError, warn
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.capabilities import HasDrawnDistributions
+from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import chunks, count
 
 if TYPE_CHECKING:
@@ -32,10 +33,6 @@ if TYPE_CHECKING:
 
 WITHOUT_VARIANCE = ("classes", "levels", "none")
 """Kinds of responses that have no variance."""
-
-
-HIGH_K = 0.7
-"""Pareto k above which a mean by importance sampling is unreliable (Vehtari et al. 2024)."""
 
 
 def r2_table(fit: AbstractFit, loo: bool, prob: float) -> pd.DataFrame:
@@ -126,10 +123,11 @@ def _held_out_means(
         drawn = model.drawn_mixture(fit, piece, response).mean()
         means.append((np.exp(log_weights) * drawn).sum(axis=0))
         largest.append(pareto_k)
-    high = int(np.count_nonzero(np.concatenate(largest) > HIGH_K))
+    limit = LIMITS.usable_khat
+    high = int(np.count_nonzero(np.concatenate(largest) > limit))
     if high:
         warn(
-            f"Pareto k of {high} of {block.n_rows} rows is above {HIGH_K}: their leave-one-out "
+            f"Pareto k of {high} of {block.n_rows} rows is above {limit}: their leave-one-out "
             "means are unreliable; bvb.cross_validate refits the model without some rows at a time"
         )
     return np.concatenate(means)
