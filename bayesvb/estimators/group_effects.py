@@ -26,9 +26,6 @@ from bayesvb.linear.structure import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import Draws
 
-PENALISED = ("smooth", "group")
-"""Blocks of columns that the formula asks to be penalised: their scale is always learned."""
-
 
 def eliminates_groups(
     formula: Formula, family: str, priors: Priors, n_components: int, group: object
@@ -199,9 +196,10 @@ def check_groups_have_prior(design: Design) -> None:
 
 def _learned_terms(design: Design, priors: Priors) -> tuple[int, ...]:
     """Columns of the mean whose scale one component learns."""
-    kinds = {"fixed": (), "between": PENALISED}.get(priors.scales)
-    blocks = design.term_blocks[MEAN]
-    return tuple(j for b in blocks if kinds is None or b.kind in kinds for j in b.columns)
+    if priors.scales == "fixed":
+        return ()
+    blocks, every = design.term_blocks[MEAN], priors.scales == "learned"
+    return tuple(column for b in blocks if every or b.is_penalised for column in b.columns)
 
 
 def experts_of(family: str, priors: Priors, n_components: int, design: Design) -> AnyExperts:

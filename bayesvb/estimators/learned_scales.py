@@ -12,7 +12,6 @@ from jaxtyping import Float
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.estimators.group_effects import (
-    PENALISED,
     coefficients_per_term,
     further_terms,
 )
@@ -221,7 +220,7 @@ class LearnedScales:
     def _half_t(self) -> tuple[tuple[int, HalfTScale], ...]:
         """Blocks of common group effects, which come after all differences, with their prior."""
         blocks, n_terms = self.term_blocks[MEAN], len(coefficients_per_term(self.design))
-        penalised = [block for block in blocks if block.kind in PENALISED]
+        penalised = [block for block in blocks if block.is_penalised]
         places = [i for i, block in enumerate(penalised) if block.kind == "group"]
         columns = [penalised[i].columns for i in places]
         membership = TermScales.of(columns, np.ones(n_terms), 1).membership
@@ -264,7 +263,7 @@ class LearnedScales:
             return None
         blocks = self.term_blocks[MEAN]
         places = np.array(sorted(column for block in blocks for column in block.columns))
-        penalised = [c for block in blocks if block.kind in PENALISED for c in block.columns]
+        penalised = [c for block in blocks if block.is_penalised for c in block.columns]
         sd = float(self.priors.common_sd)
         spread = BoundedScale.half_normal(sd, lowest=LOWEST_COMMON_SD * self.n_rows**-0.5)
         return CommonColumns(places, ~np.isin(places, penalised), spread)
@@ -279,7 +278,7 @@ class LearnedScales:
         columns = [block.columns for block in blocks]
         place = {int(column): len(sizes) + i for i, column in enumerate(common.places)}
         for block in blocks:
-            if block.kind in PENALISED:
+            if block.is_penalised:
                 columns.append(tuple(place[c] for c in block.columns))
         if common.wide.any():
             columns.append(tuple(place[int(c)] for c in common.places[common.wide]))
@@ -352,7 +351,7 @@ class LearnedScales:
         if common is None:
             return []
         blocks, half_t = self.term_blocks[MEAN], dict(self._half_t)
-        penalised = [block for block in blocks if block.kind in PENALISED]
+        penalised = [block for block in blocks if block.is_penalised]
         rows = []
         for at, block in enumerate(penalised, start=len(blocks)):
             prior: tuple[str, float, float] = self._gamma(MEAN)
@@ -375,7 +374,7 @@ class LearnedScales:
         """
         blocks = self.term_blocks
         of_mean = blocks.get(MEAN, ())
-        penalised = tuple(block for block in of_mean if block.kind in PENALISED)
+        penalised = tuple(block for block in of_mean if block.is_penalised)
         coupled = self.has_common_part
         own = ("between", OF_DIFFERENCES, BETWEEN) if coupled else (
             MEAN, self._of_experts, PARTS[MEAN].scale
@@ -453,4 +452,4 @@ class LearnedScales:
 
 def _penalised(blocks: Sequence[TermBlock]) -> tuple[TermBlock, ...]:
     """Columns that the formula asks to be penalised."""
-    return tuple(block for block in blocks if block.kind in PENALISED)
+    return tuple(block for block in blocks if block.is_penalised)

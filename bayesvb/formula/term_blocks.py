@@ -45,6 +45,11 @@ class TermBlock:
     size: int = 1
     joint: str = ""
 
+    @property
+    def is_penalised(self) -> bool:
+        """Whether the formula asks to penalise it: its scale is learned unless all are fixed."""
+        return self.kind in ("smooth", "group")
+
 
 def term_blocks(
     columns_of: Mapping[object, Sequence[int]], levelled: Container[ColumnRole]
