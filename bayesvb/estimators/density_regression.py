@@ -419,8 +419,7 @@ class DensityRegression(AbstractGatedMixture):
 
     def default_priors(self, size: int) -> Priors:
         """Priors where none are given, of a model with this number of components."""
-        own = self.formula, self.grouping, self.priors
-        return default_priors(self.family, size, *own)
+        return default_priors(self.family, size, self.formula, self.grouping, self.priors)
 
     def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
         """The mixture whose components have this order."""

@@ -80,10 +80,10 @@ class IndependentLinearExperts(LinearExperts):
     def _given(self, variance: Float[np.ndarray, "*many one"]) -> MatrixNormalGamma:
         """Conjugate prior that has the precision of this one where the noise has this variance."""
         entries, one = self.prior.operator.entries, self.prior.mean.ndim == 2
-        own = np.where(self.free, variance, 1.0) * (entries if one else entries[..., 0, :])
+        precision = np.where(self.free, variance, 1.0) * (entries if one else entries[..., 0, :])
         if one:
-            return self.prior.with_coefficient_precision(own)
-        return replace(self.prior, operator=self.prior.operator.diagonal(own))
+            return self.prior.with_coefficient_precision(precision)
+        return replace(self.prior, operator=self.prior.operator.diagonal(precision))
 
     def update(self, stats: LinearStats) -> MatrixNormalGamma:
         """Posterior, from sums over rows."""
@@ -104,10 +104,10 @@ class IndependentLinearExperts(LinearExperts):
     ) -> tuple[Float[np.ndarray, "*many one"], Float[np.ndarray, "*many one"]]:
         """``c m' B m`` and ``c tr(B V^-1)`` of the free coefficients."""
         n_shared = posterior.covariance.shape[-1]
-        own = np.where(self.free, self.prior.operator.entries, 0.0)[..., :n_shared]
+        precision = np.where(self.free, self.prior.operator.entries, 0.0)[..., :n_shared]
         spread = np.diagonal(posterior.covariance, axis1=-2, axis2=-1)
         mean = posterior.mean[..., 0, :n_shared]
-        return variance * np.vecdot(own, mean**2), variance * np.vecdot(own, spread)
+        return variance * np.vecdot(precision, mean**2), variance * np.vecdot(precision, spread)
 
     def kl(self, posterior: Regressions) -> float:
         """``KL(posterior || prior)``, from the divergence to a conjugate prior."""
@@ -119,9 +119,8 @@ class IndependentLinearExperts(LinearExperts):
 
     def effective_dof(self, posterior: Regressions) -> Float[np.ndarray, "experts terms"]:
         """Effective degrees of freedom of each coefficient."""
-        return posterior.regressions.effective_dof(
-            self._given(1.0 / posterior.expected_precision[..., 0])
-        )
+        variance = 1.0 / posterior.expected_precision[..., 0]
+        return posterior.regressions.effective_dof(self._given(variance))
 
     def with_prior_power(self, power: float) -> IndependentLinearExperts:
         """Experts whose prior density is to a power."""

@@ -102,8 +102,8 @@ class HalfTMixture(ScaledMixture):
             variance = 1.0 / self.experts.update(stats).expected_precision[0, 0]
             fixed = np.where(self.experts.free, variance, 1.0) * fixed
             free = int(self.experts.free.sum()), 0.5 * float(np.log(variance))
-        own = float(prior.shape), float(prior.rate[0]), self.correlated, free
-        return ScaledRegression(sums, membership, fixed, self.unit, *own)
+        noise = float(prior.shape), float(prior.rate[0])
+        return ScaledRegression(sums, membership, fixed, self.unit, *noise, self.correlated, free)
 
     def exact_draws(
         self, n: int, rng: np.random.Generator
