@@ -68,8 +68,9 @@ class MissingValues:
             raise DataError(
                 str(self), hint="missing='keep' has NaN in their rows of the prediction"
             )
-        absent = [name for name, count in self.counts.items() if count]
-        remedy = f"data.dropna(subset={absent}) removes them, missing='keep' accepts them"
+        remedy = (
+            f"data.dropna(subset={_lacking(self.counts)}) removes them, missing='keep' accepts them"
+        )
         warn(f"{self}; their prediction is NaN: {remedy}", DesignWarning)
 
 
@@ -101,7 +102,7 @@ def check_rows(
 
 
 def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: str) -> None:
-    """Raise if no usable row is left, or if the policy requires it; warn if most are missing.
+    """Raise if no usable row is left, or if the policy requires it; warn of dropped rows.
 
     Parameters
     ----------
@@ -120,7 +121,7 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
     Warns
     -----
     DesignWarning
-        If more than half of the rows are dropped, with the same numbers.
+        If rows are dropped, with the same numbers.
     """
     listed = _listed(missing)
     if not left and policy == "keep":
@@ -132,12 +133,19 @@ def refuse_missing(missing: Mapping[str, int], left: int, rows: int, *, policy: 
             f"{rows - left} of {rows} rows lack a value: {listed}",
             hint="missing='drop' removes these rows and counts them",
         )
-    if policy == "drop" and 1 < left < LIMITS.majority * rows:  # one row is refused
+    if policy == "drop" and 1 < left < rows:  # one row is refused
+        remedy = f"data.dropna(subset={_lacking(missing)}) does the same without this warning"
+        if left < LIMITS.majority * rows:
+            remedy = "remove columns that are mostly missing from the formula, or impute them"
         warn(
-            f"{rows - left} of {rows} rows lack a value and are not used: {listed}; remove "
-            "columns that are mostly missing from the formula, or impute them",
+            f"{rows - left:,} of {rows:,} rows lack a value and are not used: {listed}; {remedy}",
             DesignWarning,
         )
+
+
+def _lacking(missing: Mapping[str, int]) -> list[str]:
+    """Columns that lack a value."""
+    return [name for name, count in missing.items() if count]
 
 
 def _listed(counts: Mapping[str, int]) -> str:
