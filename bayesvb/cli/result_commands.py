@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from bayesvb.cli.tables import check_outputs, write_csv
-from bayesvb.data.line_width import number_text
+from bayesvb.data.line_width import number_text, wrapped_text
 
 OUTPUT = click.option("-o", "--output", help="CSV file to write.  [default: a printed table]")
 
@@ -52,4 +52,4 @@ def loo(saved: str) -> None:
     """Leave-one-out predictive density of the fit SAVED."""
     from bayesvb.estimators.loading import load
 
-    click.echo(load(saved).loo())
+    click.echo(wrapped_text(str(load(saved).loo())))

@@ -15,6 +15,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.data.line_width import wrapped_text
 from bayesvb.errors import DataError
 from bayesvb.evaluation.stacking_weights import weighted_table
 from bayesvb.storage.arviz_objects import arviz_line, coordinate, import_arviz
@@ -300,10 +301,10 @@ COMPUTED = re.compile(r"^Computed from .*$", re.MULTILINE)
 """First line of both lines of ArviZ; without draws it would report 0 posterior samples."""
 
 HOW = {
-    "linear-response": "leave-one-out by a first-order approximation (linear response)",
-    "exact": "leave-one-out by refits",
-    "integrated": "exact leave-one-out (posterior integrated over scales)",
-    "folds": "cross-validation by refits without each fold",
+    "linear-response": "by a first-order approximation (linear response)",
+    "exact": "by refits",
+    "integrated": "without approximation (posterior integrated over scales)",
+    "folds": "by cross-validation, with a refit without each fold",
 }
 """Text by method of leave-one-out."""
 
@@ -354,6 +355,6 @@ def _first_line(result: Any) -> str:
     method, n_refitted = said.get(METHOD, ""), int(said.get(REFITTED, 0))
     again = ""
     if n_refitted and method == "linear-response":
-        again = f"; {n_refitted} of them by a fit without it"
-    how = HOW.get(method, "leave-one-out")
-    return f"Computed without draws from {result.n_data_points} observations, {how}{again}."
+        again = f"; {n_refitted} by a refit"
+    how = HOW.get(method, "without draws")
+    return wrapped_text(f"Leave-one-out of {result.n_data_points:,} observations {how}{again}.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import textwrap
 from functools import partial
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -462,7 +463,7 @@ def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> 
 
 
 def _indented(text: str) -> str:
-    return "\n".join("  " + line for line in text.splitlines())
+    return textwrap.indent(text, "  ")
 
 
 NUMBERED = re.compile(r"(?<=\))(\.\d+|\[.*\])$")

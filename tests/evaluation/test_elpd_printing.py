@@ -10,9 +10,9 @@ from bayesvb.evaluation.elpd import Elpd, elpd_data, read_elpd
 from bayesvb.storage.arviz_objects import import_arviz
 
 METHODS = {
-    "linear-response": "leave-one-out by a first-order approximation",
-    "exact": "leave-one-out by refits",
-    "folds": "cross-validation by refits without each fold",
+    "linear-response": "by a first-order approximation",
+    "exact": "by refits",
+    "folds": "by cross-validation, with a refit without each fold",
 }
 
 
@@ -32,8 +32,13 @@ def test_no_posterior_samples_are_told_where_none_were_used(method):
 
 
 def test_rows_that_were_refitted_are_counted_where_not_all_were():
-    assert "; 3 of them by a fit" in str(result("linear-response", 3))
-    assert "of them" not in str(result("exact", 30)) + str(result("linear-response"))
+    assert "; 3 by a refit" in str(result("linear-response", 3))
+    assert ";" not in str(result("exact", 30)) + str(result("linear-response"))
+
+
+def test_lines_fit_the_terminal(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "60")
+    assert max(map(len, str(result("linear-response", 3)).splitlines())) <= 60
 
 
 def test_ratios_of_draws_are_printed_as_arviz_prints_them():
