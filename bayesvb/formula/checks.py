@@ -14,6 +14,7 @@ from bayesvb.data.frames import made_first, writes_dates
 from bayesvb.data.labels import first_labels
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.binding import BoundFormula
+from bayesvb.formula.columns import ColumnRole
 from bayesvb.formula.dot import hardly_repeat
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import RESPONSE
@@ -263,20 +264,21 @@ def _warn_of_part(
         )
 
 
-def warn_of_ids(column: str, found: pd.Index, n_rows: int, *, groups: bool) -> None:
+def warn_of_ids(role: ColumnRole, found: pd.Index, n_rows: int, *, own_noise: bool) -> None:
     """Warn of groups of one row each, and of other levels that hardly repeat.
 
     Parameters
     ----------
-    column : str
+    role : ColumnRole
+        Column, and whether it stands right of a bar.
     found : pandas.Index
         Its levels.
     n_rows : int
-    groups : bool
-        Whether they stand right of a bar.
+    own_noise : bool
+        Whether rows have noise of an estimated size; successes may vary more than binomial ones.
     """
-    n_levels = len(found)
-    if groups and n_levels == n_rows:
+    column, n_levels, groups = role.column, len(found), role.role == "groups"
+    if groups and own_noise and n_levels == n_rows:
         _warn(
             f"`{column}` has {n_levels} groups in {n_rows} rows: with one row per group, effects "
             "are confounded with noise; remove their term"

@@ -17,7 +17,7 @@ from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.data.parts import GATING, MEAN
-from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS
+from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS, TRIALS
 from bayesvb.errors import DataError
 from bayesvb.formula.binding import bind
 from bayesvb.formula.checks import check_matrices, warn_of_ids
@@ -541,7 +541,7 @@ def build_design(
     plain = {part: encoder.plain(part) for part in made}
     check_matrices(bound, made, encoder.names, warn=warn, plain=plain)
     for role, found in encoder.levels.items() if warn else ():
-        warn_of_ids(role.column, found, len(rows), groups=role.role == "groups")
+        warn_of_ids(role, found, len(rows), own_noise=TRIALS not in apart)
     classes, target = bound.classes, made.get(RESPONSE)
     return Design(
         formula=formula,

@@ -107,9 +107,9 @@ def test_every_edit_makes_another_model_of_the_same_rows(name, table):
         build(changed[0], **changed[1])
 
 
-def advice(fit):
+def advice(fit, **options):
     """Remedies of all misfits that a model can have, by the covariates that it has."""
-    own, covariates = Remedies(fit), fit.model.design.covariates
+    own, covariates = Remedies(fit, **options), fit.model.design.covariates
     numbers = {name: fit.model.design.frame[name].nunique() for name in covariates}
     numbers = {name: count for name, count in numbers.items() if name in ("x", "z", "few")}
     for name in covariates:
@@ -164,3 +164,27 @@ def test_counts_zeros_and_durations_have_a_family(rows, formula, law, check, edi
     assert repr(one.edits[0]) == edit
     changed = dict(one.edits[0].options)
     bvb.DensityRegression(one.edits[0].formula(fit.model), data, n_components=1, **changed)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_more_components_are_not_advised_where_one_more_does_not_help(table):
+    own = remedies("y ~ x + z + level", table)
+    without = replace(own, may_split=False)
+    assert all("n_components" in text for text in (own.shape(), own.tails(-1.0)))
+    edits = [edit for one in advice(own.fit, may_split=False) for edit in one.edits]
+    assert edits and not any("n_components" in edit.options for edit in edits)
+    assert 'with_covariance("robust")' in without.shape() and "`log(y)`" in without.skewed()
+
+
+@pytest.mark.heavy
+def test_successes_that_vary_more_than_binomial_ones_have_an_effect_of_each_row():
+    rng = np.random.default_rng(5000)
+    data = pd.DataFrame({"row": np.arange(100), "n": 12, "x": rng.normal(size=100)})
+    logit = 0.5 * data["x"] - 1.0 + 1.2 * rng.normal(size=100)
+    data["k"] = rng.binomial(12, 1.0 / (1.0 + np.exp(-logit)))
+    build = partial(bvb.DensityRegression, data=data, n_components=1, family="binomial")
+    fits = [
+        build(f"k | trials(n) ~ x{term}").fit(seed=1, draws=50) for term in ("", " + (1 | row)")
+    ]
+    found = [[one for one in checks(fit, only=("fit",)) if one.grade == "problem"] for fit in fits]
+    assert "effect of each row, `(1 | row)`" in found[0][0].remedy and not found[1]

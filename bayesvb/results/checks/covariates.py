@@ -14,7 +14,7 @@ from jaxtyping import Float, Int
 from numpy.polynomial import legendre
 
 from bayesvb.data.frames import kind_of
-from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.evaluation.normal_scores import shape_tests, width_test
@@ -67,7 +67,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     numbers, levels = _columns(frame, design.covariates[: SCOPE.covariates], design.by_levels)
     columns = np.column_stack([np.ones(len(seen.at)), design.matrices[MEAN][seen.at]])
     fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
-    remedies = Remedies(fit, seen.name)
+    remedies = Remedies(fit, seen.name, seen.may_split)
     found: list[Misfit] = []
     # the spread of zeros and ones is a function of their mean
     has_spread = not fit.model.response.is_binary
@@ -79,8 +79,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         if has_spread:
             found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
     found += basis_tests(fit, seen, numbers, fitted, whose)
-    apart = not {GROUP_ROWS, GATE_GROUPS}.isdisjoint(fit.model.source.empty().designs)
-    mean = _mean_of_typical_group(fit, seen) if apart else seen.mean
+    mean = _mean_of_typical_group(fit, seen) if design.groupings else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
         curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
@@ -237,7 +236,7 @@ def basis_tests(
             continue
         order = np.lexsort((rng.random(len(values)), values))
         lag, p = positive_autocorrelation(seen.scores[order])
-        remedy = Remedies(fit, seen.name).basis(name, distinct)
+        remedy = Remedies(fit, seen.name, seen.may_split).basis(name, distinct)
         degree = min(WAVES_A_KNOT * knots[name], len(values) // ROWS_A_WAVE)
         ranks = (2.0 * mid_ranks(values) - 1.0) / len(values) - 1.0
         waves = legendre.legvander(ranks, degree)[:, 1:]
@@ -252,7 +251,7 @@ def basis_tests(
 
 def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     """Skewness, tails, shape and width of the normal scores of one response."""
-    remedies, found = Remedies(fit, seen.name), shape_tests(seen.scores)
+    remedies, found = Remedies(fit, seen.name, seen.may_split), shape_tests(seen.scores)
     tests: list[Misfit] = []
 
     def add(

@@ -35,6 +35,8 @@ class Observed:
         Predictive distributions of the rows.
     at : ndarray, shape (rows,)
         Positions among the rows of the fit, in the order of the checks.
+    may_split : bool
+        Whether one more component may predict better: False where it was tried, and does not.
     """
 
     name: str
@@ -42,6 +44,7 @@ class Observed:
     pit: Float[np.ndarray, " rows"]
     law: AbstractRowDistribution
     at: Int[np.ndarray, " rows"]
+    may_split: bool = True
 
     @cached_property
     def scores(self) -> Scores:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bayesvb.data.line_width import number_text
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
@@ -43,6 +43,15 @@ HURDLE = Edit(options={"family": "gamma"}, part=ZERO, terms=("1",))
 WEIBULL = Edit(options={"family": "weibull"})
 """Families with heavier tails, of counts with a dispersion, of amounts with zeros, of durations."""
 
+ROW_EFFECTS = "an effect of each row, `(1 | row)` with a column `row` that numbers the rows"
+"""Model of successes that vary more than binomial ones (as in the help of lme4's ``cbpp``)."""
+
+NONE_BETTER = (
+    'one more component does not predict better; `fit.with_covariance("robust")` has intervals '
+    "that allow for it"
+)
+"""Remedy where no other model helps."""
+
 
 @dataclass(frozen=True)
 class Remedies:
@@ -53,10 +62,13 @@ class Remedies:
     fit : Fit
     response : str, optional
         Name of the response; by default the first one of the fit.
+    may_split : bool
+        Whether remedies name more components: not where one more was tried and does not help.
     """
 
     fit: AbstractFit
     response: str | None = None
+    may_split: bool = True
 
     def mean(self, name: str, *, distinct: int | None) -> Remedy:
         """The mean misses a nonlinear effect of a covariate with this number of distinct values."""
@@ -69,10 +81,13 @@ class Remedies:
             return Remedy.of("Let the weights change with it, ", gating, *other, ".")
         if distinct is None:
             more = self._more(gate=name)
-            return Remedy.of("Let the weights change with it: fit ", more, ".")
+            how = ("Let the weights change with it: fit ", more) if more else ("Add interactions",)
+            return Remedy.of(*how, ".")
         words, edit = self._bend(name, distinct)
         bend = words[0].upper() + words[1:]
-        return Remedy.of((bend, edit) if edit else bend, ", or fit ", self._more(), ".")
+        more = self._more()
+        other = (", or fit ", more) if more else ()
+        return Remedy.of((bend, edit) if edit else bend, *other, ".")
 
     def spread(self, name: str) -> Remedy:
         """The spread changes with a covariate."""
@@ -85,10 +100,10 @@ class Remedies:
             sigma = Edit(part=SIGMA, terms=(term,))
             return Remedy.of(f"The spread changes with `{name}`: {how} ", sigma, ".")
         if self._is_ordered:
-            return Remedy.of(
-                "Effects may differ between the levels: compare with ", self._more(), "."
-            )
-        return Remedy.of(f"The spread changes with `{name}`: fit ", self._more(gate=name), ".")
+            other = self._fit(self._more(), start="compare with ")
+            return Remedy.of("Effects may differ between the levels: ", *other, ".")
+        more = self._fit(self._wider(gate=name))
+        return Remedy.of(f"The spread changes with `{name}`: ", *more, ".")
 
     @property
     def _has_spread(self) -> bool:
@@ -129,43 +144,47 @@ class Remedies:
         other = (", or fit ", log) if log else ()
         return Remedy.of("The mean is nonlinear in the prediction: add ", terms, *other, ".")
 
-    def _fit(self, *choices: str | Edit | tuple[str, Edit] | None) -> Sequence[Any]:
-        """The choices that there are, with *or* between them."""
+    def _fit(self, *choices: str | Edit | None, start: str = "fit ") -> Sequence[str | Edit]:
+        """The choices that there are, with *or* between them; robust intervals without any."""
         there = [one for one in choices if one]
-        return [piece for one in there for piece in (" or ", one)][1:]
+        if not there:
+            return [NONE_BETTER]
+        return [start, *[piece for one in there for piece in (" or ", one)][1:]]
 
     def fanned(self) -> Remedy:
         """The spread changes with the predictions."""
         choices = self._fit(self.log(), self._wider())
-        return Remedy.of("The spread changes with the predicted mean: fit ", *choices, ".")
+        return Remedy.of("The spread changes with the predicted mean: ", *choices, ".")
 
     def skewed(self) -> Remedy:
         """The noise is skewed."""
-        return Remedy.of("The noise is skewed: fit ", *self._fit(self.log(), self._wider()), ".")
+        return Remedy.of("The noise is skewed: ", *self._fit(self.log(), self._wider()), ".")
 
     def bounded(self, end: float, *, largest: bool) -> Remedy:
         """Predictions reach beyond all responses: at the lower end a logarithm may help."""
         beyond = "exceed the largest" if largest else "reach below the smallest"
         choices = self._fit(None if largest else self.log(), self._more())
-        return Remedy.of(f"Predictions {beyond} response, {number_text(end)}: fit ", *choices, ".")
+        return Remedy.of(f"Predictions {beyond} response, {number_text(end)}: ", *choices, ".")
 
     def tails(self, kurtosis: float) -> Remedy:
         """The tails of the noise are heavier, or lighter, than predicted."""
         if kurtosis < 0.0:
-            return Remedy.of("The noise has two modes or short tails: fit ", self._more(), ".")
+            return Remedy.of(
+                "The noise has two modes or short tails: ", *self._fit(self._more()), "."
+            )
         described = self.fit.model.response
         at_hand = described.is_discrete or getattr(self.fit.model, "family", "") == "student"
-        student = () if at_hand else (STUDENT, ", or ")
-        return Remedy.of("The noise has heavy tails: fit ", *student, self._wider(), ".")
+        choices = self._fit(None if at_hand else STUDENT, self._wider())
+        return Remedy.of("The noise has heavy tails: ", *choices, ".")
 
     def shape(self) -> Remedy:
         """The noise has another distribution."""
-        return Remedy.of("The noise has another distribution: fit ", self._wider(), ".")
+        return Remedy.of("The noise has another distribution: ", *self._fit(self._wider()), ".")
 
     def width(self, sd: float) -> Remedy:
         """Predictions for held-out rows are too narrow or too wide."""
-        if sd > 1.0 and self._is_poisson:
-            return Remedy.of("Counts vary more than predicted: fit ", self._wider(), ".")
+        if sd > 1.0 and self._free_spread:
+            return Remedy.of("Counts vary more than predicted: fit ", self._free_spread, ".")
         if sd > 1.0:
             return Remedy.of(
                 "Predictions are too narrow for held-out rows: use fewer components or fewer terms."
@@ -178,7 +197,7 @@ class Remedies:
         """A count is zero more often, or less often, than predicted."""
         if excess < 0.0:
             return Remedy.of(
-                "There are fewer zeros than predicted: fit ", self._more(),
+                "There are fewer zeros than predicted: ", *self._fit(self._more()),
                 ", unless rows with 0 were removed from the data.",
             )  # fmt: skip
         add: Sequence[str | Edit] = ("add the part ", Edit(part=ZERO, terms=("1",)))
@@ -215,11 +234,17 @@ class Remedies:
         """Whether counts have a spread that their mean fixes, and another family frees it."""
         return getattr(self.fit.model, "family", "") == "poisson"
 
-    def _wider(self) -> str | Edit:
-        """The family with a dispersion, of counts that have none; else more components."""
-        return DISPERSED if self._is_poisson else self._more()
+    @property
+    def _free_spread(self) -> str | Edit:
+        """Model whose spread is not fixed by the mean, of counts and successes; else empty."""
+        models = {"binomial": ROW_EFFECTS, "poisson": DISPERSED}
+        return models.get(getattr(self.fit.model, "family", ""), "")
 
-    def _more(self, gate: str = "") -> str | Edit:
+    def _wider(self, gate: str = "") -> str | Edit | None:
+        """A model with a free spread, of counts and successes; else more components."""
+        return self._free_spread or self._more(gate)
+
+    def _more(self, gate: str = "") -> str | Edit | None:
         """More components, with a column in the weights; another family of ordered levels."""
         model = self.fit.model
         if self._is_ordered:
@@ -227,6 +252,8 @@ class Remedies:
             return Edit(options={"family": other})
         if not hasattr(model, model.size_name):
             return "a mixture, as DensityRegression"
+        if not self.may_split:
+            return None
         size = {model.size_name: max(model.size + 1, 3)}
         if gate and self._can_enter_the_weights(gate):
             return Edit(options=size, part=GATING, terms=(self._term(gate),))

@@ -100,7 +100,8 @@ def zero_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     if deviation == 0.0:
         return []
     excess, p_value = float(rest.mean()), 2.0 * float(ndtr(-abs(rest.sum()) / deviation))
-    remedy, matters = Remedies(fit, seen.name).zeros(excess), abs(excess) > MATTERS.excess
+    matters = abs(excess) > MATTERS.excess
+    remedy = Remedies(fit, seen.name, seen.may_split).zeros(excess)
     return [Misfit(f"{ZEROS}{whose}", excess, "excess share of zeros", remedy, "replicates",
                    p_value, matters, f"excess above {MATTERS.excess:g}")]  # fmt: skip
 
@@ -109,7 +110,7 @@ def _end(fit: AbstractFit, seen: Observed, name: str, end: float, *, largest: bo
     expected, p = rows_beyond(end, seen.law.cdf, len(seen.values), largest=largest)
     side = "above" if largest else "below"
     if expected > 1.0:
-        remedy = Remedies(fit, seen.name).bounded(end, largest=largest)
+        remedy = Remedies(fit, seen.name, seen.may_split).bounded(end, largest=largest)
     else:
         words = f"The row with {number_text(end)} is an outlier: verify its value; "
         remedy = Remedy.of(words, STUDENT, " gives such rows less weight.")

@@ -174,6 +174,8 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
     if min(len(one.values) for one in seen) < FEWEST_ROWS:
         return _Looked([_too_few(design.n_rows)], [])
     gain = split_gain(fit)
+    if gain is not None and gain.nats <= LIMITS.equal_elpd:
+        seen = [replace(one, may_split=False) for one in seen]
     more = [*_saturated(fit), *more_component_checks(fit, gain)]
     if MEAN not in design.matrices:
         firm, tests = joint_checks(fit, seen, ordered=asked.order is not None)
