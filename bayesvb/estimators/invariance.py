@@ -21,6 +21,7 @@ from bayesvb.data.parts import PARTS
 from bayesvb.errors import DataError
 from bayesvb.formula.dot import every_column
 from bayesvb.results.all_rows import check_all_rows
+from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.leave_one_out import has_log_predictive
 
 if TYPE_CHECKING:
@@ -196,7 +197,8 @@ def _refitted(fit: AbstractFit, change: _Change) -> AbstractFit:
             fit.method,
             restarts=len(fit.restarts),
             combine="stack" if "weight" in fit.restarts else "best",
-            covariance="mean-field",
+            # A posterior that integrates over scales has other predictions than the mean-field one.
+            covariance="exact" if is_integrated(fit) else "mean-field",
             seed=fit.seed,
             **fit.method_options,
         )

@@ -49,6 +49,8 @@ def invariance() -> list[dict[str, object]]:
         "cps1985, 1 component": regression("cps1985", WAGES),
         "faithful, 2 components": regression("faithful", "waiting ~ eruptions", 2),
         "iris, 3 Gaussians": bvb.GaussianMixture("~ .", iris, n_components=3).fit(seed=1),
+        "engel, 2 components": regression("engel", "log(foodexp) ~ log(income)", 2),
+        "sleepstudy, groups": regression("sleepstudy", "Reaction ~ Days + (Days | Subject)"),
     }
     tables = {name: fit.invariance() for name, fit in fits.items()}
     return [
@@ -73,7 +75,8 @@ def thresholds() -> list[dict[str, object]]:
     for name, formula, term in (
         ("cps1985", WAGES, "experience"), ("cps1985", WAGES, "gender[T.female]"),
         ("mcycle", "accel ~ times", "times"), ("sleepstudy", "Reaction ~ Days", "Days"),
-        ("concrete", "compressive_strength ~ age + water", "water"),
+        ("iris", "petal_width ~ petal_length + sepal_length", "sepal_length"),
+        ("concrete", "compressive_strength ~ fly_ash", "fly_ash"),
     ):  # fmt: skip
         fit = regression(name, formula)
         row = fit.prior_thresholds(prob=0.9).loc[("mean", 1, term, "coefficient_sd")]
@@ -104,6 +107,10 @@ def sites() -> list[dict[str, object]]:
             cancer.filter(like="mean_").iloc[:, :9], lambda rows: bvb.BayesianPCA("~ .", rows)
         ),
         "iris, 3 Gaussians": (iris, lambda rows: bvb.GaussianMixture("~ .", rows, n_components=3)),
+        "geyser, 2 components": (
+            bvb.datasets.load("geyser"),
+            lambda rows: bvb.DensityRegression("waiting ~ duration", rows, n_components=2),
+        ),
     }  # fmt: skip
     return [{"data": name, **without_site(rows, make)} for name, (rows, make) in models.items()]
 
@@ -133,6 +140,7 @@ def stan_chains() -> list[dict[str, object]]:
         "cps1985": regression("cps1985", WAGES),
         "mcycle": regression("mcycle", "accel ~ times + I(times ** 2)"),
         "sleepstudy": regression("sleepstudy", "Reaction ~ Days"),
+        "engel": regression("engel", "foodexp ~ income"),
     }
     return [{"data": name, **against_stan(fit)} for name, fit in fits.items()]
 
