@@ -8,19 +8,26 @@ all rows,
           \mathrm{Cov}(u_n^2, u_m^2) / 4 = S_{nm}^2 / 2,
 
 and both are uncorrelated. The first part has as few dimensions as the vector, the second is a
-Hadamard square: no product of two columns is made.
+Hadamard square: its products with columns are sums over rows, or over the products of two loadings
+where these are fewer than the rows.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import accumulate
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 ENTRIES_AT_ONCE = 1 << 19
 """Numbers of arrays of 4 MiB: of longer ones products take longer, as they leave the cache."""
+
+RESOLVED = 1e-13
+"""Eigenvalue of a covariance, relative to the largest, below which it is a rounding error."""
 
 Columns = Float[np.ndarray, "_ columns"]
 
@@ -62,7 +69,22 @@ class VectorForms:
 
     def covariance_times(self, columns: Columns) -> Columns:
         """Half the squared covariances of the predictors times columns."""
-        return squares_times(self.loadings, self.loadings, columns)
+        if not has_fewer_pairs(self.narrow):
+            return squares_times(self.loadings, self.loadings, columns)
+        n, both = len(self.rows), self.loadings
+        of_rows = pairs_times(self.narrow, sum_pairs(self.narrow, columns[:n]))
+        of_rows += squares_times(both[:n], both[n:], columns[n:])
+        return np.concatenate([of_rows, squares_times(both[n:], both, columns)])
+
+    @cached_property
+    def narrow(self) -> Float[np.ndarray, "rows axes"]:
+        """Loadings of the rows on as few independent variables as they have columns."""
+        loadings = self.loadings[: len(self.rows)]
+        if not self.common.shape[1]:
+            return loadings
+        values, axes = np.linalg.eigh(loadings.T.astype(float) @ loadings)
+        axes = axes[:, values > RESOLVED * max(values[-1], 0.0)]
+        return np.asarray(loadings @ axes.astype(loadings.dtype))
 
     @property
     def loadings(self) -> Float[np.ndarray, "forms variables"]:
@@ -150,11 +172,17 @@ class Forms:
     def squares_times(self, columns: Sequence[Columns]) -> list[Columns]:
         """Covariance of the forms ``-u^2 / 2`` of all vectors times columns, one array for each."""
         found = [v.covariance_times(c) for v, c in zip(self.vectors, columns, strict=True)]
-        if self.n_common:
-            for k, one in enumerate(self.vectors):
-                for j, other in enumerate(self.vectors):
-                    if j != k:
-                        found[k] += squares_times(one.common, other.common, columns[j])
+        if not self.n_common:
+            return found
+        if has_fewer_pairs(max((v.common for v in self.vectors), key=len)):
+            sums = [sum_pairs(v.common, c) for v, c in zip(self.vectors, columns, strict=True)]
+            for vector, image, part in zip(self.vectors, found, sums, strict=True):
+                image += pairs_times(vector.common, sum(sums) - part)
+            return found
+        for k, one in enumerate(self.vectors):
+            for j, other in enumerate(self.vectors):
+                if j != k:
+                    found[k] += squares_times(one.common, other.common, columns[j])
         return found
 
     def squares_with(
@@ -171,6 +199,16 @@ class Forms:
             found.append(total)
         return found
 
+    def squares_at(
+        self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "vectors columns"]
+    ) -> Float[np.ndarray, " columns"]:
+        """Quadratic form of ``squares_with`` in the same columns."""
+        common = np.stack([vector.common[rows] for vector in self.with_rows])
+        covariance = common.transpose(1, 0, 2) @ common.transpose(1, 2, 0)
+        for k, vector in enumerate(self.with_rows):
+            covariance[:, k, k] += (vector.own[rows] ** 2).sum(axis=1)
+        return np.asarray(0.5 * np.einsum("kn,nkj,jn->n", values, covariance**2, values))
+
     def loaded(
         self, first: Sequence[Columns], linear: Sequence[Columns]
     ) -> Float[np.ndarray, "variables columns"]:
@@ -179,6 +217,20 @@ class Forms:
         own = [vector.own.T @ c for vector, c in pairs]
         common = sum(vector.common.T @ c for vector, c in pairs)
         noise = sum(v.noise.T @ c for v, c in zip(self.vectors, first, strict=True))
+        return np.concatenate([*own, common, noise])
+
+    def loaded_with(
+        self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "kinds vectors columns"]
+    ) -> Float[np.ndarray, "variables columns"]:
+        """``loaded`` of columns that are zero but for the scalars of one row each."""
+        own = [np.zeros((vector.own.shape[1], len(rows))) for vector in self.vectors]
+        common = np.zeros((self.n_common, len(rows)))
+        noise = np.zeros((len(self.noise), len(rows)))
+        for k, vector in enumerate(self.with_rows):
+            linear = (vector.slopes[:, rows] * values[:, k]).sum(axis=0)
+            own[k] = vector.own[rows].T * linear
+            common += vector.common[rows].T * linear
+            noise += vector.noise[rows].T * values[0, k]
         return np.concatenate([*own, common, noise])
 
     def predicted(
@@ -247,3 +299,60 @@ def squares_times(
         found[rows] = spread @ columns
     found *= 0.5
     return found
+
+
+def has_fewer_pairs(loadings: Float[np.ndarray, "forms variables"]) -> bool:
+    """Whether products of two variables, if there are any, are fewer than the forms."""
+    n_forms, n_variables = loadings.shape
+    return 0 < n_variables * (n_variables + 1) // 2 < n_forms
+
+
+def sum_pairs(
+    loadings: Float[np.ndarray, "forms variables"], columns: Float[np.ndarray, "forms columns"]
+) -> Float[np.ndarray, "pairs columns"]:
+    """Sum over forms of the products of two of their loadings times columns.
+
+    ``pairs_times`` of the sums is ``squares_times`` of the columns.
+
+    Examples
+    --------
+    >>> one = np.array([[1.0, 0.0], [0.6, 0.8]])
+    >>> pairs_times(one, sum_pairs(one, np.eye(2)))
+    array([[0.5 , 0.18],
+           [0.18, 0.5 ]])
+    """
+    n_pairs = loadings.shape[1] * (loadings.shape[1] + 1) // 2
+    found = np.zeros((n_pairs, columns.shape[1]), dtype=columns.dtype)
+    for rows in _parts(*loadings.shape):
+        found += _pairs(loadings[rows]) @ columns[rows]
+    return found
+
+
+def pairs_times(
+    loadings: Float[np.ndarray, "forms variables"], sums: Float[np.ndarray, "pairs columns"]
+) -> Float[np.ndarray, "forms columns"]:
+    """Half the products of two loadings of each form times sums of such products."""
+    found = np.empty((len(loadings), sums.shape[1]), dtype=sums.dtype)
+    for rows in _parts(*loadings.shape):
+        np.matmul(_pairs(loadings[rows]).T, sums, out=found[rows])
+    found *= 0.5
+    return found
+
+
+def _pairs(loadings: Float[np.ndarray, "forms variables"]) -> Float[np.ndarray, "pairs forms"]:
+    """Products of two loadings of each form, of two different ones by the root of two."""
+    by_variable = np.ascontiguousarray(loadings.T)
+    n, n_forms = by_variable.shape
+    found = np.empty((n * (n + 1) // 2, n_forms), dtype=loadings.dtype)
+    starts = accumulate(range(n, 1, -1), initial=0)
+    for number, start in enumerate(starts):
+        own = found[start : start + n - number]
+        np.multiply(by_variable[number:], by_variable[number], out=own)
+        own[1:] *= math.sqrt(2.0)
+    return found
+
+
+def _parts(n_forms: int, n_variables: int) -> list[slice]:
+    """Forms whose products of two loadings are in the cache together."""
+    together = max(2 * ENTRIES_AT_ONCE // max(n_variables * (n_variables + 1), 1), 1)
+    return [slice(start, start + together) for start in range(0, n_forms, together)]

@@ -164,6 +164,33 @@ class RowSensitivity(AbstractAppliedSensitivity):
             found[some] = self._solved(*self._covariances(rows[some], weight[some]))
         return found
 
+    def own_changes(
+        self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
+    ) -> Float[np.ndarray, "changes some"]:
+        r"""Changes of each row's part of the ELBO, itself weighted once more, to first order.
+
+        In nats: direct by first moments of coefficients, direct by second moments, and indirect.
+        Nothing is solved for. With ``R = L + Q P L``, the response of the scalars of a row to its
+        own gradient ``g`` is the diagonal block of their linear-response covariance
+
+        .. math:: B' V (I - F')^{-1} B = R C R' + Q + Q P Q,
+
+        of which ``L \Gamma L' + Q`` is direct. ``Q P Q``, of the order of the fourth power of the
+        leverage, is neglected.
+        """
+        found = np.empty((3, len(rows)))
+        products, covariance = self._variables
+        n_rows, n_quadratic = self.space.n_rows, self.space.n_quadratic
+        by_row = products[: n_rows * n_quadratic].reshape(n_rows, n_quadratic, -1)
+        for some in _parts(len(rows)):
+            gradient = self.known.gradient[self._order][:, rows[some]]
+            loaded = self.space.loaded_rows(rows[some], gradient)
+            moved = loaded + np.einsum("nsv,sn->vn", by_row[rows[some]], gradient[:n_quadratic])
+            direct = np.vecdot(loaded, self.space.covariance @ loaded, axis=0)
+            whole = np.vecdot(moved, covariance @ moved, axis=0)
+            found[:, some] = direct, self.space.squares_at(rows[some], gradient), whole - direct
+        return found * weight
+
     def indirect_of_difference(
         self, rows: Int[np.ndarray, " some"], ends: Sequence[RowsAdded]
     ) -> Float[np.ndarray, "some entries"]:

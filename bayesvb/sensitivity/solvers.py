@@ -37,12 +37,15 @@ from bayesvb.sensitivity.operator import (
 )
 from bayesvb.sensitivity.row_directions import Directions
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
-from bayesvb.sensitivity.row_space import MOST_DENSE, RowSpace, count_scalars
+from bayesvb.sensitivity.row_space import RowSpace, count_scalars
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 MOST_NUMBERS = 1 << 28
 """Numbers of a derivative at most: 2 GiB, and as much again on the way."""
+
+MOST_DENSE = 5_000
+"""Statistics up to which ``I - F'`` is factorised without a row space."""
 
 COPIES = 4
 """Arrays of the features of all rows that are in memory at once where directions are found."""

@@ -142,6 +142,30 @@ def test_linear_response_is_that_of_the_dense_solver(name, monkeypatch):
     assert_allclose(found, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
 
 
+@pytest.mark.parametrize("name", CASES)
+@pytest.mark.quick(name=QUICK)
+def test_changes_of_the_own_part_are_along_the_changes_of_the_statistics(name, monkeypatch):
+    monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
+    monkeypatch.setattr(row_space, "NEGLIGIBLE", -1.0)
+    rows, weight = np.array([4, 17, 21]), np.array([-1.0, 0.5, -2.0])
+    space, known = rows_of(fit_of(name))
+    solver = replace(sensitivity_of(fit_of(name), space, known), accurate=1e-20)
+    squares = dense_parts(space)[2]
+    curvature = flat(space.bent(space.scalars(np.eye(len(squares)))))
+    of_squares = squares @ np.linalg.solve(np.eye(len(squares)) - curvature @ squares, curvature)
+    gradient = np.zeros((len(known.gradient), 30, 3))
+    gradient[:, rows, np.arange(3)] = known.gradient[solver._order][:, rows]
+    scalars = np.zeros((len(squares), 3))
+    scalars[: 30 * len(gradient)] = gradient.transpose(1, 0, 2).reshape(-1, 3)
+    own = known.statistics()[rows]
+    metric = solver.metric_of(own)
+    first, second, indirect = solver.own_changes(rows, weight)
+    assert_allclose(first + second, weight * np.vecdot(metric, own))
+    left_out = weight * np.vecdot(scalars, of_squares @ squares @ scalars, axis=0)
+    expected = np.vecdot(metric, solver.indirect(rows, weight))
+    assert_allclose(indirect + left_out, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+
+
 def test_what_changes_nothing_is_solved_for_at_once():
     space, _ = rows_of(fit_of("softmax"))
     nothing = space.zeros(space.hessian.shape[1], 2)
@@ -180,7 +204,7 @@ def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
     arguments = fit.core, fit.model.source, fit.stats
     assert row_space.count_scalars(*arguments, 2.0) is None
     expected = linear_response(*arguments)
-    monkeypatch.setattr(row_space, "MOST_DENSE", 10)
+    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
     assert row_space.count_scalars(*arguments, 1.0) is None
     monkeypatch.setattr(covariance, "LONGER", 100.0)
     found = linear_response(*arguments)
@@ -192,7 +216,7 @@ def both_jackknives(name, monkeypatch):
     """With the dense solver, and in the space of rows."""
     fit, rng = fit_of(name), np.random.default_rng(0)
     dense = Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
-    monkeypatch.setattr(row_space, "MOST_DENSE", 10)
+    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
     monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
     solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100.0)
     deletion = replace(dense.deletion, derivative=replace(solver, accurate=1e-20))
