@@ -104,7 +104,8 @@ formula/test_bad_data.py: bayesvb/formula/ checks responses
 formula/test_budget.py: bayesvb/formula/ limits
 formula/test_design.py: bayesvb/formula/ columns encoder matrices responses
 formula/test_expressions.py: bayesvb/formula/ allowed_functions
-formula/test_group_columns.py: bayesvb/formula/ own_columns term_columns; bayesvb/linear/ structure
+formula/test_group_columns.py: bayesvb/formula/ level_indicators own_columns term_columns;
+    bayesvb/linear/ structure
 formula/test_parser.py: bayesvb/data/parts/ base gating mean; bayesvb/ errors; bayesvb/formula/
     terms tokens
 formula/test_smooth_columns.py: bayesvb/formula/ own_columns smooth_margins surface_columns

@@ -75,8 +75,8 @@ def with_independent_groups(formula: str) -> str:
     'y ~ x + (x || g) | gating((1 | g))'
     """
     parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
-    terms = [one for part in parsed.read.values() for one in part.own]
-    correlated = [one for one in terms if isinstance(one, GroupTerm) and one.correlated]
+    terms = [one for part in parsed.read.values() for one in part.own if isinstance(one, GroupTerm)]
+    correlated = [one for one in terms if one.correlated and one.intercept + len(one.numbers) > 1]
     tokens = [token for one in correlated for token in one.place.section.tokens]
     for at in sorted({token.start for token in tokens if token.text == "|"}, reverse=True):
         formula = f"{formula[:at]}|{formula[at:]}"

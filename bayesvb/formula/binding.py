@@ -22,6 +22,7 @@ from bayesvb.formula.dates import Dates
 from bayesvb.formula.dot import without_ids
 from bayesvb.formula.expressions import Code, NameUse
 from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.level_indicators import Indicator
 from bayesvb.formula.missing import MissingValues, check_rows, usable_rows
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.response_forms import ResponseCall
@@ -90,11 +91,14 @@ class BoundTerm:
         Expressions of numbers that it reads, columns under their aliases.
     columns : tuple of ColumnRole
         Columns that it reads as they stand.
+    indicators : mapping of str to Indicator
+        Expressions among its ``numbers`` for levels of a factor.
     """
 
     term: SmoothTerm | GroupTerm
     numbers: tuple[str, ...]
     columns: tuple[ColumnRole, ...]
+    indicators: Mapping[str, Indicator] = field(default_factory=dict)
 
     @property
     def roles(self) -> tuple[ColumnRole, ...]:

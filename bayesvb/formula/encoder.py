@@ -27,7 +27,7 @@ from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.marginality import orthogonal_terms
 from bayesvb.formula.matrices import evaluate, with_missing
-from bayesvb.formula.own_columns import OwnColumns, fit_own_columns
+from bayesvb.formula.own_columns import OwnColumns, fit_own_columns, with_indicators
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.response_values import RESPONSE_ROLES, response_columns
 from bayesvb.formula.smooth_columns import SmoothCurve
@@ -255,6 +255,7 @@ def fit_encoder(
             warn_levels(role.column, categories, marked=role.role == "levels")
     for part in parts:
         check_columns(bound.formula.text, part, bound.parts[part].terms, partial(_levels, found))
+    bound = with_indicators(bound, found)
     terms = {part: bound.parts[part].terms for part in parts}
     terms |= {_numbers_of(part): TermLists(code) for part, code in _expressions(bound, parts)}
     made, names, specs = evaluate(
@@ -276,8 +277,7 @@ def fit_encoder(
         made |= {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
     encoder = Encoder(bound, each, names, found, own)
     _check_same_groups(encoder.places)
-    made |= response_matrices(bound, made)
-    return encoder, made | encoder.place_matrices(placed)
+    return encoder, made | response_matrices(bound, made) | encoder.place_matrices(placed)
 
 
 def response_matrices(bound: BoundFormula, made: Matrices) -> Matrices:

@@ -14,14 +14,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float, Int
 
-from bayesvb.errors import DataError, without_controls
-from bayesvb.formula.columns import with_own_names
+from bayesvb.errors import DataError, FormulaError, without_controls
+from bayesvb.formula.binding import BoundTerm
+from bayesvb.formula.columns import roles_in, with_own_names
 from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.level_indicators import Indicator, levels_apart
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.linear.structure import LIMITS
@@ -53,6 +56,8 @@ class GroupColumns(AbstractTermColumns):
         Numbers of the combinations of levels that are there, ascending.
     labels : tuple of str
         Names of the groups, and of those that were not there.
+    indicators : tuple of Indicator or None
+        Level of a factor that each covariate stands for; None of other covariates.
     correlated : bool
         Whether the effects of a group have a full covariance.
     """
@@ -62,6 +67,7 @@ class GroupColumns(AbstractTermColumns):
     centres: Float[np.ndarray, " covariates"]
     groups: Int[np.ndarray, " groups"]
     labels: tuple[str, ...]
+    indicators: tuple[Indicator | None, ...]
     correlated: bool = False
 
     @property
@@ -132,7 +138,7 @@ class GroupColumns(AbstractTermColumns):
         return np.where(self.groups[near] == numbers, near, len(self.groups))
 
 
-def fit_groups(term: GroupTerm, codes: tuple[str, ...], data: TermData) -> GroupColumns:
+def fit_groups(bound: BoundTerm, data: TermData) -> GroupColumns:
     """The groups of the first rows.
 
     Raises
@@ -142,21 +148,44 @@ def fit_groups(term: GroupTerm, codes: tuple[str, ...], data: TermData) -> Group
     FormulaError
         If more than ``MOST_CORRELATED`` effects are correlated.
     """
-    groups = np.unique(_combinations(data))
-    count = len(groups)
-    if count == 1:
+    term, groups = cast(GroupTerm, bound.term), np.unique(_combinations(data))
+    if len(groups) == 1:
         raise DataError(f"`{term.place.text}` has only one group", hint="omit this term")
-    effects = (*(("1",) if term.intercept else ()), *map(with_own_names, codes))
+    each = tuple(bound.indicators.get(code) for code in bound.numbers)
+    names = [
+        with_own_names(code) if one is None else one.name
+        for code, one in zip(bound.numbers, each, strict=True)
+    ]
+    effects = (*(("1",) if term.intercept else ()), *names)
     if term.correlated and len(effects) > MOST_CORRELATED:
-        raise term.place.refused(
-            f"`{term.place.text}` has {len(effects)} correlated effects of a group, and at most "
-            f"{MOST_CORRELATED} are possible",
-            f"write `{term.place.text.replace('|', '||')}` for independent effects",
-        )
-    centres = np.array([np.unique(x).mean() for x in data.numbers])
-    labels = (*_labels(groups, data.levels), UNSEEN)
-    grouping = ":".join(term.groups)
-    return GroupColumns(grouping, effects, centres, groups, labels, term.correlated)
+        raise _many_correlated(bound, term, len(effects))
+    centres = [
+        np.unique(x).mean() if one is None else one.centre
+        for x, one in zip(data.numbers, each, strict=True)
+    ]
+    return GroupColumns(
+        grouping=":".join(term.groups),
+        effects=effects,
+        centres=np.array(centres),
+        groups=groups,
+        labels=(*_labels(groups, data.levels), UNSEEN),
+        indicators=each,
+        correlated=term.correlated and len(effects) > 1,
+    )
+
+
+def _many_correlated(bound: BoundTerm, term: GroupTerm, count: int) -> FormulaError:
+    """The refusal of more correlated effects than can be integrated over."""
+    written = term.place.text
+    hint = f"write `{written.replace('|', '||')}` for independent effects"
+    if bound.indicators:
+        (factor, *_) = roles_in(next(iter(bound.indicators)))
+        hint = f"write {levels_apart(term.groups, factor)} for effects of every level with one sd"
+    return term.place.refused(
+        f"`{written}` has {count} correlated effects of a group, and at most {MOST_CORRELATED} are "
+        "possible",
+        hint,
+    )
 
 
 def check_columns_of(found: GroupColumns, written: str) -> None:

@@ -68,7 +68,7 @@ class GroupPlaces(AbstractTermColumns):
     @property
     def without_effects(self) -> GroupPlaces:
         """Groups of the same rows, without effects."""
-        return GroupPlaces(replace(self.groups, effects=(), centres=np.empty(0)))
+        return GroupPlaces(replace(self.groups, effects=(), centres=np.empty(0), indicators=()))
 
     def same_groups(self, other: GroupPlaces) -> bool:
         """Whether another term's groups have the same numbers."""

@@ -28,7 +28,7 @@ class GroupTerm:
     groups : tuple of str
         Columns whose combinations are the groups.
     correlated : bool
-        Whether the effects of a group have a full covariance, not independent prior scales.
+        Whether several effects of a group have a full covariance, not independent prior scales.
     """
 
     place: SpecialTerm
@@ -61,9 +61,8 @@ def read_group(place: SpecialTerm) -> tuple[GroupTerm, ...]:
         raise place.refused(f"`{place.text}` has more than one bar", "write (x | g)")
     intercept, numbers = _effects(place, inside[: bars[0]])
     names, signs = _groups(place, inside[bars[-1] + 1 :])
-    correlated = not twice and intercept + len(numbers) > 1
     depths = range(1, len(names) + 1) if "/" in signs else (len(names),)
-    return tuple(GroupTerm(place, intercept, numbers, names[:n], correlated) for n in depths)
+    return tuple(GroupTerm(place, intercept, numbers, names[:n], not twice) for n in depths)
 
 
 def _effects(place: SpecialTerm, tokens: Sequence[Token]) -> tuple[bool, tuple[Code, ...]]:

@@ -11,19 +11,20 @@ from jaxtyping import Float
 
 from bayesvb.data.frames import made_first, writes_dates
 from bayesvb.errors import DataError
-from bayesvb.formula.binding import BoundPart, BoundTerm
+from bayesvb.formula.binding import BoundFormula, BoundPart, BoundTerm
 from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
 from bayesvb.formula.group_columns import GroupColumns, check_columns_of, fit_groups
 from bayesvb.formula.group_places import GroupPlaces
 from bayesvb.formula.group_terms import GroupTerm
+from bayesvb.formula.level_indicators import Indicator, factor_in, level_indicators, levels_apart
 from bayesvb.formula.smooth_columns import SmoothColumns, SmoothCurve, fit_smooth
 from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.linear.structure import LIMITS, grouped_term
 
-__all__ = ["OwnColumns", "fit_own_columns"]
+__all__ = ["OwnColumns", "fit_own_columns", "with_indicators"]
 
 Levels = Mapping[ColumnRole, pd.Index]
 
@@ -208,7 +209,7 @@ def fit_own_columns(
         for code, values in zip(term.numbers, data.numbers, strict=True):
             require_finite(values, with_own_names(code))
         if isinstance(term.term, GroupTerm):
-            each.append(fit_groups(term.term, term.numbers, data))
+            each.append(fit_groups(term, data))
         else:
             each.append(fit_smooth(term.term, term.numbers, data))
     terms = [one for one in each if isinstance(one, GroupColumns)]
@@ -219,6 +220,46 @@ def fit_own_columns(
         if isinstance(one, GroupColumns) and one is not apart:
             _check_columns(one, term, apart)
     return OwnColumns(part, tuple(GroupPlaces(apart) if one is apart else one for one in each))
+
+
+def with_indicators(bound: BoundFormula, levels: Levels) -> BoundFormula:
+    """The formula with indicators of the levels of factors left of a bar."""
+    parts = {
+        name: replace(part, own=tuple(_with_indicators(term, levels) for term in part.own))
+        for name, part in bound.parts.items()
+    }
+    return replace(bound, parts=parts)
+
+
+def _with_indicators(term: BoundTerm, levels: Levels) -> BoundTerm:
+    """The term with indicators; the first factor has no reference level without intercept.
+
+    Raises
+    ------
+    FormulaError
+        If effects of a factor are to be independent of an intercept.
+    """
+    if not isinstance(term.term, GroupTerm):
+        return term
+    indicators: dict[str, Indicator] = {}
+    numbers: list[str] = []
+    for code in term.numbers:
+        factor = factor_in(code, levels)
+        if factor is None:
+            numbers.append(code)
+            continue
+        has_reference = term.term.intercept or bool(indicators)
+        if has_reference and not term.term.correlated:
+            raise term.term.place.refused(
+                f"`{term.term.place.text}`: which effects of `{factor}` are independent would "
+                "depend on its reference level",
+                f"write {levels_apart(term.term.groups, factor)} for independent effects of every "
+                "level with one standard deviation",
+            )
+        made = level_indicators(factor, levels[factor], has_reference=has_reference)
+        indicators |= made
+        numbers += made
+    return replace(term, numbers=tuple(numbers), indicators=indicators)
 
 
 def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | None) -> None:
@@ -260,14 +301,13 @@ def _data(
 
 def _check_numbers(term: BoundTerm, levels: Levels) -> None:
     """Refuse a column of text where a number is read."""
-    words = [role for code in term.numbers for role in roles_in(code) if role in levels]
+    codes = (code for code in term.numbers if code not in term.indicators)
+    words = [role for code in codes for role in roles_in(code) if role in levels]
     if words:
         name, known = words[0].column, pd.Series(levels[words[0]])
         hint = "write the column as a term of its own, or (1 | g) for effects of its levels"
         if writes_dates(known):
             hint = made_first(name, known)
-        elif len(known) == 2 and isinstance(term.term, GroupTerm):
-            hint = f"make a column of 0 and 1 first: (data[{name!r}] == {known[1]!r}).astype(int)"
         raise DataError(
             f"`{term.term.place.text}` needs numbers, and `{name}` holds text", hint=hint
         )

@@ -165,8 +165,8 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
             why = ""
             if term.correlated:
                 why = "; correlations need one Gaussian component and its exact intervals"
-            where = values_text(term, term.centres)
-            found.append(f"Effects of {written} are independent of each other at {where}{why}.")
+            where = f" at {values_text(term, term.centres)}" if term.intercept else ""
+            found.append(f"Effects of {written} are independent of each other{where}{why}.")
         if n_groups < FEW_GROUPS and term in of_mean:
             found.append(
                 f"{written} has {n_groups} groups, fewer than {FEW_GROUPS}: the prior largely "
@@ -177,6 +177,12 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
 
 
 def values_text(term: GroupColumns, values: Float[np.ndarray, " covariates"]) -> str:
-    """Return words for values of the covariates of slopes."""
+    """Return words for values of the covariates of slopes, one for all indicators of a factor."""
+    words = dict[str, str]()
     names = term.effects[int(term.intercept) :]
-    return ", ".join(f"{name} = {value:.4g}" for name, value in zip(names, values, strict=True))
+    for name, one, value in zip(names, term.indicators, values.tolist(), strict=True):
+        if one is None:
+            words[name] = f"{name} = {value:.4g}"
+        elif value or one.factor not in words:
+            words[one.factor] = one.text(value)
+    return ", ".join(words.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -88,17 +89,31 @@ class VarianceParts:
     def places(self) -> list[list[Float[np.ndarray, " covariates"]]]:
         """Values of the covariates of each term at which it is described: zero, then the means.
 
-        Only zero where no term has slopes, or all means are within 1% of a standard deviation of
-        it: covariates that were centred.
+        Factors have their first level. Only zero where no term has slopes, or all means are within
+        1% of a standard deviation of it: covariates that were centred.
         """
         zero, mean, apart = [], [], []
         for one, multipliers in self.groups:
-            own = np.average(multipliers, axis=0, weights=self.weights)
             first = int(one.term.intercept)
-            zero.append(np.zeros(one.n_covariates))
-            mean.append(one.term.centres + own[first:])
-            apart += list(np.abs(mean[-1]) > 0.01 * multipliers.std(axis=0)[first:])
+            own = np.average(multipliers, axis=0, weights=self.weights)[first:] + one.term.centres
+            zero.append(_with_levels(one.term, np.zeros(one.n_covariates), {}))
+            mean.append(_with_levels(one.term, own, {}))
+            apart += list(np.abs(mean[-1] - zero[-1]) > 0.01 * multipliers.std(axis=0)[first:])
         return [zero, mean] if any(apart) else [zero]
+
+    @cached_property
+    def further_places(self) -> list[list[Float[np.ndarray, " covariates"]]]:
+        """Values at each further level of a factor; other covariates as in the last place."""
+        terms = [one.term for one, _ in self.groups]
+        levels = {(i.factor, i.level): i.first for term in terms for i in term.indicators if i}
+        return [
+            [
+                _with_levels(term, own, {factor: level})
+                for term, own in zip(terms, self.places[-1], strict=True)
+            ]
+            for (factor, level), first in levels.items()
+            if level != first
+        ]
 
     def at(self, place: list[Float[np.ndarray, " covariates"]]) -> str:
         """Return words for a place, each covariate once."""
@@ -112,7 +127,7 @@ class VarianceParts:
         found = {}
         for i, (one, _) in enumerate(self.groups):
             for j, block in enumerate(one.term.term_blocks):
-                for place in self.places:
+                for place in (*self.places, *self.further_places):
                     moves = one.term.intercept and j == 0
                     where = values_text(one.term, place[i]) if moves else ""
                     found["sd", block.name, where] = np.sqrt(one.at(place[i])[:, j, j])
@@ -137,7 +152,7 @@ class VarianceParts:
     def intraclass(self) -> dict[tuple[str, str, str], Values]:
         """Return intraclass correlations: shares of the variance given the covariates."""
         found = {}
-        for place in self.places if self.noise is not None else []:
+        for place in (*self.places, *self.further_places) if self.noise is not None else ():
             each = [one.variance(own) for (one, _), own in zip(self.groups, place, strict=True)]
             total = np.sum(each, axis=0) + self.noise
             for (one, _), variance in zip(self.groups, each, strict=True):
@@ -211,6 +226,15 @@ def _terms(fit: AbstractFit) -> list[GroupCovariance]:
     known = integrated_covariances(fit.core, fit.draws, design, scales_of(fit))
     terms = design.group_terms(MEAN)
     return known or [GroupCovariance.from_sds(term, _sds(fit, term), None) for term in terms]
+
+
+def _with_levels(
+    term: GroupColumns, values: Float[np.ndarray, " covariates"], levels: Mapping[str, str]
+) -> Float[np.ndarray, " covariates"]:
+    """Values of the covariates, with indicators of these levels of factors, else the first."""
+    each = zip(values, term.indicators, strict=True)
+    chosen = [x if i is None else i.level == levels.get(i.factor, i.first) for x, i in each]
+    return np.array(chosen, dtype=float)
 
 
 def _blocks(design: Design, term: GroupColumns) -> list[TermBlock]:

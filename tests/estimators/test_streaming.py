@@ -26,6 +26,7 @@ def table(n_rows, seed=0):
     upper = rng.random(n_rows) < 1.0 / (1.0 + np.exp(-x))
     y = np.where(upper, 1.0 + x, -1.0 - z) + 0.4 * rng.normal(size=n_rows)
     frame = pd.DataFrame({"y": y, "x": x, "z": z, "g": g, "w": rng.integers(1, 4, n_rows)})
+    frame["side"] = np.where(z < 0.5, "left", "right")
     frame.loc[rng.integers(0, n_rows, 5), "x"] = np.nan
     return frame
 
@@ -116,7 +117,7 @@ def test_few_rows_are_kept(folder):
 LEARNING = [
     "y ~ bs(x, df=5) + poly(z, 2) + C(g, contr.sum) | gating(standardize(x))",
     "y ~ s(x, k=6, by=g) + center(np.exp(z)) | gating(scale(x, ddof=0) + bs(z, df=4, degree=2))",
-    "y ~ x + (x | g) + offset(z) | gating(z)",
+    "y ~ x + (x | g) + (0 + side | g) + offset(z) | gating(z)",
     "y ~ 0 + x + s(z) | gating(1)",
     "y ~ x * g + I(x**2) + z | gating(x * z)",
 ]

@@ -65,7 +65,14 @@ def test_combinations_and_nested_groups(data):
 
 @pytest.mark.parametrize(
     "text",
-    ["y ~ (1 | g)", "y ~ x + (x | g:h)", "y ~ (0 + x | h) | (1 | g)", "y ~ (x | g/h) + (1 | h)"],
+    [
+        "y ~ (1 | g)",
+        "y ~ x + (x | g:h)",
+        "y ~ (g | h)",
+        "y ~ (0 + g || h)",
+        "y ~ (0 + x | h) | (1 | g)",
+        "y ~ (x | g/h) + (1 | h)",
+    ],
 )
 def test_new_rows_get_the_same_columns(text, data):
     design = design_of(text, data)
@@ -96,10 +103,32 @@ def test_no_warning_of_collinear_or_constant_columns_or_of_too_few_rows(data, re
     assert not [str(one.message) for one in recwarn]
 
 
+def test_effects_of_two_levels_are_those_of_a_column_of_zeros_and_ones(data):
+    data = data.assign(two=np.where(data.x > 5.0, "b", "a"), number=1.0 * (data.x > 5.0))
+    levels, numbers = (design_of(f"y ~ ({name} | h)", data) for name in ("two", "number"))
+    assert_array_equal(levels.matrices["mean"], numbers.matrices["mean"])
+    (term,) = levels.group_terms("mean")
+    assert term.effects == ("1", "two[T.b]") and term.correlated
+
+
+def test_effects_of_levels_span_the_same_columns_with_and_without_reference(data):
+    with_reference, every = (
+        design_of(text, data) for text in ("y ~ (g | h)", "y ~ (0 + C(g) | h)")
+    )
+    (term,) = every.group_terms("mean")
+    assert term.effects == ("g[a]", "g[b]", "g[c]") and term.correlated
+    found, other = (one.matrices["mean"] for one in (with_reference, every))
+    assert_array_equal(other[:, 1], (data.g == "a") & (data.h == 3))
+    (first, *_) = np.linalg.lstsq(other, found, rcond=None)
+    assert_allclose(other @ first, found, atol=1e-12)
+
+
 # Formula -> what is said.
 REFUSED = {
     "y ~ (1 | nowhere)": "nowhere",
-    "y ~ (g | h)": "needs numbers, and `g` holds text",
+    "y ~ (log(g) | h)": "needs numbers, and `g` holds text",
+    "y ~ (g || h)": r"write \(1 \| h\) \+ \(1 \| h:g\) for independent",
+    "y ~ (g + x | h)": r"(?s)4 correlated effects .* write \(1 \| h\) \+ \(1 \| h:g\)",
     "y ~ (1 | y)": "both sides",
     "y ~ (log(0 * x) | g)": "not finite",
     "y ~ (1 | g) + (1 | g)": "two terms called",

@@ -47,6 +47,18 @@ def test_they_are_those_of_the_analysis_of_variance():
     assert (some["lower"] < some["estimate"]).all() and (some["estimate"] < some["upper"]).all()
 
 
+def test_levels_of_a_factor_have_a_standard_deviation_each():
+    data = FEW.assign(level=np.where(FEW["x"] > 2.0, "high", "low"))
+    first, every = components("y ~ (level | g)", data), components("y ~ (0 + level | g)", data)
+    levels = [f"level = {name}" for name in ("high", "low")]
+    found = [first["estimate"]["sd", "(1 | g)", level] for level in levels]
+    other = [every["estimate"]["sd", f"(level[{level}] | g)", ""] for level in ("high", "low")]
+    assert_allclose(found, other, rtol=0.1)
+    shares = [one["estimate"]["icc"] for one in (first, every)]
+    assert_allclose(*shares, atol=0.05)
+    assert list(shares[0].index.unique("at")) == levels
+
+
 def test_shares_do_not_depend_on_units():
     one, other = (
         components("y ~ x + (x | g)", FEW.assign(y=unit * FEW["y"])) for unit in (1.0, 10.0)

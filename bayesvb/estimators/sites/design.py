@@ -321,7 +321,13 @@ def _learned(encoder: Encoder) -> list[str]:
         for code, state in spec.transform_state.items()
         if state
     ]
-    codes += [code for own in encoder.own.values() for code in own.part.numbers]
+    codes += [
+        code
+        for own in encoder.own.values()
+        for term in own.part.own
+        for code in term.numbers
+        if code not in term.indicators
+    ]
     found: dict[str, None] = {}
     for code in codes:
         columns = dict.fromkeys(role.column for role in roles_in(code))

@@ -439,7 +439,10 @@ def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> 
         data = TermData(distinct, (), levels, names)
         return fit_smooth(term.term, term.numbers, data)
     if isinstance(fitted, GroupColumns):
-        centres = [_distinct(code, values).mean() for code in term.numbers]
+        centres = [
+            centre if code in term.indicators else _distinct(code, values).mean()
+            for code, centre in zip(term.numbers, fitted.centres, strict=True)
+        ]
         return replace(fitted, centres=np.array(centres))
     return fitted
 

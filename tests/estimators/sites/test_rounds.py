@@ -23,7 +23,15 @@ def simulated(n, seed):
     group = rng.choice(list("abc"), n)
     y = np.where(second, 3.0 + 1.5 * x, -2.0 - 0.5 * x) + (group == "b")
     y += np.where(second, 0.4, 0.7) * rng.normal(size=n)
-    return pd.DataFrame({"x": x, "g": group, "y": y, "w": rng.integers(1, 3, n).astype(float)})
+    return pd.DataFrame(
+        {
+            "x": x,
+            "g": group,
+            "y": y,
+            "w": rng.integers(1, 3, n).astype(float),
+            "half": np.where(second, "p", "q"),
+        }
+    )
 
 
 DATA = simulated(300, 1)
@@ -196,7 +204,7 @@ MODELS = {
         "y ~ poly(x, 2) + scale(w) | cr(x, df=3, constraints='center')", rows, n_components=2
     ),
     "groups": lambda rows: bvb.DensityRegression(
-        "y ~ x + (1 + x | g) | (1 | g)", rows, n_components=2
+        "y ~ x + (1 + x | g) + (g | half) | (1 | g)", rows, n_components=2
     ),
 }
 
