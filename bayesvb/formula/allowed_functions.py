@@ -8,8 +8,8 @@ from difflib import get_close_matches
 import numpy as np
 
 __all__ = [
-    "CONSTANTS", "CONTR", "CONTRASTS", "ELEMENTWISE", "OF_ONE_VALUE", "PLAIN", "TRANSFORMS",
-    "call_hint", "known_call", "numpy_hint",
+    "CONSTANTS", "CONTR", "CONTRASTS", "ELEMENTWISE", "NUMBERS", "OF_ONE_VALUE", "PLAIN",
+    "TRANSFORMS", "call_hint", "known_call", "numpy_hint",
 ]  # fmt: skip
 
 # numpy functions of one value per row, with the number of their arguments: one more would be the
@@ -37,6 +37,8 @@ PLAIN: Mapping[str, Callable[..., object]] = {
     "abs": np.abs, "ceil": np.ceil, "cos": np.cos, "expm1": np.expm1, "floor": np.floor,
     "log1p": np.log1p, "sin": np.sin, "sqrt": np.sqrt, "tan": np.tan, "tanh": np.tanh,
 }  # fmt: skip
+
+NUMBERS: Mapping[str, float] = {"pi": np.pi}
 
 OF_ONE_VALUE = {"log", "log10", "log2", "exp", "exp10", "exp2", *PLAIN}
 

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Int
 
 from bayesvb.data.frames import columns_of, kind_of, missing_rows, nearest
 from bayesvb.errors import DataError, FormulaError
-from bayesvb.formula.allowed_functions import CONTRASTS, call_hint, known_call
+from bayesvb.formula.allowed_functions import CONTRASTS, NUMBERS, call_hint, known_call
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.dates import Dates
 from bayesvb.formula.dot import without_ids
@@ -362,7 +362,7 @@ class _Names:
                     call_hint(use.name),
                 )
             return use.name
-        handed_in = use.name in CONTRASTS or use.name in self.context
+        handed_in = use.name in CONTRASTS | NUMBERS.keys() | self.context.keys()
         if use.role != "lookup" and use.name not in self.columns and handed_in:
             return use.name
         return ColumnRole(use.name, use.role).alias

@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.errors import BayesVBError, DataError, FormulaError
-from bayesvb.formula.allowed_functions import PLAIN
+from bayesvb.formula.allowed_functions import NUMBERS, PLAIN
 from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import roles_in, with_own_names
 from bayesvb.formula.parser import Formula
@@ -61,7 +61,7 @@ def evaluate(
         warnings.simplefilter("error", DataMismatchWarning)
         try:
             made = terms.get_model_matrix(
-                table, context={**PLAIN, **context}, output="numpy", na_action="ignore"
+                table, context={**PLAIN, **NUMBERS, **context}, output="numpy", na_action="ignore"
             )
             parts = made._to_dict()
             matrices = {

@@ -45,6 +45,7 @@ ALLOWED = [
     "np.clip(x, 0.2, 0.8)",
     "np.maximum(x, z)",
     "I(np.pi * x)",
+    "sin(2 * pi * x)",
     "bs(x, df=4)",
     "bs(x, knots=[0.3, 0.6], degree=2, lower_bound=0, upper_bound=1)",
     "cr(x, df=4, constraints='center')",

@@ -162,6 +162,8 @@ def test_counts_zeros_and_durations_have_a_family(rows, formula, law, check, edi
     fit = bvb.DensityRegression(formula, data, n_components=1).fit(seed=1, restarts=1, draws=50)
     (one,) = [found for found in checks(fit, only=("fit",)) if found.name == check]
     assert repr(one.edits[0]) == edit
+    if check == "Discreteness":
+        assert repr(one.edits[1]) == "rounded(y, 1)"
     changed = dict(one.edits[0].options)
     bvb.DensityRegression(one.edits[0].formula(fit.model), data, n_components=1, **changed)
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from bayesvb.data.line_width import number_text
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
 from bayesvb.formula.formula_changes import listed_terms
@@ -223,6 +225,20 @@ class Remedies:
             return WEIBULL if getattr(self.fit.model, "family", "") != "weibull" else None
         term = written(name) if is_column else name
         return Edit(part=RESPONSE, terms=(f"log({term})",), replaced=(term,))
+
+    def rounded(self) -> Edit | None:
+        """The response as rounded to its step; None where that is not possible, or no step is."""
+        model = self.fit.model
+        alone = len(model.design.response_names) == 1 and SIGMA not in model.formula.parts
+        (name, values), *_ = model.observed().items()
+        has_intervals = getattr(model, "family", "") in ("gaussian", "student")
+        if not (alone and has_intervals and name in model.design.frame):
+            return None
+        step = np.diff(np.unique(values)).min()
+        if not np.allclose(values / step, np.round(values / step), atol=1e-3):
+            return None
+        term = written(name)
+        return Edit(part=RESPONSE, terms=(f"rounded({term}, {step:.6g})",), replaced=(term,))
 
     @property
     def _is_ordered(self) -> bool:

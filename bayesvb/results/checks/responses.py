@@ -37,17 +37,17 @@ def response_checks(
         ("Largest", seen.values.max(), True),
     ):
         tests.append(_end(fit, seen, f"{name} response{whose}", float(end), largest=largest))
-    return [_steps(seen, found, whose)], tests
+    return [_steps(fit, seen, found, whose)], tests
 
 
-def _steps(seen: Observed, found: Discreteness, whose: str) -> Check:
+def _steps(fit: AbstractFit, seen: Observed, found: Discreteness, whose: str) -> Check:
     limits = GRADES["Discreteness"]
     return decided(f"Discreteness{whose}", "fit", limits.grade(found.step), found.step,
                    "probability of one step", threshold=limits.description,
-                   remedy=_remedy(seen, found), section="replicates")  # fmt: skip
+                   remedy=_remedy(fit, seen, found), section="replicates")  # fmt: skip
 
 
-def _remedy(seen: Observed, found: Discreteness) -> str:
+def _remedy(fit: AbstractFit, seen: Observed, found: Discreteness) -> str:
     """Remedy for values that rows share: one value, counts, or a coarse grid."""
     value, share = found.largest
     # without that value the check would be in order
@@ -56,16 +56,15 @@ def _remedy(seen: Observed, found: Discreteness) -> str:
             f"The cause is rows that are exactly {value:g}: model separately whether the "
             "response has that value."
         )
+    rounded = Remedies(fit, seen.name, seen.may_split).rounded()
+    interval = ("read intervals as rounded outwards",) if rounded is None else ("fit ", rounded)
     if _are_counts(seen):
         return Remedy.of(
-            "The response is a count: a density does not give its probabilities; use ",
-            ("a model of counts", DISPERSED),
-            ", or read intervals as rounded outwards to whole numbers.",
-        )
-    return (
-        "The response is rounded coarsely compared with its noise: use exact values, or read "
-        "intervals as rounded outwards."
-    )
+            "A density does not give the probabilities of whole numbers. For counts use ",
+            ("a model of counts", DISPERSED), "; for rounded measurements ", *interval, ".",
+        )  # fmt: skip
+    start = "The response is rounded coarsely compared with its noise: use exact values, or "
+    return Remedy.of(start, *interval, ".")
 
 
 def _are_counts(seen: Observed) -> bool:
