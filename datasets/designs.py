@@ -82,15 +82,6 @@ class Simulation(AbstractSimulation):
     response: str = "y"
 
     def sample(self, n: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Frame of n independent rows, the response in the last column.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows, at least one.
-        rng : numpy.random.Generator
-            The only source of randomness.
-        """
         columns = {name: self.draw(rng, n) for name in self.covariates}
         return pd.DataFrame({**columns, self.response: self.law(*columns.values()).sample(rng)})
 

@@ -67,14 +67,12 @@ class NormalMixture(AbstractLaw):
         )
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Natural logarithm of the density at y."""
         z = (y - self.location) / self.scale
         log_normal = -0.5 * z**2 - np.log(self.scale) - 0.5 * np.log(2 * np.pi)
         result: np.ndarray = special.logsumexp(log_normal, b=self.weights, axis=0)
         return result
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Probability of a response of at most y."""
         result: np.ndarray = np.sum(
             self.weights * special.ndtr((y - self.location) / self.scale), axis=0
         )
@@ -94,7 +92,6 @@ class NormalMixture(AbstractLaw):
         return np.asarray(0.5 * (low + high))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Expected response, Σₖ wₖ mₖ."""
         return np.asarray(np.sum(self.weights * self.location, axis=0))
 
 
@@ -119,7 +116,6 @@ class BetaLaw(AbstractLaw):
     b: Float[np.ndarray, " rows"]
 
     def sample(self, rng: np.random.Generator) -> Float[np.ndarray, " rows"]:
-        """One draw per row."""
         return rng.beta(self.a, self.b)
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
@@ -129,15 +125,12 @@ class BetaLaw(AbstractLaw):
         return np.where((y < 0) | (y > 1), -np.inf, kernel - special.betaln(self.a, self.b))
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Probability of a response of at most y."""
         result: np.ndarray = special.betainc(self.a, self.b, np.clip(y, 0.0, 1.0))
         return result
 
     def quantile(self, q: float) -> Float[np.ndarray, " rows"]:
-        """Value that the response does not exceed with probability q."""
         result: np.ndarray = special.betaincinv(self.a, self.b, q)
         return result
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Expected response, a / (a + b)."""
         return np.asarray(self.a / (self.a + self.b))

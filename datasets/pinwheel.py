@@ -62,7 +62,6 @@ class Pinwheel(AbstractClassSimulation):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Class labels, in the order of the columns of `probabilities`."""
         return tuple(str(c) for c in range(self.classes))
 
     @property
@@ -71,15 +70,6 @@ class Pinwheel(AbstractClassSimulation):
         return 2 * np.pi * np.arange(self.classes) / self.classes
 
     def sample(self, n: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Frame of n rows: x1, x2 and label.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows, at least one.
-        rng : numpy.random.Generator
-            The only source of randomness.
-        """
         code = rng.integers(self.classes, size=n)
         f = rng.standard_normal((2, n)) * [[self.radial], [self.tangential]] + [[1.0], [0.0]]
         angle = self._turns[code] + self.rate * np.exp(f[0])

@@ -40,19 +40,9 @@ class Waveform(AbstractClassSimulation):
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Class labels, in the order of the columns of `probabilities`."""
         return ("0", "1", "2")
 
     def sample(self, n: int, rng: np.random.Generator) -> pd.DataFrame:
-        """Frame of n rows: x1 to x21 and label.
-
-        Parameters
-        ----------
-        n : int
-            Number of rows, at least one.
-        rng : numpy.random.Generator
-            The only source of randomness.
-        """
         code = rng.integers(len(_PAIRS), size=n)
         u = rng.random((n, 1))
         pair: np.ndarray = np.array(_PAIRS)[code]

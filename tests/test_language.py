@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
+FOLDERS = ("bayesvb", "reports", "datasets")
 
 CEILINGS: Mapping[str, tuple[int, int, int]] = {
     r"(?<!coordinate )(?<!coordinate-)(?<!gradient )\bascents?\b": (0, 1, 2),
@@ -88,3 +89,30 @@ def test_an_expression_becomes_rarer_only(expression):
 
 def test_docstrings_begin_with_the_noun_or_a_verb():
     assert [text for text in sources()[1] if ELLIPTIC.match(text.strip())] == []
+
+
+def test_a_public_method_is_described_in_its_class_or_in_a_contract():
+    paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
+    nodes = (node for path in paths for node in ast.walk(ast.parse(path.read_text("utf-8"))))
+    classes = {node.name: node for node in nodes if isinstance(node, ast.ClassDef)}
+
+    def described(name: str) -> set[str]:
+        """Methods with a docstring, of a class and of those from which it inherits."""
+        if name not in classes:
+            return set()
+        bases = [ast.unparse(base).split("[")[0].split(".")[-1] for base in classes[name].bases]
+        texts = {one.name for one in methods(classes[name]) if ast.get_docstring(one)}
+        return texts.union(*map(described, bases))
+
+    missing = [
+        f"{name}.{method.name}"
+        for name, node in classes.items()
+        for method in methods(node)
+        if not name.startswith("_")
+        if not method.name.startswith("_") and method.name not in described(name)
+    ]
+    assert missing == []
+
+
+def methods(node: ast.ClassDef) -> list[ast.FunctionDef]:
+    return [one for one in node.body if isinstance(one, ast.FunctionDef)]

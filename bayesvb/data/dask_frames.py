@@ -43,12 +43,10 @@ class DaskFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """Name of the source."""
         return "a Dask DataFrame"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its columns."""
         return tuple(map(str, self.table.columns))
 
     @property

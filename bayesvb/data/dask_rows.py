@@ -79,12 +79,10 @@ class DaskRows(AbstractSource):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return sum(self.sizes)
 
     @property
     def total_weight(self) -> float:
-        """Sum of the case weights; the number of rows without weights."""
         return self.weight
 
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:
@@ -108,7 +106,6 @@ class DaskRows(AbstractSource):
         return total(whole)
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
-        """Rows at these positions, in the requested order; no others are sent."""
         if (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
             return self.take(rows[order]).take(np.argsort(order))
@@ -127,7 +124,6 @@ class DaskRows(AbstractSource):
         return Block.joined(self.client.gather(asked))
 
     def thinned(self, n_rows: int) -> Block:
-        """About this many rows, at even distances within each block."""
         step = max(self.n_rows // n_rows, 1)
         every = self._results(partial(_every, step))
         return Block.joined(list(every))

@@ -123,7 +123,6 @@ class CalledFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """Name of the source."""
         return "a function"
 
     @property

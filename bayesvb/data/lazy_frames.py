@@ -29,12 +29,10 @@ class DuckDBFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """Name of the source."""
         return "a DuckDB relation"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its columns."""
         return tuple(map(str, self.relation.columns))
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:
@@ -65,12 +63,10 @@ class PolarsFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """Name of the source."""
         return "a polars LazyFrame"
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of its columns."""
         try:
             return tuple(self.query.collect_schema().names())
         except Exception as error:

@@ -55,7 +55,6 @@ class ParquetFrames(AbstractFrames):
 
     @property
     def words(self) -> str:
-        """Name of the source."""
         return f"{self.path!r}"
 
     @property

@@ -55,12 +55,10 @@ class PartlyKept(AbstractSource):
 
     @property
     def n_rows(self) -> int:
-        """Number of all rows."""
         return self.count
 
     @property
     def total_weight(self) -> float:
-        """Sum of the case weights of all rows."""
         return self.weight
 
     def thinned(self, n_rows: int) -> Block:
@@ -68,7 +66,6 @@ class PartlyKept(AbstractSource):
         return self.kept.thinned(n_rows)
 
     def empty(self) -> Block:
-        """No rows, in blocks' shapes."""
         return self.kept.empty()
 
 

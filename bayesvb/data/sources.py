@@ -244,12 +244,10 @@ class InMemorySource(AbstractSource):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows of all blocks."""
         return sum(block.n_rows for block in self.blocks)
 
     @property
     def total_weight(self) -> float:
-        """Sum of the case weights; the number of rows without weights."""
         return float(sum(b.n_rows if b.weight is None else b.weight.sum() for b in self.blocks))
 
     def without(self, rows: Int[np.ndarray, " left_out"]) -> InMemorySource:

@@ -110,12 +110,10 @@ class StreamedRows(AbstractSource):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return self.counted[0]
 
     @property
     def total_weight(self) -> float:
-        """Sum of the case weights; the number of rows without weights."""
         return self.counted[1]
 
 

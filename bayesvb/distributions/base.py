@@ -116,19 +116,16 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
     """Name of the values that it can take, at the start of an error."""
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Log density of one value per row."""
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) + self.component_log_density(y)
         return np.asarray(log_total(terms, axis=0))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density of every row at every point."""
         n_rows = self.weights.shape[1]
         densities = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
         return np.reshape(densities, (len(points), n_rows))
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function of every row at every point."""
         n_rows = self.weights.shape[1]
         masses = [self.cdf(np.full(n_rows, point)) for point in points]
         return np.reshape(masses, (len(points), n_rows))
@@ -151,13 +148,11 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
         return self
 
     def joined(self: Mixture, others: Sequence[Mixture]) -> Mixture:
-        """Return the components at these rows, then at the rows of the others."""
         return combined((self, *others), partial(np.concatenate, axis=1))
 
     def stacked(
         self: Mixture, others: Sequence[Mixture], weights: Float[np.ndarray, " members"]
     ) -> Mixture:
-        """Mixture of these distributions: components of this one, then of the others."""
         pairs = zip(weights, (self, *others), strict=True)
         scaled = [changed(one, weights=w * one.weights) for w, one in pairs]
         return combined(scaled, partial(np.concatenate, axis=0))

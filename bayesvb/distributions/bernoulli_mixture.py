@@ -50,11 +50,9 @@ class BernoulliMixture(AbstractDiscreteMixture):
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log probability of one value per row under each component."""
         return _log_mass(y, self.zero, self.one)
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Log probability of one value per row."""
         return _log_mass(y, *self.masses)
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
@@ -75,7 +73,6 @@ class BernoulliMixture(AbstractDiscreteMixture):
         return (q[:, None] > self.masses[0]).astype(float)
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Independent draws of every row."""
         return (rng.random((n, self.weights.shape[1])) < self.mean()).astype(float)
 
 
@@ -107,11 +104,9 @@ class DrawnBernoulliMixture(AbstractDrawnMixture):
         return np.asarray(np.sqrt(np.prod(self.masses, axis=0)))
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response exceeds a value."""
         return 1.0 - _up_to(np.asarray(value), self.masses[0])
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response is below a value."""
         return _up_to(np.asarray(np.ceil(value) - 1.0), self.masses[0])
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:

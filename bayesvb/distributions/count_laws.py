@@ -227,7 +227,6 @@ class ZeroInflatedLaw(AbstractCountLaw):
 
     @property
     def largest(self) -> Numbers:
-        """Largest possible counts."""
         return self.counts.largest
 
     def log_mass_of_counts(self, y: Numbers) -> Numbers:

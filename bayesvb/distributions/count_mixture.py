@@ -93,18 +93,15 @@ class AbstractCountMixture(AbstractDiscreteMixture):
         return np.asarray((self.weights * each).sum(axis=0))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Mean of each row."""
         return self._expected(lambda law: law.mean)
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Standard deviation of each row."""
         second = self._expected(lambda law: law.variance + law.mean**2)
         return np.asarray(np.sqrt(second - self.mean() ** 2))
 
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log probability of one count per row under each component."""
         terms = [np.log(weight) + law.log_mass(y) for weight, law in self._laws()]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
@@ -144,7 +141,6 @@ class AbstractCountMixture(AbstractDiscreteMixture):
         return np.reshape(found, (len(q), self.weights.shape[1]))
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Independent draws of every row."""
         n_rows = self.weights.shape[1]
         at = _chosen(self.weights, n, rng), np.arange(n_rows)
         standard, further = rng.standard_normal((2, n, n_rows))
@@ -187,11 +183,9 @@ class DrawnCountMixture(AbstractDrawnMixture):
         return np.asarray((self.weights * values).sum(axis=0))
 
     def mean(self) -> Float[np.ndarray, "..."]:
-        """Means."""
         return self._averaged(self.law.mean)
 
     def sd(self) -> Float[np.ndarray, "..."]:
-        """Standard deviations."""
         second = self._averaged(self.law.variance + self.law.mean**2)
         return np.asarray(np.sqrt(second - self.mean() ** 2))
 
@@ -200,11 +194,9 @@ class DrawnCountMixture(AbstractDrawnMixture):
         return self._averaged(self.law.up_to(y)).clip(0.0, 1.0)
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response exceeds a value."""
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response is below a value."""
         return self._cdf(np.asarray(np.ceil(value) - 1.0))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:
@@ -268,7 +260,6 @@ class PoissonMixture(AbstractCountMixture):
         return np.asarray((self.weights * np.exp(self.predictor + 0.5 * self.variance)).sum(axis=0))
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Standard deviation of each row."""
         first = np.exp(self.predictor + 0.5 * self.variance)
         second = first + np.exp(2.0 * (self.predictor + self.variance))
         return np.asarray(np.sqrt((self.weights * second).sum(axis=0) - self.mean() ** 2))

@@ -43,13 +43,11 @@ class DrawnStudentMixture(AbstractLocationScaleMixture):
         return np.where(self.dof > 2.0, self.scale**2 * self.dof / excess, np.inf)
 
     def standard_cdf(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "experts ..."]:
-        """Distribution function of the standard Student t."""
         return np.asarray(stdtr(self.dof, z))
 
     def standard_log_density(
         self, z: Float[np.ndarray, "experts ..."]
     ) -> Float[np.ndarray, "experts ..."]:
-        """Log density of the standard Student t."""
         constant = np.log(poch(0.5 * self.dof, 0.5) / np.sqrt(np.pi * self.dof))
         return np.asarray(constant - 0.5 * (self.dof + 1.0) * np.log1p(z * z / self.dof))
 

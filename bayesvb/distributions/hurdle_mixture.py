@@ -83,7 +83,6 @@ class HurdleMixture(AbstractUnscaledMixture):
         return np.where(y == 0.0, at_zero, np.where(y > 0.0, positive, -np.inf))
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Distribution function at one value per row."""
         up_to = np.where(y > 0.0, self._above().cdf(amounts_of(y)), 0.0)
         return np.where(y >= 0.0, self._at_zero() + up_to, 0.0).clip(0.0, 1.0)
 
@@ -136,7 +135,6 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         return self._above().sd()
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response exceeds a value."""
         total = self.weights.sum(axis=0)
         if value < 0.0:
             return np.asarray(total)
@@ -144,7 +142,6 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         return np.asarray(total - self._at_zero() - up_to).clip(0.0, 1.0)
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response is below a value."""
         y = np.asarray(value, dtype=float)
         found = self._at_zero() + self._above().below(amounts_of(y))
         return np.where(y > 0.0, found, 0.0).clip(0.0, 1.0)

@@ -79,18 +79,15 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         return np.asarray(np.sqrt(parts.sum(axis=0)))
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response exceeds a value."""
         return self._tail((self.location - value) / self.scale)
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response is below a value."""
         return self._tail((value - self.location) / self.scale)
 
     def _tail(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
         return np.asarray(np.minimum(_weighted_sum(self.weights, self.standard_cdf(z)), 1.0))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:
-        """Densities at a value, per unit of the response."""
         z = (value - self.location) / self.scale
         return _weighted_sum(self.weights, self.standard_density(z) / self.scale)
 

@@ -123,17 +123,14 @@ class JointStudent(AbstractJointStudent):
     def component_log_density(
         self, x: Float[np.ndarray, "dims rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log density of each row under each component."""
         return _log_density(np.linalg.cholesky(self.scale), x, self.location, self.dof)[0]
 
     def subset(self, variables: Sequence[int]) -> JointStudent:
-        """Marginal distribution of some variables, in this order."""
         index = np.asarray(variables, dtype=np.intp)
         scale = self.scale[:, index][:, :, index]
         return replace(self, location=self.location[:, index], scale=scale)
 
     def marginal(self, variable: int) -> StudentMixture:
-        """Distribution of one variable, as a mixture of one row."""
         location, variance = self.location[:, variable], self.scale[:, variable, variable]
         return StudentMixture(
             self.weights[:, None], location[:, None], np.sqrt(variance)[:, None], self.dof
@@ -162,14 +159,12 @@ class JointStudent(AbstractJointStudent):
     def affine(
         self, shift: Float[np.ndarray, " dims"], factor: Float[np.ndarray, " dims"]
     ) -> JointStudent:
-        """Distribution of ``shift + factor * x``: a change of units; no factor is zero."""
         scale = self.scale * np.outer(factor, factor)
         return replace(self, location=shift + factor * self.location, scale=scale)
 
     def draws_of(
         self, expert: Int[np.ndarray, " rows"], rng: np.random.Generator
     ) -> Float[np.ndarray, "dims rows"]:
-        """One draw from each of these components."""
         x = rng.standard_normal((self.location.shape[1], len(expert)))
         x /= np.sqrt(rng.chisquare(self.dof[expert]) / self.dof[expert])
         for k, root in enumerate(np.linalg.cholesky(self.scale)):
@@ -200,7 +195,6 @@ class IndependentStudents(AbstractJointStudent):
     def component_log_density(
         self, x: Float[np.ndarray, "dims rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log density of each row under each component."""
         return sum(
             (self._log_density(i, row) for i, row in enumerate(x)),
             start=np.zeros((len(self.weights), x.shape[1])),
@@ -214,12 +208,10 @@ class IndependentStudents(AbstractJointStudent):
         return _log_density(root, x[None], self.location[:, i, None], self.dof)[0]
 
     def subset(self, variables: Sequence[int]) -> IndependentStudents:
-        """Marginal distribution of some variables, in this order."""
         index = np.asarray(variables, dtype=np.intp)
         return replace(self, location=self.location[:, index], scale=self.scale[:, index])
 
     def marginal(self, variable: int) -> StudentMixture:
-        """Distribution of one variable, as a mixture of one row."""
         location, scale = self.location[:, variable], self.scale[:, variable]
         return StudentMixture(self.weights[:, None], location[:, None], scale[:, None], self.dof)
 
@@ -235,14 +227,12 @@ class IndependentStudents(AbstractJointStudent):
     def affine(
         self, shift: Float[np.ndarray, " dims"], factor: Float[np.ndarray, " dims"]
     ) -> IndependentStudents:
-        """Distribution of ``shift + factor * x``: a change of units; no factor is zero."""
         location, scale = shift + factor * self.location, np.abs(factor) * self.scale
         return replace(self, location=location, scale=scale)
 
     def draws_of(
         self, expert: Int[np.ndarray, " rows"], rng: np.random.Generator
     ) -> Float[np.ndarray, "dims rows"]:
-        """One draw from each of these components."""
         student = rng.standard_t(self.dof[expert], size=(self.location.shape[1], len(expert)))
         return np.asarray(self.location[expert].T + self.scale[expert].T * student)
 

@@ -163,35 +163,27 @@ class SameForEveryRow(AbstractRowDistribution):
         return np.ones((1, self.n_rows))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Mean of each row."""
         return np.full(self.n_rows, self.one.mean())
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Standard deviation of each row."""
         return np.full(self.n_rows, self.one.sd())
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Log density of one value per row."""
         return self.one.log_density(y)
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density at every point."""
         return self._repeated(np.exp(self.one.log_density(points)))
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Distribution function at one value per row."""
         return self.one.cdf(y)
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function at every point."""
         return self._repeated(self.one.cdf(points))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
-        """Quantiles."""
         return self._repeated(self.one.quantile(q))
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Independent draws."""
         return self.one.draws(n * self.n_rows, rng).reshape(n, self.n_rows)
 
     def _repeated(self, values: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:

@@ -52,7 +52,6 @@ class OrdinalMixture(AbstractDiscreteMixture):
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log probability of one level per row under each component."""
         with np.errstate(divide="ignore"):
             return np.asarray(
                 np.log(np.stack([_at(self.order.numbers, each, y) for each in self.masses]))
@@ -81,7 +80,6 @@ class OrdinalMixture(AbstractDiscreteMixture):
         return _smallest(self.order.numbers, self.levels, q[:, None])
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Independent draws of every row."""
         levels = self.levels
         return _smallest(self.order.numbers, levels, rng.random((n, len(levels))))
 

@@ -70,35 +70,28 @@ class PooledDraws(AbstractComponentMixture):
         return np.asarray(self.mixture.weights)
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Mean of each row."""
         return self.mixture.mean()
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Standard deviation of each row, infinite where there is none."""
         return self.mixture.sd()
 
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log density of one value per row under each component of each draw."""
         z = (y - self.mixture.location) / self.mixture.scale
         log_scale: Float[np.ndarray, "experts rows"] = np.log(self.mixture.scale)
         return np.asarray(self.mixture.standard_log_density(z) - log_scale)
 
     def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Log density of one value per row."""
         return np.asarray(logsumexp(self.component_log_density(y), b=self.weights, axis=0))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density of every row at every point."""
         return self._at(points, self.mixture.density)
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Distribution function at one value per row."""
         return np.asarray(np.minimum(self.mixture.below(y), 1.0))
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function of every row at every point."""
         return np.asarray(np.minimum(self._at(points, self.mixture.below), 1.0))
 
     def _at(
@@ -131,7 +124,6 @@ class PooledDraws(AbstractComponentMixture):
         return np.asarray(one.location[0] + one.scale[0] * one.standard_draws(rng)[0])
 
     def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> PooledDraws:
-        """Distribution of ``shift + factor * y``: a change of units."""
         mixture = self.mixture
         moved = changed(
             mixture,
@@ -141,13 +133,11 @@ class PooledDraws(AbstractComponentMixture):
         return PooledDraws(moved)
 
     def joined(self, others: Sequence[PooledDraws]) -> PooledDraws:
-        """Mixture of the same components at these rows, then at the rows of the others."""
         return self._concatenated(others, axis=1)
 
     def stacked(
         self, others: Sequence[PooledDraws], weights: Float[np.ndarray, " members"]
     ) -> PooledDraws:
-        """Mixture of these distributions: components of this one, then of the others."""
         each = [
             PooledDraws(changed(one.mixture, weights=weight * one.weights))
             for weight, one in zip(weights, (self, *others), strict=True)
@@ -155,7 +145,6 @@ class PooledDraws(AbstractComponentMixture):
         return each[0]._concatenated(each[1:], axis=0)
 
     def by_label(self, n_components: int) -> PooledDraws:
-        """Weights of components that share a label, added over draws; the rest is of the first."""
         n_rows = self.weights.shape[1]
         weights = self.weights.reshape(-1, n_components, n_rows).sum(axis=0)
         first = self.mixture.with_each(lambda values: values[:n_components])

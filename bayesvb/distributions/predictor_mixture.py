@@ -148,18 +148,15 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
         return np.asarray((self.weights * found).sum(axis=-2))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
-        """Mean of each row."""
         return self._expectation(lambda u, further: self.law.moments(u, further)[0])
 
     def sd(self) -> Float[np.ndarray, " rows"]:
-        """Standard deviation of each row."""
         square = self._expectation(lambda u, further: self.law.moments(u, further)[1])
         return np.asarray(np.sqrt(np.maximum(square - self.mean() ** 2, 0.0)))
 
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log density of one value per row under each component."""
         terms = [np.log(w) + self.law.log_density(y, u, phi) for w, u, phi in self._nodes()]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
@@ -172,18 +169,15 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
         return np.asarray(log_total(np.stack(terms), axis=0))
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Distribution function at one value per row."""
         return self._expectation(lambda u, further: self.law.cdf(y, u, further)).clip(0.0, 1.0)
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
-        """Quantiles of every row."""
         check_probabilities(q)
         start = self.mean()
         found = [self.law.quantile(self.cdf, float(one), start) for one in q]
         return np.reshape(found, (len(q), self.weights.shape[1]))
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Independent draws of every row."""
         n_rows = self.weights.shape[1]
         chosen = (rng.random((n, 1, n_rows)) > np.cumsum(self.weights, axis=0)[:-1]).sum(axis=1)
         rows = np.arange(n_rows)
@@ -209,11 +203,9 @@ class AbstractDrawnPredictorMixture(AbstractDrawnMixture):
     further: Float[np.ndarray, "experts ..."]
 
     def mean(self) -> Float[np.ndarray, "..."]:
-        """Means."""
         return self._average(self.law.moments(self.predictor, self.further)[0])
 
     def sd(self) -> Float[np.ndarray, "..."]:
-        """Standard deviations."""
         square = self._average(self.law.moments(self.predictor, self.further)[1])
         return np.asarray(np.sqrt(np.maximum(square - self.mean() ** 2, 0.0)))
 
@@ -226,15 +218,12 @@ class AbstractDrawnPredictorMixture(AbstractDrawnMixture):
         return self._average(self.law.cdf(y, self.predictor, self.further)).clip(0.0, 1.0)
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response exceeds a value."""
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
     def below(self, value: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response is below a value."""
         return self._cdf(np.asarray(value, dtype=float))
 
     def density(self, value: float) -> Float[np.ndarray, "..."]:
-        """Densities at a value."""
         y = np.asarray(value, dtype=float)
         return self._average(np.exp(self.law.log_density(y, self.predictor, self.further)))
 

@@ -150,17 +150,14 @@ class Recalibrated(AbstractRowDistribution):
         return np.asarray(self.plain.log_density(y) + np.log(self.map.density(self.plain.cdf(y))))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density of every row at every point."""
         return np.asarray(
             self.plain.density_at(points) * self.map.density(self.plain.cdf_at(points))
         )
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Distribution function at one value per row."""
         return self.map.cdf(self.plain.cdf(y))
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function of every row at every point."""
         return self.map.cdf(self.plain.cdf_at(points))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:

@@ -198,7 +198,6 @@ class StudentMixture(AbstractComponentMixture):
         return np.asarray(self.location[expert, row] + self.scale[expert, row] * student)
 
     def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> StudentMixture:
-        """Distribution of ``shift + factor * y``: a change of units."""
         if factor == 0.0:
             raise DataError("factor=0 is not a change of units", hint="give a factor that is not 0")
         return replace(
@@ -208,14 +207,12 @@ class StudentMixture(AbstractComponentMixture):
     def component_log_density(
         self, y: Float[np.ndarray, " rows"]
     ) -> Float[np.ndarray, "experts rows"]:
-        """Log density of one value per row under each component."""
         dof = self._tails
         size = np.hypot(1.0, (y - self.location) / (self.scale * np.sqrt(dof)))
         constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
         return np.asarray(constant - np.log(self.scale) - (dof + 1.0) * np.log(size))
 
     def joined(self, others: Sequence[StudentMixture]) -> StudentMixture:
-        """Mixture of the same components at these rows, then at the rows of the others."""
         pieces = (self, *others)
         return StudentMixture(
             weights=np.concatenate([piece.weights for piece in pieces], axis=1),
@@ -233,7 +230,6 @@ class StudentMixture(AbstractComponentMixture):
     def stacked(
         self, others: Sequence[StudentMixture], weights: Float[np.ndarray, " members"]
     ) -> StudentMixture:
-        """Mixture of these distributions: components of this one, then of the others."""
         each = (self, *others)
         return StudentMixture(
             weights=np.concatenate([w * one.weights for w, one in zip(weights, each, strict=True)]),
@@ -243,7 +239,6 @@ class StudentMixture(AbstractComponentMixture):
         )
 
     def by_label(self, n_components: int) -> StudentMixture:
-        """Weights of stacked components that share a label, added; the rest is of the first."""
         n_rows = self.weights.shape[1]
         n_members = len(self.weights) // n_components
         weights = self.weights.reshape(n_members, n_components, n_rows).sum(axis=0)

@@ -53,7 +53,6 @@ class Transformed(AbstractRowDistribution):
         return np.asarray(np.where(inside, found, -np.inf))
 
     def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Density of every row at every point."""
         inside = self.transformation.inside(points)
         before = np.where(inside, self._before(points), 0.0)
         slope = np.exp(-self.transformation.log_slope(before))
@@ -61,19 +60,15 @@ class Transformed(AbstractRowDistribution):
         return np.asarray(np.where(inside[:, None], found, 0.0))
 
     def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
-        """Distribution function at one value per row."""
         return self.plain.cdf(self._before(y))
 
     def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
-        """Distribution function of every row at every point."""
         return self.plain.cdf_at(self._before(points))
 
     def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
-        """Quantiles of every row."""
         return self.transformation.apply(self.plain.quantile(q))
 
     def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
-        """Independent draws."""
         return self.transformation.apply(self.plain.draws(n, rng))
 
     def mean(self) -> Float[np.ndarray, " rows"]:
@@ -126,11 +121,9 @@ class TransformedMixture(AbstractDrawnMixture):
         return self.transformation.moments(self.plain)[1]
 
     def above(self, value: float) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response exceeds a value."""
         return self.plain.above(self._before(value))
 
     def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
-        """Probabilities that the response is below a value."""
         if isinstance(value, np.ndarray):
             return self.plain.below(self.transformation.undo(value))
         return self.plain.below(self._before(value))
@@ -144,7 +137,6 @@ class TransformedMixture(AbstractDrawnMixture):
         return np.asarray(self.plain.density(before) * slope)
 
     def quantile(self, q: float) -> Float[np.ndarray, "..."]:
-        """Quantiles; a DataError if ``q`` is not between 0 and 1."""
         return self.transformation.apply(self.plain.quantile(q))
 
     def _before(self, value: float) -> float:

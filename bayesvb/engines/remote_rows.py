@@ -117,12 +117,10 @@ class RowsElsewhere(AbstractSource):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return self.count
 
     @property
     def total_weight(self) -> float:
-        """Sum of the case weights."""
         return self.weight
 
     def map_reduce(self, function: Callable[[Block], StatsT]) -> StatsT:

@@ -57,7 +57,6 @@ class FileLog(AbstractRunLog):
     _lock: Lock = field(default_factory=Lock)
 
     def run(self, path: tuple[str, ...]) -> FilePage:
-        """The page of the next run at this place."""
         place = "/".join(path)
         with self._lock:
             visit = self._visits[place] = self._visits.get(place, 0) + 1
@@ -81,15 +80,12 @@ class FilePage(AbstractRunPage):
 
     @property
     def known(self) -> Arrays:
-        """State that was written down by a run that was killed."""
         return self.log.pages.get(self.name, {})
 
     def keep(self, state: Arrays) -> None:
-        """Keep a state, and write it down if it is time to."""
         self.log.keep(self.name, state, now=False)
 
     def write(self) -> None:
-        """Write the latest state."""
         if self.known:
             self.log.keep(self.name, self.known, now=True)
 

@@ -257,7 +257,6 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def core(self) -> Mixture:
-        """The model on the standardised scale."""
         gate = gate_class(self.gate, self.n_components).from_prior(
             self.n_components, self._gate_prior
         )
@@ -294,7 +293,6 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def response(self) -> Response:
-        """Description of the response by its family."""
         return self.experts.response
 
     @property
@@ -340,7 +338,6 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def title(self) -> str:
-        """Title of the model, in the first line of the printed fit."""
         return capitalised(self.likelihood_name)
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
@@ -367,14 +364,12 @@ class DensityRegression(AbstractGatedMixture):
         return super().over(source)
 
     def source_in(self, scales: Scales) -> AbstractSource:
-        """Rows in memory in other units."""
         rows = encoded_design(self.design, self.weights)
         source = in_memory_source(partial(regression_block, scales), rows)
         source = read_by(self.n_components, source)
         return source_of_groups(source, self.design, self.grouping)
 
     def resized(self, n_components: int) -> AbstractMixture:
-        """The model with another number of components, which changes nothing about its rows."""
         check_identified(self.response, self.design, n_components, self.gate, self.grouping)
         priors = Priors(**cast(Any, changed_priors(self))).completed(
             self.default_priors(n_components)
@@ -405,7 +400,6 @@ class DensityRegression(AbstractGatedMixture):
         return grouped_source(block, grouping).whole()
 
     def options(self) -> dict[str, object]:
-        """Arguments that make this model again."""
         return {
             "n_components": None if self.chooses_size else self.n_components,
             "gate": self.gate,
@@ -418,11 +412,9 @@ class DensityRegression(AbstractGatedMixture):
         }
 
     def default_priors(self, size: int) -> Priors:
-        """Priors where none are given, of a model with this number of components."""
         return default_priors(self.family, size, self.formula, self.grouping, self.priors)
 
     def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
-        """The mixture whose components have this order."""
         blank = core.first_stats(empty_stats(core, self.source))
         return cast(Mixture, core).permuted(order, blank)[0]
 
@@ -590,7 +582,6 @@ class DensityRegression(AbstractGatedMixture):
         return [*groups, f"Weights of the components: {fit.mixture.coefficient_meaning()}."]
 
     def description(self) -> str:
-        """First line of the printed model."""
         if self.n_components == 1:
             return "Density regression, 1 component"
         if self.chooses_size:

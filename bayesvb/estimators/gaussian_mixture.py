@@ -182,7 +182,6 @@ class GaussianMixture(AbstractMixture):
 
     @property
     def core(self) -> Mixture:
-        """The model on the standardised scale."""
         return gaussians_of(
             len(self.variables),
             self.priors,
@@ -196,7 +195,6 @@ class GaussianMixture(AbstractMixture):
         return float(np.log(self.scaling.scale).sum())
 
     def options(self) -> dict[str, object]:
-        """Arguments that make this model again."""
         return {
             "n_components": self.n_components,
             "covariance": self.covariance,
@@ -205,7 +203,6 @@ class GaussianMixture(AbstractMixture):
         }
 
     def block(self, rows: Rows) -> Block:
-        """Complete rows on the standardised scale."""
         return variables_block(self.scaling, rows.matrices["variables"])
 
     def ordered(
@@ -216,7 +213,6 @@ class GaussianMixture(AbstractMixture):
         return *cast(Mixture, core).permuted(order, stats), order
 
     def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
-        """The mixture whose components have this order."""
         blank = cast(MixtureStats, empty_stats(core, self.source))
         return cast(Mixture, core).permuted(order, blank)[0]
 
@@ -325,7 +321,6 @@ class GaussianMixture(AbstractMixture):
         return likely.astype("Int64")
 
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
-        """Log predictive density of each row."""
         rows = self.rows(data)
         x = np.ascontiguousarray(rows.matrices["variables"].T)
         return filled(self.joint(fit).log_density(x), rows, "log_density")
@@ -359,7 +354,6 @@ class GaussianMixture(AbstractMixture):
         return {"mean": "means", "sd": "standard deviations", "correlation": "correlations"}
 
     def description(self) -> str:
-        """First line of the printed model."""
         plural = "" if self.n_components == 1 else "s"
         return f"Mixture of {self.n_components} Gaussian{plural}, {self.covariance} covariances"
 

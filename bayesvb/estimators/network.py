@@ -195,7 +195,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     @property
     def core(self) -> Network:
-        """The network on the standardised scale."""
         kind = {"covariance": self.latent_covariance, "posterior": self.latent_posterior}
         levels = self.design.levels
         output: Output
@@ -213,7 +212,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         )
 
     def source_in(self, scales: Scales) -> AbstractSource:
-        """Rows in memory in other units."""
         rows = encoded_design(self.design, self.weights)
         return with_products(in_memory_source(partial(network_block, scales), rows))
 
@@ -226,7 +224,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         return self.scales.block(rows.matrices, response)
 
     def options(self) -> dict[str, object]:
-        """Arguments that make this model again."""
         return {
             "n_experts": self.n_components,
             "latent_dim": self.latent_dim,
@@ -237,7 +234,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         }
 
     def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
-        """The network whose components have this order."""
         blank = cast(NetworkStats, empty_stats(core, self.source))
         return cast(Network, core).permuted(order, blank)[0]
 
@@ -367,7 +363,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         ]
 
     def description(self) -> str:
-        """First line of the printed model."""
         plural = "" if self.n_components == 1 else "s"
         levels = self.design.levels
         task = f"classification into {len(levels)}" if levels else "regression"

@@ -147,7 +147,6 @@ class Normal(AbstractGenerative):
 
     @property
     def core(self) -> UnivariateGaussian:
-        """The model on the standardised scale."""
         return gaussian_of(self.priors)
 
     @property
@@ -156,7 +155,6 @@ class Normal(AbstractGenerative):
         return float(np.log(self.scaling.scale[0]))
 
     def options(self) -> dict[str, object]:
-        """Arguments that make this model again."""
         return {"priors": vars(self.priors), **self.weight_options()}
 
     def block(self, rows: Rows) -> Block:
@@ -214,7 +212,6 @@ class Normal(AbstractGenerative):
         return predict(one, rows.index, rows.complete, kind, options)
 
     def log_density(self, fit: AbstractFit, data: object) -> pd.Series:
-        """Log predictive density of each row's response."""
         rows = self.rows(data, response=True)
         y = np.asarray(rows.response, dtype=float)[:, 0]
         one = _predictive(self, fit, rows, None)
@@ -273,7 +270,6 @@ class Normal(AbstractGenerative):
         ]
 
     def description(self) -> str:
-        """First line of the printed model."""
         return "One Gaussian sample"
 
 

@@ -234,7 +234,6 @@ class BayesianPCA(AbstractGenerative):
         return 0.0
 
     def options(self) -> dict[str, object]:
-        """Arguments that make this model again."""
         return {
             "n_components": self.n_components,
             "scale": self.scale,
@@ -466,7 +465,6 @@ class BayesianPCA(AbstractGenerative):
         return said
 
     def description(self) -> str:
-        """First line of the printed model."""
         scale = "a scale for each variable" if self.scale else "one scale for all variables"
         return f"Bayesian PCA, at most {self.n_components} components, {scale}"
 

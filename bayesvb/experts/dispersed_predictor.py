@@ -116,14 +116,12 @@ class DispersedLocalPosterior(AbstractLocalPosterior):
         return DispersedStats(self.predictor.sufficient_stats(responsibilities), sums)
 
     def joined(self, others: Sequence[DispersedLocalPosterior]) -> DispersedLocalPosterior:
-        """Return these rows and the rows of others as one."""
         predictor = self.predictor.joined([one.predictor for one in others])
         values = np.concatenate([self.values, *(one.values for one in others)], axis=-1)
         found = predictor.expected_log_density
         return DispersedLocalPosterior(found, predictor, values, self.nearest)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> DispersedStats:
-        """Contribution of each row to the sums."""
         some = np.moveaxis(self.values * responsibilities, (0, 2), (2, 0))
         sums = np.take_along_axis(some, self.nearest[None], axis=-1)
         return DispersedStats(self.predictor.row_stats(responsibilities), sums)
@@ -152,7 +150,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
 
     @staticmethod
     def coefficients(posterior: DispersedPosterior) -> Normal:
-        """Posterior of the coefficients."""
         return posterior.coefficients
 
     @abc.abstractmethod
@@ -199,7 +196,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         return {**super().supports(n_components), self.dispersion_name: positive}
 
     def with_prior_power(self: DispersedT, power: float) -> DispersedT:
-        """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         if power == 0.0:
             return self
         dispersion = self.dispersion.to_the_power(power)
@@ -250,7 +246,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         return DispersedPosterior(stats.coefficients.posterior(self.prior), dispersion)
 
     def kl(self, posterior: DispersedPosterior) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return posterior.coefficients.kl(self.prior) + posterior.dispersion.kl()
 
     def coordinates(self, posterior: DispersedPosterior) -> DispersedCoordinates:
@@ -315,7 +310,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         return {"coefficients": coefficients, self.dispersion_name: further}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log density of each row under each drawn expert."""
         values = draws[self.dispersion_name][..., None]
         return self.log_density_of_rows(block, self.drawn_predictor(draws, block), values)
 
@@ -335,7 +329,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row, from the chosen expert."""
         each = self.drawn_predictor(draws, block)
         values = np.take_along_axis(draws[self.dispersion_name], chosen, axis=1)[:, None]
         own = np.take_along_axis(each, chosen[:, None], axis=1)
@@ -344,7 +337,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
     def log_density(
         self, posterior: DispersedPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         values = draws[self.dispersion_name]
         law = self.prior if posterior is None else posterior.coefficients
         density = law.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
@@ -354,7 +346,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         return found
 
     def permuted(self, order: list[int], stats: DispersedStats) -> DispersedStats:
-        """Statistics after a new labelling."""
         return DispersedStats(stats.coefficients.permuted(order), stats.nodes[order])
 
     def further_moments(self, posterior: DispersedPosterior, like: Rows) -> tuple[Rows, Rows]:
@@ -422,12 +413,10 @@ class DispersedCoordinates(AbstractCoordinates):
         return np.concatenate([vectors, np.vecdot(nodes, self._slopes)], axis=1)
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws."""
         logs = (np.log(draws[self.name]) - self.law.mean_log) / self.law.sd_log
         return np.concatenate([self.vectors.standard(draws), logs], axis=1)
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
-        """Draws at these coordinates."""
         first = self.vectors.size
         logs = self.law.mean_log + self.law.sd_log * standard[:, first:]
         return {**self.vectors.parameters(standard[:, :first]), self.name: np.exp(logs)}

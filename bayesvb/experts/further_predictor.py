@@ -85,7 +85,6 @@ class AbstractFurtherLocalPosterior(AbstractLocalPosterior):
         return responsibilities
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> FurtherStats:
-        """Sums weighted by the responsibilities."""
         further = LogitStats.of_rows(self.design, *self.further_weights(responsibilities))
         experts = self.experts.sufficient_stats(self.expert_weights(responsibilities))
         return FurtherStats(experts, further)
@@ -156,7 +155,6 @@ class AbstractFurtherExperts(
         return FurtherPosterior(self.experts.update(stats.experts), further)
 
     def kl(self, posterior: FurtherPosterior) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return self.experts.kl(posterior.experts) + posterior.further.kl(self.of_further)
 
     def coordinates(self, posterior: FurtherPosterior) -> JoinedCoordinates | None:
@@ -206,14 +204,12 @@ class AbstractFurtherExperts(
         return np.concatenate([experts, posterior.further.squares().sum(axis=-2)], axis=-1)
 
     def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
-        """Sums of squares of drawn coefficients, in NumPy or JAX."""
         own = (draws[self.draws_name] ** 2).sum(axis=1)
         squares: Float[np.ndarray, "draws terms"]
         squares = namespace(own).concatenate([self.experts.drawn_squares(draws), own], axis=1)
         return squares
 
     def effective_dof(self, posterior: FurtherPosterior) -> Float[np.ndarray, "experts _"] | None:
-        """Effective degrees of freedom of each coefficient of the experts."""
         return self.experts.effective_dof(posterior.experts)
 
     def draws(self, posterior: FurtherPosterior, n: int, rng: np.random.Generator) -> Draws:
@@ -228,7 +224,6 @@ class AbstractFurtherExperts(
     def log_density(
         self, posterior: FurtherPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         known = None if posterior is None else posterior.experts
         further = self.of_further if posterior is None else posterior.further
         density: Float[np.ndarray, " draws"]

@@ -58,7 +58,6 @@ class GaussianLocalPosterior(AbstractLocalPosterior):
     def sufficient_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> GaussianStats:
-        """Sums weighted by the responsibilities."""
         return _sums(responsibilities, self.x, self.products)
 
 
@@ -195,7 +194,6 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> GaussianStats:
-        """Sums weighted by the responsibilities."""
         x = block.designs["variables"]
         return _sums(responsibilities, x, self.products(x))
 
@@ -215,7 +213,6 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         return StudentMixture(weights, location, scale, one.dof)
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log likelihood of each row under each drawn expert."""
         x, precision = block.designs["variables"], draws["precision"]
         return self._terms(draws["mean"], precision, self.log_det(precision), x, self.products(x))
 
@@ -226,7 +223,6 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws dims rows"]:
-        """One row per draw and row of the block, from the chosen expert."""
         n_draws, n_experts, n_dims = draws["mean"].shape
         noise = rng.standard_normal((n_draws, n_dims, chosen.shape[1]))
         root = np.linalg.cholesky(self.covariances(draws))
@@ -237,7 +233,6 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         return result
 
     def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
-        """Statistics after a new labelling."""
         return GaussianStats(stats.weight[order], stats.x[order], stats.xx[order])
 
 

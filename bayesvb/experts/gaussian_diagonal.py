@@ -82,7 +82,6 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     def log_det(
         self, precision: Float[np.ndarray, "draws experts dims"]
     ) -> Float[np.ndarray, "draws experts"]:
-        """Log-determinants of drawn precisions."""
         found: Float[np.ndarray, "draws experts"] = namespace(precision).log(precision).sum(axis=-1)
         return found
 
@@ -92,7 +91,6 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         return self.prior.posterior(stats.weight, ones, stats.x[..., None], stats.xx)
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
     def with_prior_power(self, power: float) -> DiagonalGaussianExperts:
@@ -121,14 +119,12 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         return {"mean": Real(shape), "precision": Positive(shape)}
 
     def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
-        """Covariance matrices of drawn experts."""
         precision = draws["precision"]
         return np.asarray(np.eye(precision.shape[-1]) / precision[..., None, :])
 
     def log_density(
         self, posterior: MatrixNormalGamma | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         factor = posterior or self.prior
         density = factor.log_density(draws["mean"][..., None], draws["precision"])
         total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))

@@ -64,13 +64,11 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         mean: Float[np.ndarray, "*batch dims"],
         precision: Float[np.ndarray, "*batch dims dims"],
     ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
-        """Coefficients of ``x`` and of its products in the exponent."""
         return times(precision, mean), -0.5 * quadratic_weights(precision)
 
     def log_det(
         self, precision: Float[np.ndarray, "draws experts dims dims"]
     ) -> Float[np.ndarray, "draws experts"]:
-        """Log-determinants of drawn precisions."""
         found: Float[np.ndarray, "draws experts"]
         found = namespace(precision).linalg.slogdet(precision).logabsdet
         return found
@@ -80,7 +78,6 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         return self.prior.posterior(stats.weight, stats.x, unpack(stats.xx))
 
     def kl(self, posterior: NormalWishart) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
     def with_prior_power(self, power: float) -> FullGaussianExperts:
@@ -110,13 +107,11 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         return {"mean": Real(shape), "precision": PositiveDefinite((*shape, self.prior.n_dims))}
 
     def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
-        """Covariance matrices of drawn experts."""
         return inverse_and_log_det(draws["precision"])[0]
 
     def log_density(
         self, posterior: NormalWishart | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         density = (posterior or self.prior).log_density(draws["mean"], draws["precision"])
         total: Float[np.ndarray, " draws"] = density.sum(axis=1)
         return total

@@ -174,7 +174,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return replace(self, experts=self.experts.with_prior_power(power))
 
     def collapsed(self, posterior: object, block: Block) -> Bool[np.ndarray, " experts"]:
-        """Experts with negligible residual variance relative to the rows."""
         return self.experts.collapsed(posterior, _rows(block))
 
     def predictive(
@@ -189,7 +188,6 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return self.experts.predictive(posterior, members, _rows(block), response)
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts groups"]:
-        """Log likelihood of all rows of each group under each drawn expert."""
         return self._sums(self.experts.log_lik(draws, _rows(block)), block)
 
     def responses(

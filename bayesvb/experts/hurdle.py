@@ -54,7 +54,6 @@ class HurdleExperts(ZeroInflatedExperts):
 
     @property
     def words(self) -> str:  # type: ignore[override]
-        """Name of one component."""
         return f"hurdle {self.experts.words}"
 
     @property

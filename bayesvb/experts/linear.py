@@ -178,7 +178,6 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         """
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log likelihood of each row under each drawn expert."""
         xp = namespace(draws["precision"])
         total: Float[np.ndarray, "draws experts rows"]
         total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
@@ -200,7 +199,6 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row, from the chosen expert."""
         location, precision = chosen_lines(self.design(block), draws, chosen)
         return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
 
@@ -261,7 +259,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return [law.of_response(i) for i in range(len(self.prior.rate))]
 
     def design(self, block: Block) -> AbstractDesign:
-        """Return rows in the structure of the prior."""
         return design_of(self.prior.operator, block, MEAN)
 
     def squares(self, posterior: Regressions, block: Block) -> Float[np.ndarray, "experts rows"]:
@@ -279,7 +276,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
-        """Sums weighted by the responsibilities."""
         return LinearStats(*self.design(block).sums(responsibilities, block.response))
 
     def update(self, stats: LinearStats) -> Regressions:
@@ -289,7 +285,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return found
 
     def kl(self, posterior: Regressions) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self._law)
 
     def with_coefficient_precision(
@@ -306,7 +301,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     @property
     def common_prior(self) -> CommonEffectPrior:
-        """Prior of experts with common coefficients."""
         return cast(CommonEffectPrior, self.common)
 
     @property
@@ -456,14 +450,12 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def log_density(
         self, posterior: Regressions | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         factor = posterior or self._law
         density = factor.log_density(draws["coefficients"], draws["precision"])
         total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
         return total
 
     def permuted(self, order: list[int], stats: LinearStats) -> LinearStats:
-        """Statistics after a new labelling."""
         return stats.permuted(order)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:

@@ -118,7 +118,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def partition_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
     ) -> LinearStats:
-        """Sums weighted by the responsibilities."""
         return LinearStats(*self.design(block).sums(responsibilities, block.response))
 
     def global_step(
@@ -169,7 +168,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         return Gamma(shape, rate)
 
     def kl(self, posterior: NormalAndGamma) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         coefficients = posterior.coefficients.kl(self.prior.coefficients)
         return coefficients + posterior.noise.kl(self.prior.noise)
 
@@ -233,7 +231,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def log_density(
         self, posterior: NormalAndGamma | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         factor = posterior or self.prior
         density = factor.coefficients.log_density(draws["coefficients"])
         density = density + factor.noise.log_density(draws["precision"])
@@ -241,7 +238,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         return total
 
     def permuted(self, order: list[int], stats: SemiConjugateStats) -> SemiConjugateStats:
-        """Statistics after a new labelling."""
         return SemiConjugateStats(stats.linear.permuted(order), stats.precision[order])
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:

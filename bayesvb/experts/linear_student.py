@@ -252,7 +252,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
     @property
     def common_prior(self) -> CommonEffectPrior:
-        """Prior of experts with common coefficients."""
         return cast(CommonEffectPrior, self.common)
 
     @property
@@ -394,7 +393,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         }
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log likelihood of each row under each drawn expert."""
         xp = namespace(draws["precision"])
         total: Float[np.ndarray, "draws experts rows"]
         total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
@@ -416,7 +414,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row, from the chosen expert."""
         location, precision = chosen_lines(self.design(block), draws, chosen)
         dof = taken(draws["dof"][..., None], chosen)
         # The square of a larger number overflows.

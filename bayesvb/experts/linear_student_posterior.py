@@ -181,7 +181,6 @@ class StudentLocalPosterior(AbstractLocalPosterior):
         return StudentStats.of_rows(responsibilities, *rows)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
-        """Contribution of each row to the sums."""
         rows = self.design, self.response, self.scale, self.tail
         return StudentStats.by_row(responsibilities, *rows)
 

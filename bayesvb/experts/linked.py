@@ -85,7 +85,6 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     def with_coefficient_precision(
         self: ExpertsT, precision: Float[np.ndarray, "*many terms"]
     ) -> ExpertsT:
-        """Experts whose coefficients have these precisions a priori."""
         return changed(self, prior=self.prior.with_precision(precision))
 
     def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
@@ -98,7 +97,6 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         return squares
 
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
-        """Effective degrees of freedom of each coefficient."""
         return effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
 
     def with_prior_power(self: ExpertsT, power: float) -> ExpertsT:

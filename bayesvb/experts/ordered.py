@@ -93,7 +93,6 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One level per draw and row, from the chosen expert."""
         return self.levels.drawn(self.drawn_masses(draws, block), chosen, rng)
 
     def drawn(

@@ -134,7 +134,6 @@ class OrdinalExperts(AbstractOrderedExperts):
 
     @staticmethod
     def coefficients(posterior: OrdinalPosterior) -> Normal:
-        """Posterior of the coefficients."""
         return posterior.coefficients
 
     def local(self, posterior: OrdinalPosterior, block: Block) -> OrdinalRows:
@@ -165,7 +164,6 @@ class OrdinalExperts(AbstractOrderedExperts):
         return OrdinalPosterior(stats.coefficients.posterior(self.prior), increments)
 
     def with_prior_power(self, power: float) -> OrdinalExperts:
-        """Experts whose prior density is raised to a power; one copy of it if the power is zero."""
         experts = super().with_prior_power(power)
         if power == 0.0:
             return experts
@@ -196,13 +194,11 @@ class OrdinalExperts(AbstractOrderedExperts):
         }
 
     def drawn_thresholds(self, draws: Draws) -> Float[np.ndarray, "draws experts thresholds"]:
-        """Thresholds of each draw, the first of which is 0, in NumPy or JAX."""
         return thresholds(draws["increments"])
 
     def drawn_masses(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows levels"]:
-        """Probability of each level for each draw."""
         return _differences(self.link.cdf(self.drawn_excess(draws, block)))
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:
@@ -211,7 +207,6 @@ class OrdinalExperts(AbstractOrderedExperts):
         return {**super().supports(n_components), "increments": Real((n_components, n_increments))}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log probability of each row under each drawn expert."""
         place, at = self.places(block), ends(draws["increments"], FAR)
         predictor = self.drawn_predictor(draws, block)
         return self.link.log_mass(at[..., place] - predictor, at[..., place + 1] - predictor)
@@ -219,7 +214,6 @@ class OrdinalExperts(AbstractOrderedExperts):
     def log_density(
         self, posterior: OrdinalPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         laws = posterior or OrdinalPosterior(self.prior, self.increments)
         density = laws.coefficients.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
         found: Float[np.ndarray, " draws"]
@@ -227,7 +221,6 @@ class OrdinalExperts(AbstractOrderedExperts):
         return found
 
     def permuted(self, order: list[int], stats: OrdinalStats) -> OrdinalStats:
-        """Statistics after a new labelling."""
         return OrdinalStats(stats.coefficients.permuted(order), stats.increments.permuted(order))
 
     def predictive(

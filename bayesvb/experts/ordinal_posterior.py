@@ -55,7 +55,6 @@ class PointCoordinates(LogitCoordinates):
     """Coordinates of parameters at a point: rows see nothing of the covariance around it."""
 
     def expectations(self) -> Float[np.ndarray, " entries"]:
-        """``-m m' / 2`` and ``m``, in the order of ``LogitStats``."""
         mean = self.posterior.mean
         squares = quadratic_weights(mean[..., :, None] * mean[..., None, :])
         return entries(-0.5 * squares, mean)

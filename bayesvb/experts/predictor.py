@@ -74,7 +74,6 @@ class PredictorLocalPosterior(AbstractLocalPosterior):
         return LogitStats.of_rows(self.design, *weights)
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
-        """Contribution of each row to the sums."""
         weights = responsibilities * self.curvature, responsibilities * self.linear
         return LogitStats.by_row(self.design, *weights)
 
@@ -142,7 +141,6 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         return stats.posterior(self.prior)
 
     def kl(self, posterior: Normal) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
     def coordinates(self, posterior: Normal) -> PredictorCoordinates:
@@ -194,7 +192,6 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log probability of each row under each drawn expert."""
         return self.log_mass(block, self.drawn_predictor(draws, block))
 
     def responses(
@@ -204,7 +201,6 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row, from the chosen expert."""
         each = self.drawn_predictor(draws, block)
         return self.simulate(block, np.take_along_axis(each, chosen[:, None], axis=1), rng)
 
@@ -218,13 +214,11 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         """Responses given their predictor."""
 
     def log_density(self, posterior: Normal | None, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         density = (posterior or self.prior).log_density(draws["coefficients"][:, :, 0])
         found: Float[np.ndarray, " draws"] = density.sum(axis=1)
         return found
 
     def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
-        """Statistics after a new labelling."""
         return stats.permuted(order)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
@@ -293,11 +287,9 @@ class PredictorCoordinates(AbstractCoordinates):
     centre_along = passed_on("vectors")
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws."""
         return self.vectors.standard(self._joined(draws))
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
-        """Draws at these coordinates."""
         values = self.vectors.parameters(standard)
         if not self.further:
             return {"coefficients": values[:, :, None]}

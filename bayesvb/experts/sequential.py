@@ -177,7 +177,6 @@ class SequentialExperts(AbstractOrderedExperts):
         return stats.posterior(self.prior)
 
     def kl(self, posterior: Normal) -> float:
-        """``KL(posterior || prior)``, summed over experts."""
         return posterior.kl(self.prior)
 
     def coordinates(self, posterior: Normal) -> PredictorCoordinates:
@@ -187,18 +186,15 @@ class SequentialExperts(AbstractOrderedExperts):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> SequentialExperts:
-        """Experts whose coefficients have these precisions a priori."""
         own = np.diagonal(self.prior.precision)[self.n_terms :]
         own = np.broadcast_to(own, (*precision.shape[:-1], len(own)))
         whole = np.concatenate([precision, own], axis=-1)
         return replace(self, prior=self.prior.with_precision(whole))
 
     def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
-        """``sum E[b_kj^2]``."""
         return np.asarray(self.coefficients(posterior).squares().sum(axis=-2)[..., : self.n_terms])
 
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
-        """Effective degrees of freedom of each coefficient."""
         found = effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
         return np.asarray(found[..., : self.n_terms])
 
@@ -217,7 +213,6 @@ class SequentialExperts(AbstractOrderedExperts):
         return {"coefficients": values[:, :, None, :at], DISTANCES: values[:, :, at:]}
 
     def drawn_thresholds(self, draws: Draws) -> Float[np.ndarray, "draws experts thresholds"]:
-        """Thresholds of each draw, the first of which is 0, in NumPy or JAX."""
         xp = namespace(draws[DISTANCES])
         first = xp.zeros((*draws[DISTANCES].shape[:-1], 1))
         at: Float[np.ndarray, "draws experts thresholds"]
@@ -227,7 +222,6 @@ class SequentialExperts(AbstractOrderedExperts):
     def drawn_predictor(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Predictor of every row under each drawn expert."""
         found: Float[np.ndarray, "draws experts rows"]
         found = draws["coefficients"][:, :, 0] @ block.designs[MEAN]
         return found if block.offset is None else found + block.offset
@@ -240,7 +234,6 @@ class SequentialExperts(AbstractOrderedExperts):
         }
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log probability of each row under each drawn expert."""
         place = self.places(block)[:, None]
         v = self.drawn_excess(draws, block)
         stage = np.arange(v.shape[-1])
@@ -251,7 +244,6 @@ class SequentialExperts(AbstractOrderedExperts):
     def drawn_masses(
         self, draws: Draws, block: Block
     ) -> Float[np.ndarray, "draws experts rows levels"]:
-        """Probability of each level for each draw."""
         v = self.drawn_excess(draws, block)
         none = np.zeros((*v.shape[:-1], 1))
         reached = np.concatenate([none, -np.cumsum(softplus(-v), axis=-1)], axis=-1)
@@ -259,7 +251,6 @@ class SequentialExperts(AbstractOrderedExperts):
         return np.asarray(np.maximum(np.exp(reached + ends), SMALLEST_PROBABILITY))
 
     def log_density(self, posterior: Normal | None, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         xp = namespace(draws[DISTANCES])
         whole = xp.concatenate([draws["coefficients"][:, :, 0], draws[DISTANCES]], axis=-1)
         density: Float[np.ndarray, " draws"]
@@ -267,7 +258,6 @@ class SequentialExperts(AbstractOrderedExperts):
         return density
 
     def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
-        """Statistics after a new labelling."""
         return stats.permuted(order)
 
     def predictive(

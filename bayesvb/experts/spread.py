@@ -70,7 +70,6 @@ class SpreadLocalPosterior(AbstractFurtherLocalPosterior):
     precision: Rows
 
     def further_weights(self, responsibilities: Rows) -> tuple[Rows, Rows]:
-        """Weights of ``z z'`` and of ``z``: curvature, and slope plus curvature times mean."""
         curvature = 2.0 * responsibilities * self.squares
         return curvature, responsibilities * (self.squares - 1.0) + curvature * self.log_sd
 
@@ -123,7 +122,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         return f"{self.experts.formula}-sigma"
 
     def local(self, posterior: FurtherPosterior, block: Block) -> SpreadLocalPosterior:
-        """Expected log likelihood of these rows under every expert."""
         design = self.design(block)
         log_sd, variance = logit_moments(posterior.further, design)
         ratio = _ratio(log_sd, variance)
@@ -251,7 +249,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         return {**draws, LOG_SD: self.drawn_further(draws, block)}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log likelihood of each row under each drawn expert."""
         return self.experts.log_lik(self._by_row(draws, block), block)
 
     def responses(
@@ -261,11 +258,9 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row, from the chosen expert."""
         return self.experts.responses(self._by_row(draws, block), chosen, block, rng)
 
     def permuted(self, order: list[int], stats: FurtherStats) -> FurtherStats:
-        """Statistics after a new labelling."""
         lines = self.experts.permuted(order, stats.experts)
         return FurtherStats(lines, stats.further.permuted(order))
 

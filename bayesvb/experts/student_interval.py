@@ -38,7 +38,6 @@ class IntervalStudentLocalPosterior(AbstractLocalPosterior):
     design: AbstractDesign
 
     def sufficient_stats(self, responsibilities: Rows) -> StudentStats:
-        """Sums weighted by the responsibilities."""
         design, each = self.design, responsibilities[:, None]
         return StudentStats(
             weight=responsibilities.sum(axis=1),
@@ -49,7 +48,6 @@ class IntervalStudentLocalPosterior(AbstractLocalPosterior):
         )
 
     def row_stats(self, responsibilities: Rows) -> StudentStats:
-        """Contribution of each row to the sums."""
         design, each = self.design, responsibilities[:, None]
         return StudentStats(
             weight=responsibilities.T,

@@ -143,7 +143,6 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return either
 
     def local(self, posterior: FurtherPosterior, block: Block) -> ZeroLocalPosterior:
-        """Expected log probability of these rows under every expert."""
         design = self.design(block)
         counts = self.experts.local(posterior.experts, self.counted(block))
         logit, variance = logit_moments(posterior.further, design)
@@ -232,7 +231,6 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return density, np.where(zeros, np.exp(logit - either), np.zeros_like(of_count))
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
-        """Log probability of each row under each drawn expert."""
         logit = self.drawn_further(draws, block)
         of_count = self.experts.log_lik(draws, self.counted(block))
         either: Float[np.ndarray, "draws experts rows"]
@@ -248,7 +246,6 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         block: Block,
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row, from the chosen expert, or a structural zero."""
         counts = self.experts.responses(draws, chosen, block, rng)
         return np.where(
             rng.random(counts.shape) < expit(self.drawn_further(draws, block)), 0, counts

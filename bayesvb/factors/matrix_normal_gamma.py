@@ -90,7 +90,6 @@ class MatrixNormalGamma(AbstractRegressionFactor):
 
     @property
     def shared(self) -> MatrixNormalGamma:
-        """Marginal law of the coefficients that all rows share, and of the noise."""
         if self.operator.is_complete:
             return self
         operator = self.operator.shared
@@ -311,7 +310,6 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         return np.asarray(self.scaled_squares().sum(axis=-2))
 
     def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
-        """Weights of packed products: ``sum_i E[tau_i B_i B_i']``."""
         return self.operator.second_moments(
             self.expected_precision[..., None] * self.mean, self.mean
         )

@@ -125,20 +125,16 @@ class NormalGamma(AbstractNormalGamma):
     precision: ScalarGamma
 
     def normal(self, precision: Float[np.ndarray, "*grid"]) -> Float[np.ndarray, "*grid"]:
-        """Precision of the mean given each value of the precision."""
         narrow: Float[np.ndarray, "*grid"] = self.strength * precision
         return narrow
 
     def expected_square(self, about: float) -> float:
-        """``E[(mu - about)^2]``."""
         return self.precision.expected_inverse / self.strength + (self.mean - about) ** 2
 
     def expected_scaled_square(self, about: float) -> float:
-        """``E[lambda (mu - about)^2]``."""
         return 1.0 / self.strength + self.precision.mean * (self.mean - about) ** 2
 
     def expected_log_normal(self, law: AbstractNormalGamma) -> float:
-        """Mean of the log density of ``mu`` given ``lambda``, under the law."""
         log_precision = np.log(self.strength) + law.precision.expected_log
         pull = self.strength * law.expected_scaled_square(self.mean)
         return float(0.5 * (log_precision - LOG_2PI - pull))
@@ -170,7 +166,6 @@ class FactorisedNormalGamma(AbstractNormalGamma):
         return np.full_like(precision, self.mean_precision)
 
     def expected_square(self, about: float) -> float:
-        """``E[(mu - about)^2]``."""
         return 1.0 / self.mean_precision + (self.mean - about) ** 2
 
     def expected_scaled_square(self, about: float) -> float:

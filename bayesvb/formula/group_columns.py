@@ -118,7 +118,6 @@ class GroupColumns(AbstractTermColumns):
         return self.effects[:1] == ("1",)
 
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
-        """The columns of these rows."""
         place = self.places(data)
         rows = np.arange(len(place))
         own = np.zeros((len(place), len(self.labels)))

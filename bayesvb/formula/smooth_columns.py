@@ -147,7 +147,6 @@ class SmoothColumns(AbstractTermColumns):
         return (tuple(range(self.n_lines, len(self.names))),)
 
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
-        """The columns of these rows."""
         (x,) = data.numbers
         line, wiggles = self.spline.unpenalised(x), self.spline.wiggles(x)
         if self.by is None:

@@ -79,7 +79,6 @@ class SurfaceColumns(AbstractTermColumns):
         return tuple(tuple(range(*pair)) for pair in pairwise(ends))
 
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
-        """The columns of these rows."""
         each = list(zip(self.margins, data.numbers, strict=True))
         x, z = (one.basis.unpenalised(values) / one.spread for one, values in each)
         u, v = (one.basis.wiggles(values) for one, values in each)

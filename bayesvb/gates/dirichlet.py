@@ -40,7 +40,6 @@ class DirichletLocalPosterior(AbstractLocalPosterior):
     expected_log_density: Float[np.ndarray, "experts 1"]
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightStats:
-        """Sum of the responsibilities."""
         return WeightStats(responsibilities.sum(axis=1))
 
 
@@ -132,7 +131,6 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
 
     @property
     def n_components(self) -> int:
-        """Number of components."""
         return len(self.prior.concentration)
 
     def start(self) -> Dirichlet:
@@ -179,7 +177,6 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         return posterior.forms(block.n_rows)
 
     def kl(self, posterior: Dirichlet) -> float:
-        """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
     def with_prior_power(self, power: float) -> DirichletGate:
@@ -214,7 +211,6 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         draws: Float[np.ndarray, "draws experts"],
         order: Int[np.ndarray, "draws experts"],
     ) -> Float[np.ndarray, "draws experts"]:
-        """Draws after a new labelling each."""
         return np.take_along_axis(draws, order, axis=1)
 
     def log_weights(
@@ -229,14 +225,12 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     def log_density(
         self, posterior: Dirichlet | None, draws: Float[np.ndarray, "draws experts"]
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
         positive = namespace(draws).maximum(draws, np.finfo(float).tiny)
         return (posterior or self.prior).log_density(positive)
 
     def permuted(
         self, order: Sequence[int], stats: WeightStats
     ) -> tuple[DirichletGate, WeightStats]:
-        """Gate and statistics after a new labelling."""
         index = np.asarray(order)
         prior = Dirichlet(self.prior.concentration[index])
         return replace(self, prior=prior), WeightStats(stats.weight[index])

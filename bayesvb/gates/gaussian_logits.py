@@ -63,7 +63,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
 
     @property
     def draws_complete(self) -> bool:
-        """Whether draws hold every coefficient: not effects of groups without columns."""
         return self.prior.operator.is_complete
 
     def update(self, stats: LogitStats) -> LogitLaw:
@@ -137,7 +136,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         return LogitStats(*posterior.expectations_along(change.linear, curvature))
 
     def kl(self, posterior: LogitLaw) -> float:
-        """``KL(posterior || prior)``."""
         return float(posterior.kl(self.prior))
 
     def with_coefficient_precision(
@@ -176,7 +174,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def log_weights(
         self, draws: Float[np.ndarray, "draws logits terms"], block: Block
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Exact log weights for each draw."""
         return self.drawn_log_weights({"gate": draws}, block)
 
     def drawn_log_weights(
@@ -240,7 +237,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def log_density(
         self, posterior: LogitLaw | None, draws: Float[np.ndarray, "draws logits terms"]
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
         density: Float[np.ndarray, " draws"]
         density = (posterior or self.prior).log_density(draws).sum(axis=-1)
         return density

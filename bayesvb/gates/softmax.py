@@ -43,7 +43,6 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         return SlopeStats(self.design.cross(slope), 2.0 * packed, packed, gain.sum(axis=1))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
-        """Contribution of each row to the sums."""
         curvature, gain = self.row_weights()
         packed = self.design.gram_by_row(self.block.weighted(curvature))
         slope = responsibilities - self.block.weighted(self.share)

@@ -189,7 +189,6 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     @property
     def n_components(self) -> int:
-        """Number of components."""
         return len(self.prior.mean)
 
     def start(self) -> LogitLaw:
@@ -240,7 +239,6 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         draws: Float[np.ndarray, "draws experts terms"],
         order: Int[np.ndarray, "draws experts"],
     ) -> Float[np.ndarray, "draws experts terms"]:
-        """Draws after a new labelling each."""
         return np.take_along_axis(draws, order[:, :, None], axis=1)
 
     def log_weights_at(
@@ -260,7 +258,6 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         return found
 
     def permuted(self, order: Sequence[int], stats: Any) -> tuple[AbstractSoftmaxGate, Any]:
-        """Gate and statistics after a new labelling."""
         prior = self.prior.with_mean(self.prior.mean[np.asarray(order)])
         return replace(self, prior=prior), stats.permuted(order)
 

@@ -36,7 +36,6 @@ class StickLocalPosterior(AbstractLocalPosterior):
         return LogitStats.of_rows(self.design, *self.weights(responsibilities))
 
     def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
-        """Contribution of each row to the sums."""
         return LogitStats.by_row(self.design, *self.weights(responsibilities))
 
     def weights(

@@ -106,7 +106,6 @@ class ArrowPrecision(AbstractPrecision):
 
     @property
     def n_coefficients(self) -> int:
-        """Number of rows of a matrix."""
         return self.n_shared + self.n_effects * self.n_groups
 
     @cached_property
@@ -189,7 +188,6 @@ class ArrowPrecision(AbstractPrecision):
         return np.concatenate([shared, effects.reshape(*effects.shape[:-2], -1)], axis=-1)
 
     def times(self, vectors: Vectors) -> Vectors:
-        """Return ``V v``."""
         shared, effects = self.split(vectors)
         top = shared @ self.border + np.einsum("...apg,...nag->...np", self.cross, effects)
         low = np.einsum("...apg,...np->...nag", self.cross, shared)
@@ -257,18 +255,15 @@ class ArrowPrecision(AbstractPrecision):
 
     @property
     def log_det(self) -> Float[np.ndarray, "*batch"]:
-        """Log-determinant."""
         return np.asarray(self.marginal.log_det + self.effects_log_det)
 
     @property
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
-        """Diagonal of the inverse."""
         own = np.diagonal(self.effect_covariances, axis1=-3, axis2=-2)  # groups, then effects
         flat = np.swapaxes(own, -1, -2).reshape(*own.shape[:-2], -1)
         return np.concatenate([self.marginal.variances, flat], axis=-1)
 
     def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
-        """Return the matrix plus packed sums of ``x x'``."""
         more = self.like(gram)
         parts = zip(self.parts, more.parts, strict=True)
         return self._of_parts(own + other for own, other in parts)
@@ -328,11 +323,9 @@ class ArrowPrecision(AbstractPrecision):
         return np.concatenate(parts, axis=-1)
 
     def take(self, chosen: Int[np.ndarray, " chosen"]) -> ArrowPrecision:
-        """Return some matrices of a batch."""
         return self._of_parts(part[chosen] for part in self.parts)
 
     def scaled(self, factor: float) -> ArrowPrecision:
-        """Return the matrix times a positive number."""
         return self._of_parts(factor * part for part in self.parts)
 
     def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> ArrowPrecision:
@@ -365,7 +358,6 @@ class ArrowPrecision(AbstractPrecision):
         return summed
 
     def trace_with(self, other: ArrowPrecision) -> Float[np.ndarray, "*batch"]:
-        """Return the trace of this matrix times the inverse of another."""
         own = np.einsum("...abg,...abg->...", self.group_blocks, other.effect_covariances)
         across = np.einsum("...apg,...apg->...", self.cross, other.through)
         return np.asarray(
@@ -373,7 +365,6 @@ class ArrowPrecision(AbstractPrecision):
         )
 
     def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> ArrowPrecision:
-        """Return many batches of matrices with an entry for each term added to their diagonals."""
         more = self.diagonal(entries)
         return self._of_parts(a + b for a, b in zip(self.parts, more.parts, strict=True))
 

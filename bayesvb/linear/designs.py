@@ -173,7 +173,6 @@ class DenseDesign(AbstractDesign):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return int(self.x.shape[1])
 
     @property
@@ -184,7 +183,6 @@ class DenseDesign(AbstractDesign):
     def predict(
         self, coefficients: Float[np.ndarray, "*batch coefficients"]
     ) -> Float[np.ndarray, "*batch rows"]:
-        """Return ``b' x_n``."""
         return np.asarray(coefficients @ self.x)
 
     def predict_drawn(
@@ -214,7 +212,6 @@ class DenseDesign(AbstractDesign):
         return linear_at(quadratic_weights(inverse), self.products())
 
     def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
-        """Return ``sum_n w_n x_n x_n'``, packed."""
         if one_by_one(prod(weights.shape[:-1]), len(self.x)):
             flat = second_moments(_by_row(weights), self.x)
             return flat.reshape(*weights.shape[:-1], flat.shape[1])
@@ -223,7 +220,6 @@ class DenseDesign(AbstractDesign):
     def cross(
         self, weights: Float[np.ndarray, "*batch rows"]
     ) -> Float[np.ndarray, "*batch coefficients"]:
-        """Return ``sum_n w_n x_n``."""
         return np.asarray(weights @ self.x.T)
 
     def products(self) -> Float[np.ndarray, "packed rows"]:
@@ -237,11 +233,9 @@ class DenseDesign(AbstractDesign):
     def present_products(
         self,
     ) -> tuple[Bool[np.ndarray, " packed"], Float[np.ndarray, "present rows"]]:
-        """Return which products some of the rows have, and these products."""
         return present_products(self.x)
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> DenseDesign:
-        """Return these rows."""
         return DenseDesign(self.x[:, rows], None if self.pairs is None else self.pairs[:, rows])
 
     def joined(self, others: Sequence[DenseDesign]) -> DenseDesign:
@@ -352,7 +346,6 @@ class GroupedDesign(AbstractDesign):
 
     @property
     def n_rows(self) -> int:
-        """Number of rows."""
         return int(self.border.shape[1])
 
     @property
@@ -376,7 +369,6 @@ class GroupedDesign(AbstractDesign):
     def predict(
         self, coefficients: Float[np.ndarray, "*batch coefficients"]
     ) -> Float[np.ndarray, "*batch rows"]:
-        """Return ``b' x_n``."""
         location: Float[np.ndarray, "*batch rows"]
         location = coefficients[..., : len(self.border)] @ self.border
         location += self.groups.linear(self._effects(coefficients))
@@ -486,7 +478,6 @@ class GroupedDesign(AbstractDesign):
         return present, every[present]
 
     def take(self, rows: Int[np.ndarray, " chosen"]) -> GroupedDesign:
-        """Return these rows."""
         groups = GroupRows(self.groups.place[rows], self.groups.values[:, rows])
         return GroupedDesign(self.border[:, rows], groups, self.n_groups)
 

@@ -248,12 +248,10 @@ class DensePrecision(AbstractPrecision):
 
     @property
     def log_det(self) -> Float[np.ndarray, "*batch"]:
-        """Log-determinant."""
         return self._factors[1]
 
     @property
     def n_coefficients(self) -> int:
-        """Number of rows of a matrix."""
         return int(self.matrix.shape[-1])
 
     @property
@@ -271,7 +269,6 @@ class DensePrecision(AbstractPrecision):
         return DenseDesign(x, pairs)
 
     def times(self, vectors: Vectors) -> Vectors:
-        """Return ``V v``."""
         return np.asarray(vectors @ self.matrix)
 
     def solve(self, vectors: Vectors) -> Vectors:
@@ -291,15 +288,12 @@ class DensePrecision(AbstractPrecision):
 
     @property
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
-        """Diagonal of the inverse."""
         return np.diagonal(self.inverse, axis1=-2, axis2=-1)
 
     def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> DensePrecision:
-        """Return the matrix plus packed sums of ``x x'``."""
         return DensePrecision(self.matrix + unpack(gram))
 
     def like(self, gram: Float[np.ndarray, "*batch packed"]) -> DensePrecision:
-        """Return packed sums as a matrix."""
         return DensePrecision(unpack(gram))
 
     def packed(self) -> Float[np.ndarray, "*batch packed"]:
@@ -307,11 +301,9 @@ class DensePrecision(AbstractPrecision):
         return pack(self.matrix)
 
     def take(self, chosen: Int[np.ndarray, " chosen"]) -> DensePrecision:
-        """Return some matrices of a batch."""
         return DensePrecision(self.matrix[chosen])
 
     def scaled(self, factor: float) -> DensePrecision:
-        """Return the matrix times a positive number."""
         return DensePrecision(factor * self.matrix)
 
     def diagonal(self, entries: Float[np.ndarray, "*many terms"]) -> DensePrecision:
@@ -321,7 +313,6 @@ class DensePrecision(AbstractPrecision):
 
     @property
     def entries(self) -> Float[np.ndarray, "*batch terms"]:
-        """Diagonal entries."""
         return np.diagonal(self.matrix, axis1=-2, axis2=-1)
 
     def by_term(
@@ -331,17 +322,14 @@ class DensePrecision(AbstractPrecision):
         return values
 
     def trace_with(self, other: DensePrecision) -> Float[np.ndarray, "*batch"]:
-        """Return the trace of this matrix times the inverse of another."""
         return trace_of_product(self.matrix, other.inverse)
 
     def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> DensePrecision:
-        """Return many batches of matrices with these added to their diagonals."""
         return DensePrecision(self.matrix + entries[:, None, :, None] * np.eye(entries.shape[1]))
 
     def packed_squares(
         self, packed: Float[np.ndarray, "*batch packed"]
     ) -> Float[np.ndarray, "*batch terms"]:
-        """Return diagonal entries of packed matrices."""
         return packed[..., packed_diagonal(self.n_coefficients)]
 
     def moments_along(

@@ -162,13 +162,11 @@ class GroupedResponse(AbstractSharedResponse):
         return np.asarray(0.5 * (found + found.T))
 
     def perturbations(self) -> Rows:
-        """Change of the statistics by a unit perturbation of each standard coordinate."""
         gate = self.gate.coordinates(self._gate_law).perturbations()
         own = np.diag(ScaleCoordinates(self.scales).tilts())
         return np.asarray(block_diag(self.experts.border.perturbations(), gate, own))
 
     def metric(self, directions: Rows) -> Rows:
-        """Changes of the expectations."""
         return np.asarray(directions @ self.covariance)
 
     def answers(self, directions: Rows, metric: Rows) -> Rows:

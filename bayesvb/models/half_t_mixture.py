@@ -275,7 +275,6 @@ class HalfTMixture(ScaledMixture):
         return EffectLaws((law,)).completed({k: v for k, v in draws.items() if k != EFFECT_SCALE})
 
     def knowing(self, posterior: MixturePosterior) -> Mixture:
-        """The mixture whose draws come from this posterior."""
         return replace(cast(HalfTMixture, super().knowing(posterior)), integrated=None)
 
     def responding(self, stats: MixtureStats, source: AbstractSource) -> Mixture:

@@ -390,7 +390,6 @@ class Mixture(
         )
 
     def first_stats(self, stats: MixtureStats) -> MixtureStats:
-        """Statistics of the first posterior, from ``partition_stats`` summed over all rows."""
         return MixtureStats(
             self.experts.global_step(None, stats.experts),
             self.gate.global_step(self.gate.start(), stats.gate),
@@ -593,6 +592,5 @@ class Mixture(
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under q."""
         gate = self.gate.log_density(posterior.gate, draws["gate"])
         return np.asarray(self.experts.log_density(posterior.experts, draws) + gate)

@@ -275,13 +275,11 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         return found
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log prior density of each draw."""
         return self.prior.log_density(draws["mean"], draws["precision"])
 
     def log_posterior(
         self, posterior: FactorisedNormalGamma, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under q."""
         return posterior.log_density(draws["mean"], draws["precision"])
 
     def _shape(self, stats: SampleStats) -> float:

@@ -143,7 +143,6 @@ class ReducedMixture(AbstractReducedSpace):
         )
 
     def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
-        """Vectors of draws of all parameters."""
         order = list(self.order)
         t = np.log(np.asarray(draws["precision"])[:, order])
         u = np.asarray(draws["coefficients"])[:, order] * np.exp(0.5 * t)[..., None]
@@ -154,7 +153,6 @@ class ReducedMixture(AbstractReducedSpace):
         return self.rows.log_lik(*self.split(vectors))
 
     def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
-        """Log likelihood of all rows and its gradient."""
         value, *slopes = self.rows.slopes(*self.split(vectors))
         return value, _join(*slopes)
 

@@ -194,7 +194,6 @@ class ReducedPredictors(AbstractReducedSpace):
         )
 
     def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
-        """Vectors of draws of all parameters."""
         order, name = list(self.order), self._positive
         u = np.asarray(draws["coefficients"])[:, order]
         none = np.empty((*u.shape[:2], 0))
@@ -203,11 +202,9 @@ class ReducedPredictors(AbstractReducedSpace):
         return _join(u, t, self.gate.logits(np.asarray(draws["gate"])), g)
 
     def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
-        """Log likelihood of all rows."""
         return self.rows.log_lik(*self.split(vectors))
 
     def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
-        """Log likelihood of all rows and its gradient."""
         value, *slopes = self.rows.slopes(*self.split(vectors))
         return value, _join(*slopes)
 

@@ -126,12 +126,10 @@ class ScaledCoordinates(AbstractCoordinates):
         return replace(self, mixture=self.mixture.uncoupled())
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws of all parameters."""
         scales = self.scales.standard(np.asarray(joined(draws)))
         return np.concatenate([self.mixture.standard(draws), scales], axis=1)
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
-        """Draws of all parameters at these coordinates."""
         first = self.mixture.size
         mixture = self.mixture.parameters(standard[:, :first])
         scales = self.scales.parameters(standard[:, first:])

@@ -309,7 +309,6 @@ class ScaledMixture(Mixture):
         return self.fixed
 
     def coordinates(self, posterior: MixturePosterior) -> ScaledCoordinates | None:  # type: ignore[override]
-        """Standard coordinates of all parameters, if experts and gate have them."""
         assert isinstance(posterior, ScaledPosterior)
         mixture = super().coordinates(posterior)
         if mixture is None:
@@ -596,7 +595,6 @@ class ScaledMixture(Mixture):
     def log_posterior(
         self, posterior: MixturePosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under q."""
         assert isinstance(posterior, ScaledPosterior)
         law = Gamma(posterior.scales.shape[self.has_draws], posterior.scales.rate[self.has_draws])
         own = law.log_density(np.asarray(joined(draws))).sum(axis=1)

@@ -176,12 +176,10 @@ class JoinedCoordinates(AbstractCoordinates):
         return JoinedCoordinates(self.first.uncoupled(), self.second.uncoupled(), self.name)
 
     def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws."""
         parts = [self.first.standard(draws), self.second.standard(draws[self.name])]
         return np.concatenate(parts, axis=1)
 
     def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
-        """Draws of all parameters at these coordinates."""
         first, second = np.split(standard, [self.first.size], axis=1)
         return {**self.first.parameters(first), self.name: self.second.parameters(second)}
 

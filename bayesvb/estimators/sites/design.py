@@ -126,7 +126,6 @@ class SiteFrames(AbstractFrames, AbstractDesignReader):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of all columns."""
         return tuple(map(str, self.frame.columns))
 
     def each(self, names: Sequence[str]) -> Iterator[pd.DataFrame]:

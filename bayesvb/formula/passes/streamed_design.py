@@ -137,12 +137,10 @@ class AbstractSampledRows(AbstractDesignRows):
 
     @property
     def has_gaps(self) -> bool:
-        """Whether a row lacks some of its values."""
         return self.encoding.encoder.bound.keeps_missing and any(self.rows.missing.values())
 
     @property
     def in_memory(self) -> EncodedRows:
-        """The sample; its weights sum to the weight of all rows."""
         weight, total = self.design.weights, self.rows.total_weight
         if self.design.n_rows < self.rows.n_rows[1]:
             weight = np.ones(self.design.n_rows) if weight is None else weight

@@ -391,13 +391,11 @@ class Network(
         return self.output.log_lik(draws, self.drawn_latents(draws, block), block)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log prior density of each draw."""
         return self._log_density(self.experts.prior, None, None, draws)
 
     def log_posterior(
         self, posterior: NetworkPosterior, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under q."""
         return self._log_density(posterior.experts, posterior.gate, posterior.output, draws)
 
     def _log_density(

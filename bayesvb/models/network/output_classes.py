@@ -123,7 +123,6 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
 
     @property
     def n_latents(self) -> int:
-        """Length of the latent vector."""
         return int(self.prior.mean.shape[1]) - 1
 
     @property
@@ -204,7 +203,6 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return LogitCoordinates(posterior).expectations()
 
     def kl(self, posterior: Normal) -> float:
-        """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
     def within(self, nats: float) -> ClassOutput:
@@ -228,7 +226,6 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return {"output": posterior.draws(n, rng)}
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
-        """Draws before any data are seen."""
         return self.draws(self.prior, n, rng)
 
     def responses(
@@ -251,7 +248,6 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     def log_density(
         self, posterior: Normal | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
         density: Float[np.ndarray, " draws"]
         density = (posterior or self.prior).log_density(draws["output"]).sum(axis=-1)
         return density

@@ -59,7 +59,6 @@ class SharedLatentPosterior(AbstractLatentPosterior):
     rows: ClassLatentPosterior
 
     def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SharedStats:
-        """Sums weighted by the responsibilities."""
         omega = np.vecdot(self.rows.omega, responsibilities).T
         return SharedStats(
             self.rows.sufficient_stats(responsibilities),
@@ -145,7 +144,6 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         return np.concatenate([own, np.zeros(n_experts * self.n_classes)])
 
     def kl(self, posterior: SharedPosterior) -> float:
-        """``KL(posterior || prior)``."""
         return self.classes.kl(posterior.coefficients)
 
     def draws(self, posterior: SharedPosterior, n: int, rng: np.random.Generator) -> OutputDraws:
@@ -153,13 +151,11 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         return self.classes.draws(posterior.coefficients, n, rng)
 
     def permuted(self, order: list[int], stats: SharedStats) -> SharedStats:
-        """Statistics after a new labelling."""
         return SharedStats(stats.coefficients, stats.weight[order], stats.omega[order])
 
     def log_density(
         self, posterior: SharedPosterior | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
         coefficients = None if posterior is None else posterior.coefficients
         return self.classes.log_density(coefficients, draws)
 

@@ -64,7 +64,6 @@ class GaussianLatentPosterior(AbstractLatentPosterior):
     def sufficient_stats(
         self, responsibilities: Float[np.ndarray, "experts rows"]
     ) -> GaussianStats:
-        """Sums weighted by the responsibilities."""
         if self.moments.shape[1] == 1:
             responsibilities = responsibilities.sum(axis=0, keepdims=True)
         weight = responsibilities.sum(axis=0)
@@ -150,7 +149,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
 
     @property
     def n_latents(self) -> int:
-        """Length of the latent vector."""
         return int(self.prior.mean.shape[1]) - 1
 
     def start(self) -> MatrixNormalGamma:
@@ -196,7 +194,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return moments, terms
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
-        """Exact coordinate update."""
         return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
 
     def expectations(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " entries"]:
@@ -204,7 +201,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return LinearCoordinates(posterior).expectations()
 
     def kl(self, posterior: MatrixNormalGamma) -> float:
-        """``KL(posterior || prior)``."""
         return posterior.kl(self.prior)
 
     def with_prior_power(self, power: float) -> GaussianOutput:
@@ -217,7 +213,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return {"output": coefficients[:, 0], "output_precision": precision[:, 0]}
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> OutputDraws:
-        """Draws before any data are seen."""
         coefficients, precision = self.prior.draws(n, rng)
         return {"output": coefficients, "output_precision": precision}
 
@@ -227,7 +222,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         latents: Float[np.ndarray, "draws latents rows"],
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
-        """One response per draw and row."""
         slope, intercept = draws["output"][..., :-1], draws["output"][..., -1:]
         location = slope @ latents + intercept
         noise = rng.standard_normal(location.shape)
@@ -240,7 +234,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
     def log_density(
         self, posterior: MatrixNormalGamma | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw."""
         coefficients, precision = draws["output"], draws["output_precision"]
         if posterior is not None:
             coefficients, precision = coefficients[:, None], precision[:, None]
@@ -258,7 +251,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         moments: Float[np.ndarray, "pairs 1 rows"],
         responsibilities: Float[np.ndarray, "experts rows"],
     ) -> GaussianStats:
-        """Sums for guessed latent vectors."""
         rows = GaussianLatentPosterior(
             moments, np.zeros(block.n_rows), responsibilities, block.response, self.n_latents
         )

@@ -79,7 +79,6 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
         return float(np.sqrt(polygamma(1, self.posterior.shape)))
 
     def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
-        """Coordinates of draws."""
         moved = draws["loadings"][:, :, : self.n_moved]
         shift = np.concatenate([draws["centre"][:, :, None], moved], axis=2) - self.centre
         shift = shift * np.sqrt(draws["precision"])[:, None, None]

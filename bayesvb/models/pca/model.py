@@ -305,7 +305,6 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         return ScoreStats(*LatentPosterior.of(self.initial, block).sums(block))
 
     def first_stats(self, stats: ScoreStats) -> PcaStats:
-        """Statistics of the first posterior."""
         shape = self.prior.relevance_shape + 0.5 * len(self.log_jacobian)
         blank = PcaPosterior(self.initial, shape, np.full(self.n_scores, shape))
         return self.global_step(blank, stats)
@@ -364,11 +363,9 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         return self.prior.draws(n, len(self.log_jacobian), self.n_scores, rng)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log prior density of each draw."""
         return self.prior.log_density(draws)
 
     def log_posterior(self, posterior: PcaPosterior, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under q."""
         both = np.concatenate([draws["loadings"], draws["centre"][:, :, None]], axis=2)
         shape, rate = posterior.relevance_shape, posterior.relevance_rate
         relevance = gamma_log_density(draws["relevance"], shape, rate).sum(axis=1)
