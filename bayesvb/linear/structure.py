@@ -53,7 +53,7 @@ def grouped_term(n_groups: Sequence[int], n_effects: Sequence[int]) -> int | Non
 
     Examples
     --------
-    >>> grouped_term([30, 60], [1, 2]), grouped_term([30, 30], [1, 2])
+    >>> grouped_term([31, 35], [1, 2]), grouped_term([30, 35], [1, 2])
     (1, None)
     """
     total = sum(groups * effects for groups, effects in zip(n_groups, n_effects, strict=True))

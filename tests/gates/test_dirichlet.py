@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import softmax
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors import Dirichlet, Normal
@@ -50,3 +51,12 @@ def test_the_volume_is_the_determinant_of_weights_in_their_standard_coordinates(
         determinants.append(np.linalg.slogdet(jacobian)[1])
     difference = coordinates.log_volume(coordinates.parameters(at)) - determinants
     assert_allclose(difference, difference[0], atol=1e-7)  # up to a constant
+
+
+def test_the_centre_moves_with_the_expected_log_weights(rng):
+    coordinates = SimplexCoordinates(Dirichlet(np.array([2.0, 0.7, 5.0, 1.3])))
+    change = rng.normal(size=(5, 4))
+    weights = softmax(coordinates.expectations() + change, axis=1)
+    expected = coordinates.standard(weights)
+    assert_allclose(coordinates.centre_slopes(change), expected, atol=1e-12)
+    assert_allclose(coordinates.centre_along(change[..., None]), expected, atol=1e-12)

@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.special import logsumexp, softmax
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
+from bayesvb.gates.gaussian_logits import slopes_in_means
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.models.drawn_effects import GATE_EFFECT_KEY, EffectLaws, with_gate_keys
 
@@ -72,3 +74,27 @@ def test_completed_draws_have_the_weights_and_the_density_of_all_coefficients(pa
     assert_allclose(gate.drawn_log_weights(whole, rows), expected, rtol=1e-10)
     total = with_complete_draws(gate).log_density(with_complete_draws(q), whole["gate"])
     assert_allclose(gate.log_density(q, draws["gate"]) + of_effects, total, rtol=1e-9)
+
+
+def test_derivatives_in_the_means_of_logits_are_differences(rng):
+    n, rows, step = 2, 5, 1e-4
+    logit, constants = rng.normal(size=(n, rows)), rng.normal(size=(3, 1, rows))
+    slopes = rng.normal(size=(3, 2 * n, rows))
+
+    def terms(mean):
+        scalars = np.concatenate([-0.5 * mean**2, mean])
+        return (constants + slopes * scalars).sum(axis=1)
+
+    def bound(*moved):
+        shift = step * np.eye(n)[:, :, None]
+        return logsumexp(terms(logit + sum(sign * shift[at] for at, sign in moved)), axis=0)
+
+    share = softmax(terms(logit), axis=0)
+    first, second, weight = slopes_in_means(logit, share, slopes, np.zeros((2 * n, 2 * n, rows)))
+    assert_allclose(weight, (share[:, None] * slopes[:, :n]).sum(axis=0))
+    for a in range(n):
+        difference = bound((a, 1)) - bound((a, -1))
+        assert_allclose(first[:, a], difference / (2.0 * step), rtol=1e-6)
+        for b in range(n):
+            corners = [i * j * bound((a, i), (b, j)) for i in (1, -1) for j in (1, -1)]
+            assert_allclose(second[:, a, b], sum(corners) / (4.0 * step**2), atol=1e-6)

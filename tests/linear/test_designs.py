@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import DenseDesign, GroupRows
 from bayesvb.numerics.linalg import products
 
@@ -30,6 +31,27 @@ def test_quadratic_forms_are_those_of_columns(problem):
     assert_allclose(design.quadratic(arrow), other.quadratic(dense), **SAME)
     with_pairs = DenseDesign(other.x, other.products())
     assert_allclose(with_pairs.quadratic(dense), other.quadratic(dense), **SAME)
+
+
+def test_two_predictors_of_a_row_have_the_covariance_of_columns(problem):
+    n_shared = len(problem.x)
+    prior = ArrowPrecision.from_entries(
+        np.tile(problem.entries[:n_shared], 2),
+        np.tile(problem.entries[n_shared:], 2),
+        problem.prior.n_groups,
+    )
+    place, values = problem.groups[:1], problem.groups[1:]
+
+    def design(first, second):
+        rows = [first * problem.x, second * problem.x]
+        effects = [place, first * values, second * values]
+        return prior.design(np.vstack(rows), np.vstack(effects))
+
+    precision = prior.plus(design(1.0, 0.5).gram(problem.weights[:1]))
+    dense = precision.times(np.eye(prior.n_coefficients))[0]
+    both = np.stack([design(1.0, 0.0).columns, design(0.0, 1.0).columns])
+    expected = np.einsum("ian,ab,jbn->nij", both, np.linalg.inv(dense), both)
+    assert_allclose(problem.design.joint_quadratic(precision), expected, **SAME)
 
 
 def test_sums_add_over_any_split_of_the_rows(problem, design):
