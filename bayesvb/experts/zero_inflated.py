@@ -331,7 +331,6 @@ def _derivatives(
     bends[:n_own, :n_own] += own.bends
     third, fourth = (-responsibilities.sum(axis=0) * one[0] for one in higher)
     bends[-2, -2] += fourth
-    bends[-2, -1] += t[0] * fourth - third
-    bends[-1, -2] += t[0] * fourth - third
+    bends[[-2, -1], [-1, -2]] += t[0] * fourth - third
     bends[-1, -1] += t[0] * (t[0] * fourth - 2.0 * third)
     return slopes, bends
