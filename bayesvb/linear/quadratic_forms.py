@@ -26,6 +26,10 @@ from jaxtyping import Bool, Float, Int
 ENTRIES_AT_ONCE = 1 << 19
 """Numbers of arrays of 4 MiB: of longer ones products take longer, as they leave the cache."""
 
+FEW_COLUMNS = 12
+"""Columns up to which sums over products of two loadings are matrices, of each column in turn: the
+products of all rows need not be made. With 2,930 rows and 47 loadings both take 7 ms at 12."""
+
 RESOLVED = 1e-13
 """Eigenvalue of a covariance, relative to the largest, below which it is a rounding error."""
 
@@ -321,10 +325,15 @@ def sum_pairs(
     array([[0.5 , 0.18],
            [0.18, 0.5 ]])
     """
-    n_pairs = loadings.shape[1] * (loadings.shape[1] + 1) // 2
-    found = np.zeros((n_pairs, columns.shape[1]), dtype=columns.dtype)
-    for rows in _parts(*loadings.shape):
-        found += _pairs(loadings[rows]) @ columns[rows]
+    rows, others = np.triu_indices(loadings.shape[1])
+    found = np.zeros((len(rows), columns.shape[1]), dtype=columns.dtype)
+    if columns.shape[1] <= FEW_COLUMNS:
+        scale = np.where(rows == others, 1.0, math.sqrt(2.0)).astype(found.dtype)
+        for column, sums in zip(columns.T, found.T, strict=True):
+            sums[:] = scale * ((loadings * column[:, None]).T @ loadings)[rows, others]
+        return found
+    for part in _parts(*loadings.shape):
+        found += _pairs(loadings[part]) @ columns[part]
     return found
 
 
@@ -333,8 +342,16 @@ def pairs_times(
 ) -> Float[np.ndarray, "forms columns"]:
     """Half the products of two loadings of each form times sums of such products."""
     found = np.empty((len(loadings), sums.shape[1]), dtype=sums.dtype)
-    for rows in _parts(*loadings.shape):
-        np.matmul(_pairs(loadings[rows]).T, sums, out=found[rows])
+    if sums.shape[1] <= FEW_COLUMNS:
+        upper = np.zeros((loadings.shape[1],) * 2, dtype=sums.dtype)
+        rows, others = np.triu_indices(len(upper))
+        scale = np.where(rows == others, 0.5, math.sqrt(0.5)).astype(sums.dtype)
+        for column, image in zip(sums.T, found.T, strict=True):
+            upper[rows, others] = scale * column
+            image[:] = ((loadings @ upper) * loadings).sum(axis=1)
+        return found
+    for part in _parts(*loadings.shape):
+        np.matmul(_pairs(loadings[part]).T, sums, out=found[part])
     found *= 0.5
     return found
 

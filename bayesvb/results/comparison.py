@@ -359,11 +359,13 @@ def simplest(table: pd.DataFrame) -> int:
     return int(table.index[near].min())
 
 
-def doubtful_nats(fit: AbstractFit) -> tuple[int, float]:
+def doubtful_nats(fit: AbstractFit, *, refits: bool = True) -> tuple[int, float]:
     """Rows that need refits without themselves, and their loss as they are."""
+    from bayesvb.results.leave_one_out import every_row_without
+
     rows, nats = 0, 0.0
     for part in fit.parts:
-        found, weights = part.fit.rows_left_out, fit.model.weights
+        found, weights = every_row_without(part.fit, refits=refits), fit.model.weights
         lost = found.seen - found.log_density
         lost = lost if weights is None else lost * weights[found.at]
         rows = max(rows, int(found.doubtful.sum()))

@@ -26,6 +26,7 @@ from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import (
     RowsLeftOut,
+    every_row_without,
     fold_probabilities,
     has_log_predictive,
     leave_folds_out,
@@ -76,8 +77,10 @@ def loo(
     return _criterion(fit, estimates[method])
 
 
-def elpd(fit: AbstractFit, criterion: str = "loo") -> Elpd:
+def elpd(fit: AbstractFit, criterion: str = "loo", *, refits: bool = True) -> Elpd:
     """Default ``"loo"`` or ``"waic"`` of a fit, as in ``fit.loo()`` and ``fit.waic()``.
+
+    With ``refits=False`` rows are not refitted without where each refit is slow.
 
     Raises
     ------
@@ -87,7 +90,9 @@ def elpd(fit: AbstractFit, criterion: str = "loo") -> Elpd:
     if criterion == "waic":
         return waic(fit)
     check_finished(fit)
-    return loo(fit)
+    if refits or own_method(fit) != "linear-response":
+        return loo(fit)
+    return _criterion(fit, partial(_by_response, groups=None, exact=False, refits=False))
 
 
 def check_finished(fit: AbstractFit) -> None:
@@ -144,7 +149,7 @@ def _log_lik(fit: AbstractFit, draws: Draws) -> Iterator[Float[np.ndarray, "draw
     return log_lik_blocks(fit.core, fit.model.source, draws, fit.model.log_jacobian)
 
 
-def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
+def _by_response(fit: AbstractFit, *, groups: object, exact: bool, refits: bool = True) -> Elpd:
     """From the posterior without each row, or group of rows."""
     if not answers(fit):
         raise DataError(
@@ -158,7 +163,7 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool) -> Elpd:
         check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "whole groups are held out")
     integrated = groups is None and is_integrated(fit)
     if integrated or (groups is None and not exact):
-        found = fit.rows_left_out
+        found = every_row_without(fit, refits=refits)
     else:
         every, design = np.arange(fit.model.source.n_rows), fit.model.design
         _check_ungrouped(fit, groups)

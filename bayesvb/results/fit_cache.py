@@ -13,6 +13,7 @@ Cached = Literal[
     "named draws",
     "leave-one-out state",
     "leave-one-out predictions",
+    "first order",
     "fold statistics",
     "held-out probabilities",
     "recalibrations",

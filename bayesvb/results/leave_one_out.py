@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -27,7 +27,7 @@ from bayesvb.sensitivity.covariance import LinearResponse
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
-from bayesvb.sensitivity.solvers import is_affordable, n_answering
+from bayesvb.sensitivity.solvers import has_row_space, is_affordable, n_answering
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
@@ -199,6 +199,21 @@ class Fitted:
             "deletion", lambda: Deletion.of(self.core, self.source, self.stats, rng)
         )
 
+    def first_order(
+        self, at: Int[np.ndarray, " chosen"], groups: Int[np.ndarray, " rows"] | None
+    ) -> Predicted:
+        """Predictions of rows before refits, computed once for all rows."""
+        if groups is not None or len(at) < self.source.n_rows:
+            return _first_order(self.deletion, at, groups)
+        found = self.cache.once("first order", lambda: _first_order(self.deletion, at, None))
+        return found[0].copy(), found[1], found[2]
+
+    @cached_property
+    def has_slow_refits(self) -> bool:
+        """Whether each refit takes some tenths of a second: in the space of rows."""
+        each = self.core, self.source, self.stats
+        return not self.needs_no_derivative and has_row_space(*each)
+
     @cached_property
     def needs_no_derivative(self) -> bool:
         """Whether the model predicts a row without its own contribution, memberships held fixed.
@@ -287,7 +302,7 @@ def leave_one_out(
         groups = np.arange(fitted.source.n_rows)
     deletion = fitted.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
-        values, alone, seen = _first_order(deletion, at, groups)
+        values, alone, seen = fitted.first_order(at, groups)
         doubt = np.where(np.isfinite(values[0]), np.abs(values[0] - alone[0]), np.inf)
         doubtful = np.ones(len(at), dtype=bool) if exact else doubt > REFITS.indirect
         order = np.argsort(-doubt, kind="stable")[: int(doubtful.sum())]
@@ -326,6 +341,14 @@ def _responding(fitted: Fitted) -> Any:
             return fitted.core.responding(fitted.stats, fitted.source)
     except np.linalg.LinAlgError:
         return fitted.core
+
+
+def every_row_without(fit: Any, *, refits: bool = True) -> RowsLeftOut:
+    """Predictions of every row of a fit of one restart; without slow refits if so requested."""
+    if refits or not fit.one_restart.has_slow_refits:
+        return cast(RowsLeftOut, fit.rows_left_out)
+    every = every_row(fit.model.source.n_rows, fit.seed)
+    return leave_one_out(fit.one_restart, every, row_passes=0.0)
 
 
 def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:

@@ -55,7 +55,7 @@ forms: rows that certainly belong to other components, a third of them in the be
 COLUMNS_AT_ONCE = 144
 """Variables that are solved for together; there are about eight arrays of their scalars."""
 
-LEAST_STATISTICS = 3_000
+LEAST_STATISTICS = 4_000
 """Statistics up to which ``I - F'`` is factorised, which takes the cube of them: a few seconds.
 
 Leave-one-out of 2,930 rows takes 5.6 s instead of 14.5 s with 4,732 statistics.

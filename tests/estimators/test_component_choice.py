@@ -7,6 +7,8 @@ import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators import component_choice
 from bayesvb.estimators.identification import MOST_COMPONENTS
+from bayesvb.results import leave_one_out
+from bayesvb.sensitivity import row_space, solvers
 
 FAITHFUL = bvb.datasets.load("faithful")
 
@@ -83,3 +85,19 @@ def test_an_interrupted_choice_warns_and_is_of_the_finished_fits(model, monkeypa
     monkeypatch.setattr(bvb.DensityRegression, "_fitted", interrupt)
     with pytest.warns(ConvergenceWarning, match="interrupted; it contains n_components = 1"):
         assert model.fit(seed=1, restarts=2).model.n_components == 1
+
+
+def test_slow_refits_are_made_where_they_may_change_the_choice(monkeypatch):
+    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
+    monkeypatch.setattr(solvers, "LONGER", 1000.0)
+    limits, refit = [], leave_one_out._refits
+    monkeypatch.setattr(
+        leave_one_out, "_refits", lambda *args: limits.append(args[5]) or refit(*args)
+    )
+    rng = np.random.default_rng(3)
+    x = rng.uniform(-2.0, 2.0, size=120)
+    y = x + 3.0 * np.sign(rng.normal(size=120)) + 0.5 * rng.normal(size=120)
+    model = bvb.DensityRegression("y ~ x", {"x": x, "y": y}, n_components=None)
+    assert model.fit(seed=1, restarts=1).model.n_components == 2 and max(limits) == 0.0
+    monkeypatch.setattr(component_choice, "_is_close", lambda fits: True)
+    assert model.fit(seed=1, restarts=1).model.n_components == 2 and max(limits) > 0.0

@@ -1,9 +1,16 @@
 """Covariances of quadratic forms: by moments of normal variables, and some rows of them."""
 
 import numpy as np
+import pytest
 from numpy.testing import assert_allclose
 
-from bayesvb.linear.quadratic_forms import Forms, VectorForms
+from bayesvb.linear.quadratic_forms import (
+    Forms,
+    VectorForms,
+    pairs_times,
+    squares_times,
+    sum_pairs,
+)
 
 N_ROWS = 6
 
@@ -75,3 +82,11 @@ def test_forms_of_some_rows_have_the_same_products():
         [c.astype(np.float32)[: len(v.own)] for c, v in zip(columns, some.vectors, strict=True)]
     )
     assert single[0].dtype == np.float32
+
+
+@pytest.mark.parametrize("n_columns", [1, 20])
+def test_sums_over_pairs_are_products_with_squared_covariances(n_columns):
+    rng = np.random.default_rng(1)
+    loadings, columns = rng.normal(size=(40, 5)), rng.normal(size=(40, n_columns))
+    found = pairs_times(loadings, sum_pairs(loadings, columns))
+    assert_allclose(found, squares_times(loadings, loadings, columns), atol=1e-10)
