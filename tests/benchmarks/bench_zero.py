@@ -11,6 +11,12 @@ intervals are of exact draws. The seeds chose no rule of the package.
 
 writes docs/benchmarks/zero.csv; rows of other families or numbers of components stay. There, rows
 with first seed 0 are of 150 and 600 rows, by an earlier version.
+
+    python tests/benchmarks/bench_zero.py nuts [sets] [first seed]
+
+compares intervals of two negative binomial components, 400 rows, effects of 2 standard errors, with
+NUTS of the same model (NumPyro, two chains of 500 draws): means, standard deviations, and coverage
+of each set, with the prior rate 0.05 of the scales. Writes docs/benchmarks/zero_nuts.csv.
 """
 
 import sys
@@ -35,6 +41,8 @@ INFORMATION = {
 """Of the log mean and of the log odds, in one row: approximate, as they set the size of effects."""
 
 WEIBULL = 1.5
+
+TERMS = ("z", "Intercept")
 
 
 def none_of(family, mean, dispersion=DISPERSION):
@@ -89,6 +97,38 @@ def one_set(family, components, n, effect, seed):
     return np.mean(inside[:components]), *inside[components:], fit.covariance == "exact"
 
 
+def numbers(fit):
+    """Draws of both slopes, of the effect of z, and of the log odds of a structural zero."""
+    level = fit.summary().loc["mean"].xs("Intercept", level="term")["mean"]
+    order = level.sort_values(ascending=False).index
+    beta, zeta = fit.posterior["beta"].sel(term_mean="x"), fit.posterior["beta_zero"]
+    found = [*(beta.sel(component=k) for k in order), *(zeta.sel(term_zero=t) for t in TERMS)]
+    return [np.ravel(one) for one in found]
+
+
+def against_nuts(sets, first):
+    """Intervals of each set by default and by NUTS."""
+    lines = []
+    for seed in range(first, first + sets):
+        data, truth = table_of_two("negbinomial", 400, 2.0, seed)
+        options = {"n_components": 2, "family": "negbinomial"}
+        options |= {"priors": bvb.Priors(scale_rate=0.05)}
+        model = bvb.DensityRegression("y ~ x | zero(z)", data, **options)
+        fit = model.fit(seed=1, n_jobs=1)
+        nuts = model.fit("nuts", seed=1, n_jobs=1, draws=500, chains=2)
+        names = "larger slope", "smaller slope", "log odds, z", "log odds"
+        given = numbers(fit), numbers(nuts), (*truth[:3], LEVEL), names
+        for own, other, value, name in zip(*given, strict=True):
+            line = {"seed": seed, "covariance": fit.covariance, "parameter": name}
+            line["difference"] = (own.mean() - other.mean()) / other.std()
+            line["sd ratio"] = own.std() / other.std()
+            for engine, draws in (("covered", own), ("covered by NUTS", other)):
+                low, high = np.quantile(draws, [0.05, 0.95])
+                line[engine] = int(low < value < high)
+            lines.append(line)
+    keep(pd.DataFrame(lines), "zero_nuts")
+
+
 def main(sets, first, components, *families):
     warnings.simplefilter("ignore")
     names = ["family", "components", "rows", "effect in se", "sets", "first seed",
@@ -107,5 +147,10 @@ def main(sets, first, components, *families):
 
 
 if __name__ == "__main__":
+    if "nuts" in sys.argv:
+        warnings.simplefilter("ignore")
+        sys.exit(
+            against_nuts(*([int(a) for a in sys.argv[2:4]] + [11, 5001][len(sys.argv[2:4]) :]))
+        )
     given = [int(a) for a in sys.argv[1:4]]
     main(*given, *[60, 5001, 1][len(given) :], *sys.argv[4:])
