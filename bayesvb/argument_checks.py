@@ -313,6 +313,7 @@ def _whole(least: int, most: int) -> Check:
 CHECKS: Mapping[str, Check] = {
     "along": check_text,
     "average_by": check_columns,
+    "browser": check_flag,
     "calibration": check_audit,
     "checkpoint_every": check_seconds,
     "combine": check_text,
@@ -340,6 +341,7 @@ CHECKS: Mapping[str, Check] = {
     "name": check_text,
     "notes": check_texts,
     "part": check_text,
+    "port": _whole(0, 2**16 - 1),
     "prob": check_probability,
     "progress": check_callable,
     "question": check_text,

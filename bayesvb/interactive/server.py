@@ -14,6 +14,7 @@ import webbrowser
 from contextlib import suppress
 from pathlib import Path
 
+from bayesvb.argument_checks import checked
 from bayesvb.errors import DataError
 from bayesvb.interactive.guard import Guard
 from bayesvb.interactive.jobs import Zygote
@@ -23,6 +24,7 @@ from bayesvb.interactive.tables import open_table
 __all__ = ["serve", "workbench"]
 
 
+@checked
 def workbench(
     data: object = "mcycle",
     *,

@@ -62,7 +62,12 @@ def first_request(table: Table) -> Request:
 
 def is_session(path: object) -> bool:
     """Whether a path is a folder with a session."""
-    return isinstance(path, str | Path) and (Path(path) / FILE).is_file()
+    if not isinstance(path, str | Path):
+        return False
+    try:
+        return (Path(path) / FILE).is_file()
+    except (OSError, ValueError):  # no name of a file: too long, or with NUL
+        return False
 
 
 def save_session(session: Session, folder: str | Path) -> Path:

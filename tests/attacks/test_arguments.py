@@ -7,6 +7,7 @@ import inspect
 import os
 import random
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import BayesVBError
+from bayesvb.interactive import server
 
 WRONG = {
     "none": None, "true": True, "minus one": -1, "zero": 0, "huge": 10**30, "fraction": 1.5,
@@ -191,7 +193,32 @@ def test_every_public_function_is_attacked(fits, tmp_path):
     assert names >= set(given_first(fits, tmp_path)), "no such function"
 
 
+@pytest.fixture
+def workbench_that_ends(monkeypatch):
+    """A workbench whose page is not served, so that every argument can be tried."""
+    zygote = SimpleNamespace(close=lambda: None)
+    monkeypatch.setattr(server, "check_installed", lambda: None)
+    monkeypatch.setattr(server, "Zygote", lambda: zygote)
+    monkeypatch.setattr(server, "serve", lambda *arguments, **options: None)
+
+
+@pytest.mark.usefixtures("workbench_that_ends")
+def test_every_wrong_value_of_the_workbench_and_of_priors_gets_a_message(
+    fits, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    names = ("workbench", "Priors", "NetworkPriors", "GaussianPriors", "NormalPriors", "PcaPriors")
+    chosen = [one for one in attacks(fits, tmp_path) if one[0].partition("(")[0] in names]
+    raised = {name: called(function, given) for name, function, given in chosen}
+    assert not {name: error for name, error in raised.items() if error is not None}
+    for name in ("browser=text", "browser=fraction", "port=text", "port=huge"):
+        function, given = next(one[1:] for one in chosen if one[0] == f"workbench({name})")
+        with pytest.raises(BayesVBError, match=name.partition("=")[0]):
+            function(**given)
+
+
 @pytest.mark.heavy
+@pytest.mark.usefixtures("workbench_that_ends")
 def test_every_wrong_value_gets_a_message(fits, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)  # some wrong values are names of files
     chosen = list(attacks(fits, tmp_path))
