@@ -35,7 +35,7 @@ NOISE_REACH = 5.0
 """Posterior standard deviations on both sides that these cover."""
 
 POINTS, MOST_POINTS = 128, 8192
-"""Values of the scales at first, and at most; four times as many while too few are effective."""
+"""Values of the scales at first, and in the last of the rounds; each has twice as many."""
 
 ENOUGH = 60.0
 """Effective values of the scales: quantiles of their posterior to about 0.05 sd."""
@@ -206,22 +206,31 @@ class HalfTScales:
 
     @classmethod
     def of(cls, model: ScaledRegression) -> HalfTScales | None:
-        """The posterior; None where too few values of the scales are effective."""
-        mode, axes = _mode(model)
-        sides = _sides(model, mode, axes)
+        """The posterior; None where too few values of the scales are effective.
+
+        References
+        ----------
+        Cornuet, Marin, Mira, Robert (2012), Adaptive Multiple Importance Sampling, Scandinavian
+        Journal of Statistics 39(4): every value is weighted by the mixture of all proposals.
+        """
+        proposal = ScaleProposal.at_mode(model)
         n, enough = POINTS, ENOUGH
         if model.correlated and model.most_values > POINTS:  # of fewer groups than thousands
             n, enough = 4 * POINTS, 3.0 * ENOUGH
+        t, log_p = np.empty((0, model.n_numbers)), np.empty(0)
+        proposals: list[tuple[ScaleProposal, int]] = []
         while n <= MOST_POINTS:
-            steps, log_q = _proposed(n, sides)
-            t = mode + steps @ axes.T
-            log_q -= np.linalg.slogdet(axes)[1]
-            log_ratio = model.log_marginal(t) - log_q
+            proposals.append((proposal, n))
+            new = proposal.points(n)
+            t, log_p = np.vstack([t, new]), np.append(log_p, model.log_marginal(new))
+            each = [one.log_density(t) + np.log(m / len(t)) for one, m in proposals]
+            log_ratio = log_p - np.logaddexp.reduce(each)
             total = logsumexp(log_ratio)
-            found = cls(model, t, log_ratio - total, float(total - np.log(n)))
+            found = cls(model, t, log_ratio - total, float(total - np.log(len(t))))
             if found.effective >= enough:
                 return found
-            n *= 4
+            proposal = proposal.adapted(t, np.exp(found.log_weight))
+            n *= 2
         return None
 
     @property
@@ -352,6 +361,68 @@ class HalfTScales:
         return np.asarray(order[np.minimum(at, len(order) - 1)])
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScaleProposal:
+    """Distribution that values of the scales are proposed from: t, with a scale for each side.
+
+    Attributes
+    ----------
+    centre : ndarray, shape (numbers,)
+        Its mode.
+    axes : ndarray, shape (numbers, numbers)
+        Directions in which it is independent, in columns.
+    sides : ndarray, shape (numbers, 2)
+        Scale below and above the centre along every axis, in units of the axis.
+    """
+
+    centre: Float[np.ndarray, " numbers"]
+    axes: Float[np.ndarray, "numbers numbers"]
+    sides: Float[np.ndarray, "numbers 2"]
+
+    @classmethod
+    def at_mode(cls, model: ScaledRegression) -> ScaleProposal:
+        """The first proposal, with the curvature and the two sides of the posterior at its mode."""
+        centre, axes = _mode(model)
+        return cls(centre=centre, axes=axes, sides=_sides(model, centre, axes))
+
+    def points(self, n: int) -> Float[np.ndarray, "values numbers"]:
+        """Values of low discrepancy.
+
+        Side and distance come from one number, so that the density is continuous at the centre.
+        """
+        uniform = low_discrepancy(n, len(self.sides))
+        left = self.sides[:, 0] / self.sides.sum(axis=1)
+        below = uniform < left
+        share = np.where(below, 0.5 * uniform / left, 0.5 + 0.5 * (uniform - left) / (1.0 - left))
+        steps = stdtrit(PROPOSAL_DOF, share) * np.where(below, *self.sides.T)
+        return np.asarray(self.centre + steps @ self.axes.T)
+
+    def log_density(self, t: Float[np.ndarray, "values numbers"]) -> Float[np.ndarray, " values"]:
+        """Log density of values."""
+        steps = np.linalg.solve(self.axes, (t - self.centre).T).T
+        z = steps / np.where(steps < 0.0, *self.sides.T)
+        half = 0.5 * (PROPOSAL_DOF + 1.0)
+        constant = gammaln(half) - gammaln(0.5 * PROPOSAL_DOF) - 0.5 * np.log(PROPOSAL_DOF * np.pi)
+        log_t = constant - half * np.log1p(z**2 / PROPOSAL_DOF)
+        log_q = (np.log(2.0 / self.sides.sum(axis=1)) + log_t).sum(axis=1)
+        return np.asarray(log_q - np.linalg.slogdet(self.axes)[1])
+
+    def adapted(
+        self, t: Float[np.ndarray, "values numbers"], weight: Float[np.ndarray, " values"]
+    ) -> ScaleProposal:
+        """The proposal with the mean and covariance of weighted values; shrunk where few count."""
+        n, effective = len(self.centre), 1.0 / (weight**2).sum()
+        if effective < 2.0 * n:
+            return self
+        mean = weight @ t
+        root = self.axes * self.sides.mean(axis=1)
+        known = (weight[:, None] * (t - mean)).T @ (t - mean)
+        covariance = (effective * known + n * (root @ root.T)) / (effective + n)
+        return ScaleProposal(
+            centre=mean, axes=np.linalg.cholesky(covariance), sides=np.ones((n, 2))
+        )
+
+
 def _mode(
     model: ScaledRegression,
 ) -> tuple[Float[np.ndarray, " numbers"], Float[np.ndarray, "numbers numbers"]]:
@@ -413,26 +484,6 @@ def _sides(
             before = steps[last - 1] if last else 0.5 * steps[0]
             found[axis, side] = 0.25 * (before + steps[last])
     return found
-
-
-def _proposed(
-    n: int, sides: Float[np.ndarray, "numbers 2"]
-) -> tuple[Float[np.ndarray, "values numbers"], Float[np.ndarray, " values"]]:
-    """Points along the axes, and their log density: t distributions with a scale for each side.
-
-    Side and distance come from one number, so that the density is continuous at zero.
-    """
-    uniform = low_discrepancy(n, len(sides))
-    total = sides.sum(axis=1)
-    left = sides[:, 0] / total
-    below = uniform < left
-    share = np.where(below, 0.5 * uniform / left, 0.5 + 0.5 * (uniform - left) / (1.0 - left))
-    z = stdtrit(PROPOSAL_DOF, share)
-    half = 0.5 * (PROPOSAL_DOF + 1.0)
-    constant = gammaln(half) - gammaln(0.5 * PROPOSAL_DOF) - 0.5 * np.log(PROPOSAL_DOF * np.pi)
-    log_t = constant - half * np.log1p(z**2 / PROPOSAL_DOF)
-    log_q = (np.log(2.0 / total) + log_t).sum(axis=1)
-    return np.where(below, sides[:, 0] * z, sides[:, 1] * z), log_q
 
 
 def low_discrepancy(n: int, n_axes: int) -> Float[np.ndarray, "n axes"]:

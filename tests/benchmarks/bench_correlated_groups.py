@@ -9,11 +9,12 @@ all groups the share covered; of a new group the probabilities of its mean and o
 writes docs/benchmarks/correlated_groups.csv: coverage, standard error, mean width, median estimate
 over truth.
 
-    python tests/benchmarks/bench_correlated_groups.py crossed [sets] [first seed]
+    python tests/benchmarks/bench_correlated_groups.py crossed|levels [sets] [first seed]
 
-`y ~ x + z + (x + z | g) + (x | i)`: five standard deviations and four correlations, 30 groups of
-ten rows, one in each of ten crossed groups. Writes docs/benchmarks/correlated_crossed.csv, with the
-share of fits whose intervals are exact.
+crossed: `y ~ x + z + (x + z | g) + (x | i)`: five standard deviations and four correlations, 30
+groups of ten rows, one in each of ten crossed groups. levels: `y ~ f + (f | g)`, three levels of a
+factor, 12 groups of nine rows. Writes docs/benchmarks/correlated_crossed.csv or
+correlated_levels.csv, with the share of fits whose intervals are exact.
 """
 
 import sys
@@ -98,34 +99,49 @@ def main(sets=150, first=7000):
     print(found.round(3).to_string())
 
 
-CROSSED = {"big": 0.5, "small": 0.15}
+LARGE = {"big": 0.5, "small": 0.15}
 """Standard deviations of slopes; of intercepts 0.8 in the 30 groups, 0.5 in the ten."""
 
+OF_EFFECTS = np.array([[1.0, 0.4, 0.2], [0.4, 1.0, -0.3], [0.2, -0.3, 1.0]])
+"""Correlations of three effects of a group."""
 
-def crossed_data(seed, sd):
-    """Rows of one data set, and the truth of each quantity."""
+
+def crossed(seed, sd):
+    """Formula, rows of one data set, and the truth of each quantity."""
     rng = np.random.default_rng([seed, 30])
     g, i = np.repeat(np.arange(30), 10), np.tile(np.arange(10), 30)
     x, z, noise = rng.normal(size=(3, len(g)))
-    of_g = np.array([[1.0, 0.4, 0.2], [0.4, 1.0, -0.3], [0.2, -0.3, 1.0]])
-    of_i = of_g[:2, :2]
-    u = rng.normal(size=(30, 3)) @ np.linalg.cholesky(of_g).T * [0.8, sd, sd]
-    v = rng.normal(size=(10, 2)) @ np.linalg.cholesky(of_i).T * [0.5, sd]
+    u = rng.normal(size=(30, 3)) @ np.linalg.cholesky(OF_EFFECTS).T * [0.8, sd, sd]
+    v = rng.normal(size=(10, 2)) @ np.linalg.cholesky(OF_EFFECTS[:2, :2]).T * [0.5, sd]
     y = 1.0 + 0.5 * x - 0.3 * z + (u[g] * np.c_[np.ones(len(g)), x, z]).sum(axis=1)
     y += v[i, 0] + v[i, 1] * x + noise
     truth = {"slopes": [0.5, -0.3], "sds": [0.8, sd, sd, 0.5, sd]}
     truth["correlations"] = [0.4, 0.2, -0.3, 0.4]
-    return pd.DataFrame({"y": y, "x": x, "z": z, "g": g, "i": i}), truth
+    frame = pd.DataFrame({"y": y, "x": x, "z": z, "g": g, "i": i})
+    return "y ~ x + z + (x + z | g) + (x | i)", frame, truth
 
 
-def crossed(sets=21, first=8001):
+def levels(seed, sd):
+    """Formula, rows of one data set, and the truth of each quantity."""
+    rng = np.random.default_rng([seed, 12])
+    g, f = np.repeat(np.arange(12), 9), np.tile(np.repeat(range(3), 3), 12)
+    u = rng.normal(size=(12, 3)) @ np.linalg.cholesky(OF_EFFECTS).T * [0.8, sd, sd]
+    effects = np.c_[u[:, 0], u[:, 0] + u[:, 1], u[:, 0] + u[:, 2]]
+    y = np.array([1.0, 1.5, 0.7])[f] + effects[g, f] + rng.normal(size=len(g))
+    truth = {"slopes": [0.5, -0.3], "sds": [0.8, sd, sd], "correlations": [0.4, 0.2, -0.3]}
+    return "y ~ f + (f | g)", pd.DataFrame({"y": y, "f": np.array(list("abc"))[f], "g": g}), truth
+
+
+DESIGNS = {"crossed": crossed, "levels": levels}
+
+
+def several(design, sets=21, first=8001):
     """Coverage of more standard deviations and correlations."""
     records = []
-    for size, sd in CROSSED.items():
+    for size, sd in LARGE.items():
         for seed in range(first, first + sets):
-            frame, truth = crossed_data(seed, sd)
-            fit = bvb.DensityRegression("y ~ x + z + (x + z | g) + (x | i)", frame, n_components=1)
-            fit = fit.fit(seed=1, n_jobs=1)
+            formula, frame, truth = DESIGNS[design](seed, sd)
+            fit = bvb.DensityRegression(formula, frame, n_components=1).fit(seed=1, n_jobs=1)
             named = fit.named_draws.values
             draws = {"slopes": named["beta"][:, 0, 1:3], "sds": named["group_sd"]}
             exact = fit.covariance == "exact"
@@ -138,13 +154,13 @@ def crossed(sets=21, first=8001):
     found = groups.mean()
     found.insert(1, "se", groups["covered"].sem())
     found["sets"] = groups.size()
-    found.round(3).to_csv(OUT.with_name("correlated_crossed.csv"))
+    found.round(3).to_csv(OUT.with_name(f"correlated_{design}.csv"))
     print(found.round(3).to_string())
 
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    if sys.argv[1:2] == ["crossed"]:
-        crossed(*map(int, sys.argv[2:]))
+    if sys.argv[1:2] and sys.argv[1] in DESIGNS:
+        several(sys.argv[1], *map(int, sys.argv[2:]))
     else:
         main(*map(int, sys.argv[1:]))

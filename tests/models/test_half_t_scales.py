@@ -13,6 +13,7 @@ from bayesvb.models.arrow_regression import RegressionSums
 from bayesvb.models.half_t_scales import (
     HalfTScales,
     ScaledRegression,
+    ScaleProposal,
     log_half_t,
     low_discrepancy,
 )
@@ -184,3 +185,15 @@ def test_points_fill_the_cube_evenly(n_axes):
         assert kstest(axis, "uniform").statistic < 0.02
     between = np.corrcoef(points.T).reshape(n_axes, n_axes) - np.eye(n_axes)
     assert np.abs(between).max() < 0.1
+
+
+def test_values_are_proposed_with_the_density_that_is_stated():
+    axes, sides = np.array([[1.0, 0.0], [0.8, 0.5]]), np.array([[0.5, 2.0], [1.0, 1.0]])
+    one = ScaleProposal(centre=np.array([1.0, -2.0]), axes=axes, sides=sides)
+    values, normal = one.points(4000), multivariate_normal([1.5, -1.5], [[1.0, 0.7], [0.7, 1.0]])
+    weight = np.exp(normal.logpdf(values) - one.log_density(values)) / len(values)
+    assert_allclose(weight.sum(), 1.0, rtol=0.01)
+    adapted = one.adapted(values, weight / weight.sum())
+    assert_allclose(adapted.centre, normal.mean, atol=0.02)
+    assert_allclose(adapted.axes @ adapted.axes.T, normal.cov, atol=0.03)
+    assert one.adapted(values[:1], np.ones(1)) is one
