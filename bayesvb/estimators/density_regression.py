@@ -31,7 +31,7 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator, empty_stats
-from bayesvb.estimators.default_priors import default_priors
+from bayesvb.estimators.default_priors import complete_priors, default_priors
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
     check_groups_have_prior,
@@ -230,8 +230,7 @@ class DensityRegression(AbstractGatedMixture):
         check_priors(priors, Priors)
         parsed = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
         chooses, size = chooses_size(n_components, family, parsed)
-        given = priors or Priors()
-        priors = given.completed(default_priors(family, size, parsed, group, given))
+        priors = complete_priors(priors, family, size, parsed, group)
         kind = _row_kind(parsed, family, priors, size, gate=gate, group=group, levels=levels)
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
@@ -371,9 +370,9 @@ class DensityRegression(AbstractGatedMixture):
 
     def resized(self, n_components: int) -> AbstractMixture:
         check_identified(self.response, self.design, n_components, self.gate, self.grouping)
-        priors = Priors(**cast(Any, changed_priors(self))).completed(
-            self.default_priors(n_components)
-        )
+        given = Priors(**cast(Any, changed_priors(self)))
+        rows = self.formula, self.grouping
+        priors = complete_priors(given, self.family, n_components, *rows)
         return with_fields(super().resized(n_components), chooses_size=False, priors=priors)
 
     def block(self, rows: Rows) -> Block:
