@@ -186,9 +186,9 @@ def comparisons(
     request = _quantity(fit, (target, transform), q=q, above=above, below=below, at=at)
     rows = setting(fit, conditional, data)
     name, plan = _contrasts(fit, contrast, rows, comparison)
-    told = rows.without(name)
+    others = rows.without(name)
     return _answer(
-        fit, ("comparisons", name, comparison), told, plan, request, (average_by, response, prob)
+        fit, ("comparisons", name, comparison), others, plan, request, (average_by, response, prob)
     )
 
 

@@ -111,8 +111,8 @@ class Transitions:
                 return moved, tuple(all_.at[number].set(value) for all_, value in each)
 
             blank = [jnp.asarray(value) for value in told_of(state)]
-            told = tuple(jnp.zeros((PIECE, *one.shape), one.dtype) for one in blank)
-            return jax.lax.fori_loop(0, count, step, (state, told))
+            records = tuple(jnp.zeros((PIECE, *one.shape), one.dtype) for one in blank)
+            return jax.lax.fori_loop(0, count, step, (state, records))
 
         if not in_turn:
             return cls(jax.jit(begin), jax.jit(advance), n_chains, chains_first=False)
@@ -172,8 +172,8 @@ class Chains:
             state = self.transitions.begin(keys, starts, *given)
             while done < warmup + n_each:
                 count, began = min(count, warmup + n_each - done), clock()
-                state, told = self.transitions.advance(state, count, *given)
-                piece = self._by_step(told, count)
+                state, records = self.transitions.advance(state, count, *given)
+                piece = self._by_step(records, count)
                 done += count
                 pieces.append(piece)
                 if progress is not None:
@@ -190,9 +190,9 @@ class Chains:
         statistics["tree_depth"] = np.frexp(statistics["n_steps"])[1]
         return ToldDraws(vectors, statistics, interrupted)
 
-    def _by_step(self, told: AnyArray, count: int) -> tuple[np.ndarray, ...]:
+    def _by_step(self, records: AnyArray, count: int) -> tuple[np.ndarray, ...]:
         """Reports, shape (steps, chains, ...)."""
-        arrays = [np.asarray(one) for one in told]
+        arrays = [np.asarray(one) for one in records]
         if self.transitions.chains_first:
             arrays = [np.moveaxis(one, 0, 1) for one in arrays]
         elif self.transitions.n_chains == 1:

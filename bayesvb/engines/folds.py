@@ -112,7 +112,7 @@ def without_folds(
     """Statistics of each run for each fold, after it continued without it; all in parallel."""
     places = fold_rows(source)
 
-    def without(run: Ascended, number: int, told: ProgressCallback | None) -> SufficientStats:
+    def without(run: Ascended, number: int, progress: ProgressCallback | None) -> SufficientStats:
         rest, place = source.without(places[number]), run.streams.branch("fold", number)
         stats: SufficientStats = continued(run.model, rest, run.stats, engine, place)
         return stats

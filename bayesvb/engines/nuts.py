@@ -137,10 +137,10 @@ class Nuts(AbstractEngine):
         starts = near if self.start == "optimum" else target.prior_vectors(self.chains, rng)
         n_each = -(-budget.n_draws // self.chains)
         with double_precision():
-            told, findings = self._sampled(
+            sample, findings = self._sampled(
                 target, starts[: self.chains], self._masses(near), n_each, streams, budget.progress
             )
-            drawn = target.draws(told.vectors)
+            drawn = target.draws(sample.vectors)
         draws, n_moved = model.relabelled_draws(drawn, posterior, source.thinned(LABEL_ROWS))
         findings["relabelled"] = float(n_moved)
         found = replace(
@@ -148,9 +148,9 @@ class Nuts(AbstractEngine):
             draws=draws,
             n_chains=self.chains,
             findings=findings,
-            sample_stats=told.statistics,
+            sample_stats=sample.statistics,
         )
-        return replace(found, interrupted=True, converged=False) if told.interrupted else found
+        return replace(found, interrupted=True, converged=False) if sample.interrupted else found
 
     def _masses(self, near: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "..."]:
         """First inverse masses: variances, or covariances, of the variational posterior."""
@@ -174,15 +174,15 @@ class Nuts(AbstractEngine):
         potential, arrays = potential_of(target)
         chains = Chains(_compiled(potential, self), inverse_masses, arrays)
         given = starts if self.chains > 1 else starts[0]
-        told = chains.sampled(
+        sample = chains.sampled(
             jax_key(streams, "chains"), given, self.warmup, n_each, progress=progress
         )
         longest = 2**self.max_tree_depth - 1
-        return told, {
-            "divergences": float(told.statistics["diverging"].sum()),
-            "longest_trees": float((told.statistics["n_steps"] >= longest).sum()),
-            "mean_steps": float(told.statistics["n_steps"].mean()),
-            "mean_acceptance": float(told.statistics["acceptance_rate"].mean()),
+        return sample, {
+            "divergences": float(sample.statistics["diverging"].sum()),
+            "longest_trees": float((sample.statistics["n_steps"] >= longest).sum()),
+            "mean_steps": float(sample.statistics["n_steps"].mean()),
+            "mean_acceptance": float(sample.statistics["acceptance_rate"].mean()),
         }
 
 

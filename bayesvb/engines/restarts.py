@@ -190,9 +190,9 @@ class RestartSearch:
         runs, interrupted, chosen = list(self.runs), False, list(numbers)
         each = _Task(self.engine, self.screened, budget, self.streams.branch())
 
-        def go_on(number: int, told: ProgressCallback | None) -> Restart:
+        def go_on(number: int, progress: ProgressCallback | None) -> Restart:
             place = _branch(self.streams, number).branch("continued")
-            task = each.watched(told, place, number, self.runs[number].ascent.n_iter)
+            task = each.watched(progress, place, number, self.runs[number].ascent.n_iter)
             return task.continued(self.runs[number])
 
         tasks = [partial(go_on, number) for number in chosen]
@@ -434,9 +434,9 @@ def _runs(
     sample of ``origin``.
     """
 
-    def run(number: int, floor: float, told: ProgressCallback | None) -> Restart:
+    def run(number: int, floor: float, progress: ProgressCallback | None) -> Restart:
         start = initialisations[number].partition(origin, streams, number)
-        task = each.watched(told, _branch(streams, number), number)
+        task = each.watched(progress, _branch(streams, number), number)
         task = replace(task, budget=replace(task.budget, floor=floor))
         return task.run(initialisations[number], start)
 
@@ -501,10 +501,14 @@ class _Task:
     streams: EngineStreams
 
     def watched(
-        self, told: ProgressCallback | None, streams: EngineStreams, number: int, before: int = 0
+        self,
+        progress: ProgressCallback | None,
+        streams: EngineStreams,
+        number: int,
+        before: int = 0,
     ) -> _Task:
         """The task of one run, by its number and the passes that it has made already."""
-        budget = replace(self.budget, progress=numbered(told, number, before))
+        budget = replace(self.budget, progress=numbered(progress, number, before))
         return replace(self, budget=budget, streams=streams)
 
     def places(self, model: AnyModel, passes: int) -> int:

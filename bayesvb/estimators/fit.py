@@ -388,20 +388,20 @@ class Fit(PicturedFit, TabulatedFit):
         if data is not None:
             self.model.design.missing_in(data).tell(missing)
         kind = kind or self.model.response.targets[0]
-        told = self._with_unseen(new_groups, new_levels)
+        fit = self._with_unseen(new_groups, new_levels)
         options = asked_for(self, PredictionOptions(prob, q, at, n, seed, response), transform)
         if observed is not None:
-            found = predict_with(told, data, kind, options, observed, recalibrate=recalibrate)
+            found = predict_with(fit, data, kind, options, observed, recalibrate=recalibrate)
         else:
-            found = self._predicted_by(told, data, kind, options, recalibrate=recalibrate)
+            found = self._predicted_by(fit, data, kind, options, recalibrate=recalibrate)
         if data is not None and extrapolation == "warn":
             warn_beyond(self.model.design, data)
         found = named_by_unit(self, found, kind, transform, response)
-        return with_support(told, data, found) if supported else found
+        return with_support(fit, data, found) if supported else found
 
     def _predicted_by(
         self,
-        told: Fit,
+        fit: Fit,
         data: object,
         kind: str,
         options: PredictionOptions,
@@ -413,7 +413,7 @@ class Fit(PicturedFit, TabulatedFit):
             from bayesvb.results.calibration import JACKKNIFE, check_recalibrated, jackknife_plus
 
             if recalibrate == JACKKNIFE:
-                return jackknife_plus(told, data, kind, options)
+                return jackknife_plus(fit, data, kind, options)
             check_recalibrated(self, recalibrate, kind)
             names = self.model.design.response_names
             number = names.index(options.response) if options.response in names else 0
@@ -422,8 +422,8 @@ class Fit(PicturedFit, TabulatedFit):
             from bayesvb.results.back_transformation import MOMENTS, moment
 
             if kind in MOMENTS:
-                return moment(told, data, kind, options)
-        return told.model.predictions(told, data, kind, options)
+                return moment(fit, data, kind, options)
+        return fit.model.predictions(fit, data, kind, options)
 
     @checked
     def log_density(
@@ -440,13 +440,13 @@ class Fit(PicturedFit, TabulatedFit):
         The name of the Series states it. With ``jacobian=True`` it is the density of ``y``, as in
         ``bvb.compare``. ``new_groups`` and ``new_levels`` as of ``predict``.
         """
-        told = self._with_unseen(new_groups, new_levels)
-        found = told.model.log_density(told, data)
+        fit = self._with_unseen(new_groups, new_levels)
+        found = fit.model.log_density(fit, data)
         if not jacobian:
             return found
         from bayesvb.results.back_transformation import data_scale
 
-        return data_scale(told, data, found)
+        return data_scale(fit, data, found)
 
     @checked
     def responsibilities(
@@ -457,8 +457,8 @@ class Fit(PicturedFit, TabulatedFit):
         Of the rows used in the fit, or of other data with the response. ``new_groups`` and
         ``new_levels`` as of ``predict``.
         """
-        told = self._with_unseen(new_groups, new_levels)
-        return told.model.responsibilities(told, data)
+        fit = self._with_unseen(new_groups, new_levels)
+        return fit.model.responsibilities(fit, data)
 
     @checked
     def predictive(
@@ -474,8 +474,8 @@ class Fit(PicturedFit, TabulatedFit):
         ``response``, ``new_groups`` and ``new_levels`` as of ``predict``; rows are those that
         ``new_levels`` leaves complete. Without their number of trials, rows are one trial.
         """
-        told = self._with_unseen(new_groups, new_levels)
-        return told.model.predictive(told, data, response)
+        fit = self._with_unseen(new_groups, new_levels)
+        return fit.model.predictive(fit, data, response)
 
     @checked
     def weights_at(
@@ -491,8 +491,8 @@ class Fit(PicturedFit, TabulatedFit):
         A DataError if ``draws`` is larger than the number of draws of the fit. ``new_groups`` and
         ``new_levels`` as in ``predict``; rows are those that ``new_levels`` leaves complete.
         """
-        told = self._with_unseen(new_groups, new_levels)
-        return np.asarray(told.model.weights_at(told, data, draws))
+        fit = self._with_unseen(new_groups, new_levels)
+        return np.asarray(fit.model.weights_at(fit, data, draws))
 
     def _with_unseen(self, new_groups: str | None, new_levels: str) -> Fit:
         """The fit whose model makes this of levels that were not in its data."""

@@ -105,11 +105,11 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
 
     file = read_plain(path)
     with _as_no_fit(path, "does not hold a fit"):
-        told = parsed_json(_description(file))
+        record = parsed_json(_description(file))
         state = file.numbers(STATE)
         schema, columns = file.text(f"{FRAME}/schema"), file.numbers(FRAME)
         _check_names(file)
-        model_name, method = str(told["model"]), str(told.get("method", DEFAULT_METHOD))
+        model_name, method = str(record["model"]), str(record.get("method", DEFAULT_METHOD))
     if model_name not in MODELS:
         raise DataError(
             f"path={str(path)!r} holds a fit of {model_name!r}, which this version does not have",
@@ -122,20 +122,20 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
             hint=f"this version has {', '.join(ENGINES)}",
         )
     with _as_no_fit(path, "does not hold a fit as this version writes it"):
-        check_description(told)
-        check_state(state, told)
+        check_description(record)
+        check_state(state, record)
         frame = decoded_frame(schema, columns, most=state["complete"].size)
-        frame.attrs[UNITS] = told.get("units", {})
-        model = _model(told, state, frame, context)
+        frame.attrs[UNITS] = record.get("units", {})
+        model = _model(record, state, frame, context)
         scales = _named(state, "scales.")
-        if "read_from" in told:
-            model = restored(model, scales, _named(state, "sample."), told["read_from"])
+        if "read_from" in record:
+            model = restored(model, scales, _named(state, "sample."), record["read_from"])
         elif isinstance(model, TakesGivenScales):
             model = model.in_given_scales(scales)
         if "all_rows" in state:
             count, weight = state["all_rows"]
             model = model.over(PartlyKept(model.source, int(count), float(weight)))
-        return _rebuilt(told, state, model)
+        return _rebuilt(record, state, model)
 
 
 @contextmanager
@@ -161,10 +161,10 @@ WRONG = (
 
 
 def _description(file: PlainFile) -> str:
-    told = file.attribute("fit")
-    if not isinstance(told, str):
+    record = file.attribute("fit")
+    if not isinstance(record, str):
         raise KeyError("fit")
-    return told
+    return record
 
 
 def _check_names(file: PlainFile) -> None:
@@ -175,7 +175,7 @@ def _check_names(file: PlainFile) -> None:
 
 
 def _model(
-    told: Mapping[str, Any],
+    record: Mapping[str, Any],
     state: Mapping[str, np.ndarray],
     frame: pd.DataFrame,
     context: Mapping[str, object] | None,
@@ -183,20 +183,20 @@ def _model(
     from bayesvb.estimators import MODELS
     from bayesvb.estimators.rebuilding import built
 
-    options, formula = _renamed(told["options"]), told["formula"]
-    if "|" in formula and not told.get("correlated_groups"):
+    options, formula = _renamed(record["options"]), record["formula"]
+    if "|" in formula and not record.get("correlated_groups"):
         formula = with_independent_groups(formula)
     if context is not None:
         options["context"] = context
     try:
         with only_columns() if has_group_columns(state) else nullcontext():
             return built(
-                MODELS[told["model"]],
+                MODELS[record["model"]],
                 formula,
                 frame,
                 options=options,
                 complete=state["complete"] > 0,
-                missing=told.get("missing"),
+                missing=record.get("missing"),
                 weights=_padded(state.get("weights"), len(frame)),
             )
     except FormulaError as error:
@@ -231,17 +231,17 @@ def _renamed(options: Mapping[str, Any]) -> dict[str, object]:
 
 
 def _rebuilt(
-    told: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractEstimator
+    record: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractEstimator
 ) -> Fit:
     """Fit from its stored parts."""
     parts = [
-        Member(number=part["number"], weight=part["weight"], fit=_one(told, part, state, own))
-        for part in told["parts"]
+        Member(number=part["number"], weight=part["weight"], fit=_one(record, part, state, own))
+        for part in record["parts"]
         for own in [_with_imputed(model, _named(state, f"part{part['number']}.imputed."))]
     ]
-    if told["combined"] and model.design.imputed:
+    if record["combined"] and model.design.imputed:
         return cast(Fit, pool_members(parts, cast(Any, model)))
-    return cast(Fit, stacked(parts)) if told["combined"] else cast(Fit, parts[0].fit)
+    return cast(Fit, stacked(parts)) if record["combined"] else cast(Fit, parts[0].fit)
 
 
 def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) -> AbstractEstimator:
@@ -259,14 +259,14 @@ def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) ->
 
 
 def _one(
-    told: Mapping[str, Any],
+    record: Mapping[str, Any],
     part: Mapping[str, Any],
     state: Mapping[str, np.ndarray],
     model: AbstractEstimator,
 ) -> Fit:
     """Fit of one restart."""
-    restarts, prefix = _table(told["restarts"], part), f"part{part['number']}."
-    method, options = told.get("method", DEFAULT_METHOD), told.get("method_options", {})
+    restarts, prefix = _table(record["restarts"], part), f"part{part['number']}."
+    method, options = record.get("method", DEFAULT_METHOD), record.get("method_options", {})
     core = _in_order(_core(model, method, options, restarts), part["order"], model)
     blank = core.first_stats(empty_stats(core, model.source))
     state = with_further_predictors(with_packed_groups(state, prefix), prefix)
@@ -284,26 +284,26 @@ def _one(
         engine_log_q=state.get(f"{prefix}engine_log_q"),
         response=LinearResponse(state[f"{prefix}response"], **part["response"]),
         restarts=restarts,
-        traces={_key(key): state[f"trace.{key}"] for key in told["traces"]},
+        traces={_key(key): state[f"trace.{key}"] for key in record["traces"]},
         **{name: part[name] for name in ("converged", "n_iter")},
-        **{name: told[name] for name in AS_WRITTEN if name in told},
+        **{name: record[name] for name in AS_WRITTEN if name in record},
         method=method,
         method_options=options,
         n_chains=part.get("n_chains", 1),
         sample_stats=_sample_stats(_named(state, f"{prefix}sample_stats."), variational_draws),
         findings=named_findings(part.get("findings", {})),
         held_out=state.get(f"{prefix}held_out"),
-        sbc=_sbc(told),
+        sbc=_sbc(record),
         robust=_robust(part, state, prefix),
     )
-    fit = _moved(fit, told["covariance"], part.get("sampler"), _named(state, f"{prefix}sampled."))
-    fit = replace(fit, make_draws=automatic_draws if told.get("automatic") else None)
+    fit = _moved(fit, record["covariance"], part.get("sampler"), _named(state, f"{prefix}sampled."))
+    fit = replace(fit, make_draws=automatic_draws if record.get("automatic") else None)
     return _with_findings(fit, _named(state, f"{prefix}left_out."))
 
 
-def _sbc(told: Mapping[str, Any]) -> SimulationCalibration | None:
+def _sbc(record: Mapping[str, Any]) -> SimulationCalibration | None:
     """Simulation-based calibration of the model, where it was made."""
-    known = told.get("audit")
+    known = record.get("audit")
     return None if known is None else SimulationCalibration.of_description(known)
 
 

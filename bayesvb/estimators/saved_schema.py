@@ -103,7 +103,7 @@ MOST_PARTS = 10_000
 """Restarts and components that are read; a fit has tens."""
 
 
-def check_description(told: Any) -> None:
+def check_description(record: Any) -> None:
     """Raise unless a fit can describe itself so.
 
     Raises
@@ -111,15 +111,15 @@ def check_description(told: Any) -> None:
     DataError
         Naming the entry.
     """
-    check_json(told, DESCRIPTION, "fit")
-    for name, value in told["options"].items():
+    check_json(record, DESCRIPTION, "fit")
+    for name, value in record["options"].items():
         _require(not isinstance(value, int) or abs(value) <= MOST_PARTS, f"options.{name}", value)
-    parts = told["parts"]
+    parts = record["parts"]
     _require(0 < len(parts) <= MOST_PARTS, "fit.parts", len(parts))
-    _require(told["combined"] or len(parts) == 1, "fit.combined", told["combined"])
-    _require(told["covariance"] in COVARIANCES, "fit.covariance", told["covariance"])
-    _require(0 <= told["seed"] < 2**63, "fit.seed", told["seed"])
-    lengths = {len(column) for column in told["restarts"].values()}
+    _require(record["combined"] or len(parts) == 1, "fit.combined", record["combined"])
+    _require(record["covariance"] in COVARIANCES, "fit.covariance", record["covariance"])
+    _require(0 <= record["seed"] < 2**63, "fit.seed", record["seed"])
+    lengths = {len(column) for column in record["restarts"].values()}
     _require(len(lengths) == 1 and 0 < max(lengths) <= MOST_PARTS, "fit.restarts", sorted(lengths))
     (n_restarts,) = lengths
     for part in parts:
@@ -135,7 +135,7 @@ def check_description(told: Any) -> None:
     _require(len(set(numbers)) == len(numbers), "fit.parts.number", numbers)
 
 
-def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
+def check_state(state: Arrays, record: Mapping[str, Any]) -> None:
     """Raise unless the arrays have the names and axes that the description speaks of.
 
     Raises
@@ -150,7 +150,7 @@ def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
     _check_one_axis(state, "complete")
     _check_one_axis(state, "weights")
     _check_one_axis(state, "all_rows")
-    if "read_from" in told:
+    if "read_from" in record:
         for name in ("sample.counts", "sample.learned"):
             _require(name in state, name, "not there")
             _check_one_axis(state, name)
@@ -158,12 +158,12 @@ def check_state(state: Arrays, told: Mapping[str, Any]) -> None:
     if "all_rows" in state:
         rows = state["all_rows"]
         _require(len(rows) == 2 and bool(((rows >= 0) & (rows < 1e18)).all()), "all_rows", rows)
-    for key in told["traces"]:
+    for key in record["traces"]:
         if f"trace.{key}" not in state:
             raise KeyError(f"trace.{key}")
         _check_one_axis(state, f"trace.{key}")
         _require(len(state[f"trace.{key}"]) > 0, f"length of trace.{key}", 0)
-    for part in told["parts"]:
+    for part in record["parts"]:
         for name in ("response", "robust"):
             _check_square(state, f"part{part['number']}.{name}")
 

@@ -251,15 +251,15 @@ def _warn_of_part(
     kept = np.flatnonzero(varying).tolist()
     part_of = matrix if varying.all() else matrix[:, kept]
     stats = dependent_columns(part_of, lowest=found.lowest[kept], highest=found.highest[kept])
-    told = [
+    sums = [
         f"`{names[kept[j]]}` from {_listed([names[kept[i]] for i in others])}"
         for j, others in stats.items()
     ]
-    if told:
-        more = f" and {len(told) - LIMITS.named} more" if len(told) > LIMITS.named else ""
+    if sums:
+        more = f" and {len(sums) - LIMITS.named} more" if len(sums) > LIMITS.named else ""
         _warn(
             f"the {part} has columns that are sums of others: "
-            f"{'; '.join(told[: LIMITS.named])}{more}. Only the prior distinguishes them (a cr or "
+            f"{'; '.join(sums[: LIMITS.named])}{more}. Only the prior distinguishes them (a cr or "
             "cc spline next to an intercept needs constraints='center')"
         )
 

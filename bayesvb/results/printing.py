@@ -212,8 +212,8 @@ def _without(table: pd.DataFrame, part: str, empty: frozenset[object]) -> pd.Dat
 
 def _chain_lines(fit: AbstractFit, table: pd.DataFrame) -> list[str]:
     """Agreement of several chains, and findings of the engine."""
-    told = {name: value for name, value in fit.findings.items() if name != "parameters"}
-    found = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in told.items()]
+    findings = {name: value for name, value in fit.findings.items() if name != "parameters"}
+    found = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in findings.items()]
     if fit.chains > 1:
         each = count(fit.draws) // fit.chains
         mixed = (
@@ -399,8 +399,8 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
     name = LABELS.get(part, "")  # a parameter may have the name of a part
     apart = [one for one in model.design.term_blocks.get(name, ()) if one.kind in TABULATED_APART]
     rows = without_many(model.design, table.loc[[part]], part)
-    told = [title] if rows.empty else [_coefficients(rows, part, title, lone=model.size == 1)]
-    told += spread_lines(rows) if part == LOG_SIGMA else []
+    parts = [title] if rows.empty else [_coefficients(rows, part, title, lone=model.size == 1)]
+    parts += spread_lines(rows) if part == LOG_SIGMA else []
     of_part = "" if name == MEAN else f", {name!r}"
     known = model.design.curves(name) if apart else ()
     lines = {curve.name: curve.spline.n_lines for curve in known}
@@ -409,10 +409,10 @@ def _part(fit: AbstractFit, table: pd.DataFrame, part: str, title: str) -> str:
         shown = where if one.kind == "group" or one.name in lines else ""
         n, of_groups = len(one.columns) * one.size, one.kind == "group"  # one is any new group's
         counted = f"{n - 1:,} groups" if of_groups else f"{n} coefficients"
-        told.append(f"  {one.name}: {counted}{shown}")
+        parts.append(f"  {one.name}: {counted}{shown}")
         if one.name in dof:
-            told[-1] += _dof_words(dof[one.name], len(one.columns), lines.get(one.name, 0))
-    return "\n".join(told)
+            parts[-1] += _dof_words(dof[one.name], len(one.columns), lines.get(one.name, 0))
+    return "\n".join(parts)
 
 
 def _dof_words(dof: Float[np.ndarray, " components"], n_wiggles: int, n_lines: int) -> str:
@@ -488,8 +488,8 @@ def folded(table: pd.DataFrame) -> pd.DataFrame:
     terms = flat[last].astype(str)
     stem = terms.str.replace(NUMBERED, "", regex=True)
     rows = flat.assign(**{last: stem}).itertuples(index=False)
-    told = pd.Series([repr(row) for row in rows], index=flat.index)
-    run = (told.ne(told.shift()) | stem.eq(terms)).cumsum()
+    described = pd.Series([repr(row) for row in rows], index=flat.index)
+    run = (described.ne(described.shift()) | stem.eq(terms)).cumsum()
     size = run.groupby(run).transform("size")
     whole = stem.ne(terms) & (size >= FEWEST)
     flat[last] = terms.where(~whole, stem + ": " + size.astype(str) + " coefficients")

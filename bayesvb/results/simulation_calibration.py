@@ -179,14 +179,16 @@ class SimulationCalibration:
         }
 
     @classmethod
-    def of_description(cls, told: Mapping[str, Any]) -> SimulationCalibration:
+    def of_description(cls, record: Mapping[str, Any]) -> SimulationCalibration:
         """The record that ``described`` itself so."""
-        names = pd.MultiIndex.from_tuples(map(tuple, told["quantities"]), names=["kind", "place"])
-        ranked = pd.Index(told["ranked"], name="replication")
-        rest = {name: value for name, value in told.items() if name not in ("ranked", "quantities")}
+        names = pd.MultiIndex.from_tuples(map(tuple, record["quantities"]), names=["kind", "place"])
+        ranked = pd.Index(record["ranked"], name="replication")
+        rest = {
+            name: value for name, value in record.items() if name not in ("ranked", "quantities")
+        }
         tables = {
-            "ranks": pd.DataFrame(told["ranks"], ranked, names),
-            "replications": pd.DataFrame(told["replications"]).set_index("replication"),
+            "ranks": pd.DataFrame(record["ranks"], ranked, names),
+            "replications": pd.DataFrame(record["replications"]).set_index("replication"),
         }
         return cls(**{**rest, **tables})
 

@@ -283,17 +283,17 @@ def responses_told(design: Design) -> Float[np.ndarray, "responses shares"]:
 def _own_rows(choice: Choice, frames: SiteFrames) -> Representatives:
     """All rows of the site that can be used, with the counts of all sites."""
     given = as_frame(frames.frame)
-    own, told = choice.of_frame(0, given), frames.rows
+    own, pooled = choice.of_frame(0, given), frames.rows
     usable = ~given[list(choice.names)].isna()
     kept = usable.any(axis=1) if choice.keeps_missing else usable.all(axis=1)
     own = replace(own, sample=given[kept.to_numpy()])
-    if told is None:
+    if pooled is None:
         return own
     return replace(
         own,
-        n_rows=(told.n_given, told.n_rows),
-        missing=told.missing,
-        total_weight=told.total_weight,
+        n_rows=(pooled.n_given, pooled.n_rows),
+        missing=pooled.missing,
+        total_weight=pooled.total_weight,
     )
 
 
@@ -341,7 +341,7 @@ def _learned(encoder: Encoder) -> list[str]:
 
 
 def _of_all_sites(
-    own: Mapping[str, ColumnMoments], told: Mapping[str, ColumnMoments]
+    own: Mapping[str, ColumnMoments], pooled: Mapping[str, ColumnMoments]
 ) -> dict[str, ColumnMoments]:
     """Reports of all sites on the parts and columns that are standardised here.
 
@@ -350,16 +350,16 @@ def _of_all_sites(
     DataError
         If they belong to another formula.
     """
-    sizes = [{name: one.mean.size for name, one in each.items()} for each in (own, told)]
+    sizes = [{name: one.mean.size for name, one in each.items()} for each in (own, pooled)]
     if sizes[0] != sizes[1]:
         raise DataError(
             f"the sites have reported moments of {sizes[1]} columns; this formula has {sizes[0]}",
             hint="begin again, with the same model and version of bayesvb at all sites",
         )
-    return dict(told)
+    return dict(pooled)
 
 
-def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
+def _standing_in(own: pd.DataFrame, pooled: PooledColumns) -> pd.DataFrame:
     """Rows with every reported level and quantile; other columns have values of this site.
 
     Raises
@@ -367,22 +367,22 @@ def _standing_in(own: pd.DataFrame, told: PooledColumns) -> pd.DataFrame:
     DataError
         If a column is absent, or has levels that were not reported.
     """
-    other = sorted(told.levels.keys() ^ set(map(str, own.columns)))
+    other = sorted(pooled.levels.keys() ^ set(map(str, own.columns)))
     if other:
         raise DataError(
             f"the sites have not reported the same columns as this formula reads: `{other[0]}`",
             hint="begin again, with the same model at all sites",
         )
-    size = max([2, *map(len, told.levels.values()), *map(len, told.quantiles.values())])
+    size = max([2, *map(len, pooled.levels.values()), *map(len, pooled.quantiles.values())])
     places = np.arange(size)
     columns: dict[str, object] = {}
-    for name, known in told.levels.items():
+    for name, known in pooled.levels.items():
         column = own[name]
         if known:
             _check_known(column, name, known)
             columns[name] = _cycled(known, places, column.dtype)
-        elif name in told.quantiles:
-            columns[name] = np.resize(told.quantiles[name], size)
+        elif name in pooled.quantiles:
+            columns[name] = np.resize(pooled.quantiles[name], size)
         else:
             columns[name] = column.iloc[places % len(column)].array
     return pd.DataFrame(columns)

@@ -93,14 +93,14 @@ class SiteStatistics:
         """Write all to one file with a checksum, which ``merge`` and ``site_statistics`` read."""
         import xarray as xr
 
-        told = {name: getattr(self, name) for name in DESCRIPTION.required} | {"version": VERSION}
+        record = {name: getattr(self, name) for name in DESCRIPTION.required} | {"version": VERSION}
         arrays = {f"own.{name}": values for name, values in self.own.items()}
         arrays |= {f"known.{name}": values for name, values in self.known.items()}
         variables = {
             name: ([f"{name}_{axis}" for axis in range(values.ndim)], values)
             for name, values in arrays.items()
         }
-        tree = xr.DataTree(xr.Dataset(attrs={"site_statistics": json.dumps(told)}))
+        tree = xr.DataTree(xr.Dataset(attrs={"site_statistics": json.dumps(record)}))
         tree[NODE] = xr.DataTree(xr.Dataset(variables))
         return write_tree(tree, path)
 
@@ -122,22 +122,22 @@ def read(source: object, name: str) -> SiteStatistics:
         )
     file = read_plain(source)
     try:
-        told = _of_file(file)
+        sums = _of_file(file)
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
         raise _none(f"{name}={os.fspath(source)!r}", error) from error
-    return _checked(told, f"{name}={os.fspath(source)!r}")
+    return _checked(sums, f"{name}={os.fspath(source)!r}")
 
 
-def _checked(told: SiteStatistics, name: str) -> SiteStatistics:
+def _checked(sums: SiteStatistics, name: str) -> SiteStatistics:
     """The statistics, if they have the content of their round."""
     try:
-        check_levels(told.levels)
-        check_contents(told.round, told.own, told.known, told.levels)
-        if told.n_sites < 1 or told.n_rows < 1:
-            raise DataError(f"they are of {told.n_rows} rows of {told.n_sites} sites")
+        check_levels(sums.levels)
+        check_contents(sums.round, sums.own, sums.known, sums.levels)
+        if sums.n_sites < 1 or sums.n_rows < 1:
+            raise DataError(f"they are of {sums.n_rows} rows of {sums.n_sites} sites")
     except DataError as error:
         raise _none(name, error) from error
-    return told
+    return sums
 
 
 def _none(name: str, error: Exception) -> DataError:
@@ -155,20 +155,20 @@ def _of_file(file: PlainFile) -> SiteStatistics:
     text = file.attribute("site_statistics")
     if not isinstance(text, str):
         raise DataError("the file has no attribute site_statistics")
-    told = parsed_json(text)
-    version = told.get("version", 1) if isinstance(told, dict) else None
+    record = parsed_json(text)
+    version = record.get("version", 1) if isinstance(record, dict) else None
     if version != VERSION:
         raise DataError(
             f"its format is version {shown(version)}, but this version of bayesvb reads {VERSION}"
         )
-    check_json(told, DESCRIPTION, "site_statistics")
+    check_json(record, DESCRIPTION, "site_statistics")
     parts: dict[str, dict[str, np.ndarray]] = {"own": {}, "known": {}}
     for name, values in file.numbers(NODE).items():
         role, _, rest = name.partition(".")
         if role not in parts:
             raise DataError(f"it has an unknown array {name!r}")
         parts[role][rest] = values.astype(float)
-    given = {key: told[key] for key in DESCRIPTION.required}
+    given = {key: record[key] for key in DESCRIPTION.required}
     return SiteStatistics(**given, own=parts["own"], known=parts["known"])
 
 
@@ -216,8 +216,8 @@ def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> No
     same = first.known.keys() == part.known.keys() and all(
         np.array_equal(values, part.known[name]) for name, values in first.known.items()
     )
-    told = first.round == "columns" or part.levels == first.levels
-    if not same or not told or set(part.own) != set(first.own):
+    alike = first.round == "columns" or part.levels == first.levels
+    if not same or not alike or set(part.own) != set(first.own):
         raise DataError(
             f"{where} was computed from other merged statistics than parts[0]",
             hint="call site_statistics() at all sites with the same agreed=",
@@ -234,11 +234,11 @@ def told_moments(moments: ColumnMoments) -> np.ndarray:
     return np.vstack([weight, moments.mean, moments.deviation, moments.root, *triangle])
 
 
-def moments_of(told: np.ndarray) -> ColumnMoments:
+def moments_of(numbers: np.ndarray) -> ColumnMoments:
     """Moments that have been reported; extremes are one standard deviation away."""
-    weight, mean, deviation, root = told[:4]
+    weight, mean, deviation, root = numbers[:4]
     ends = (mean - deviation, mean + deviation)
-    triangle = told[4:] if len(told) > 4 else None
+    triangle = numbers[4:] if len(numbers) > 4 else None
     return ColumnMoments(float(weight[0]), mean, deviation, root, *ends, triangle)
 
 

@@ -126,25 +126,25 @@ def site_statistics(
     settings = {"tol": float(tol), "max_iter": int(max_iter), "covariance": covariance}
     if agreed is None:
         return _first(model, data, weights, settings)
-    told = read(agreed, "agreed")
-    if _described(model, told.model["settings"]) != told.model:
+    sums = read(agreed, "agreed")
+    if _described(model, sums.model["settings"]) != sums.model:
         raise DataError(
             "model differs from the model of agreed=",
-            hint=f"give the model with the formula {told.model['formula']} and its options",
+            hint=f"give the model with the formula {sums.model['formula']} and its options",
         )
-    if told.finished:
+    if sums.finished:
         raise DataError(
             "agreed= is finished, and needs no more statistics",
             hint="fit_from_sites(model, data, agreed) returns the fit",
         )
-    own = model_at_site(model, data, weights, told)
-    part = partial(replace, told, n_sites=1, n_rows=own.design.n_rows)
-    if told.round == "columns":
-        return part(round="scales", own=_scales(own, data, weights, told))
-    if told.round == "scales":
+    own = model_at_site(model, data, weights, sums)
+    part = partial(replace, sums, n_sites=1, n_rows=own.design.n_rows)
+    if sums.round == "columns":
+        return part(round="scales", own=_scales(own, data, weights, sums))
+    if sums.round == "scales":
         starts = [_own_start(own, seed + number) for number in range(restarts)]
         return part(round="starts", own={"starts": np.stack(starts)})
-    answers = _answers(own, told)
+    answers = _answers(own, sums)
     return part(round="sums" if answers else "finished", own=answers)
 
 
@@ -216,16 +216,16 @@ def fit_from_sites(
         If the rounds have not come to their end.
     """
     began = time.perf_counter()
-    told = read(agreed, "agreed")
-    if not told.finished:
+    sums = read(agreed, "agreed")
+    if not sums.finished:
         raise DataError(
-            f"agreed is not finished: its round is {told.round!r}",
+            f"agreed is not finished: its round is {sums.round!r}",
             hint="agreed = merge_site_statistics([site_statistics(model, rows, agreed) "
             "for rows of every site])",
         )
-    own = model_at_site(model, data, weights, told)
-    found = _found(own, told, runs_of(told.known))
-    whole = own.over(PartlyKept(own.source, told.n_rows, _weight(told)))
+    own = model_at_site(model, data, weights, sums)
+    found = _found(own, sums, runs_of(sums.known))
+    whole = own.over(PartlyKept(own.source, sums.n_rows, _weight(sums)))
     return _fit(whole, found, draws, seed, time.perf_counter() - began)
 
 
@@ -242,7 +242,7 @@ def _first(
 
 
 def model_at_site(
-    model: AbstractEstimator, data: object, weights: object, told: SiteStatistics | None = None
+    model: AbstractEstimator, data: object, weights: object, sums: SiteStatistics | None = None
 ) -> AbstractEstimator:
     """Model of the rows of this site, with the settings on which sites have agreed so far.
 
@@ -252,8 +252,8 @@ def model_at_site(
     frame, name = _rows(data, weights)
     frames = (
         SiteFrames(frame)
-        if told is None
-        else SiteFrames(frame, _columns(told), _told_rows(model, told))
+        if sums is None
+        else SiteFrames(frame, _columns(sums), _told_rows(model, sums))
     )
     options: dict[str, Any] = {**model.options(), "context": model.design.context}
     options["priors"] = type(model.priors)(**options["priors"])
@@ -314,22 +314,22 @@ def _quantiles(columns: PooledColumns) -> Arrays:
     }
 
 
-def _columns(told: SiteStatistics) -> PooledColumns:
+def _columns(sums: SiteStatistics) -> PooledColumns:
     """Levels and quantiles of the columns of all sites."""
-    names = sorted(told.levels)
-    curved = [names[int(place)] for place in told.known["curved"]]
-    return PooledColumns(told.levels, dict(zip(curved, told.known["quantiles"], strict=True)))
+    names = sorted(sums.levels)
+    curved = [names[int(place)] for place in sums.known["curved"]]
+    return PooledColumns(sums.levels, dict(zip(curved, sums.known["quantiles"], strict=True)))
 
 
 def _scales(
-    model: AbstractEstimator, data: object, weights: object, told: SiteStatistics
+    model: AbstractEstimator, data: object, weights: object, sums: SiteStatistics
 ) -> Arrays:
     """Counts and moments of the rows of this site, and the formula's state for its columns."""
     (frame, name), design = _rows(data, weights), model.design
     known = design.all_rows
     assert known is not None
     moments = moments_told(design, frame, name)
-    missing = [int(frame[column].isna().sum()) for column in told.levels]
+    missing = [int(frame[column].isna().sum()) for column in sums.levels]
     counts = [float(len(frame)), fitted_rows(model).total_weight, *missing]
     found = {keyed(part): told_moments(one) for part, one in moments.items()}
     if _has_medians(model):
@@ -342,7 +342,7 @@ def _has_medians(model: AbstractEstimator) -> bool:
     return isinstance(model, DensityRegression) and model.experts.scaled_by_medians
 
 
-def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> PooledRowSummary | None:
+def _told_rows(model: AbstractEstimator, sums: SiteStatistics) -> PooledRowSummary | None:
     """Counts and moments of the rows of all sites, once they have been reported.
 
     Raises
@@ -350,19 +350,19 @@ def _told_rows(model: AbstractEstimator, told: SiteStatistics) -> PooledRowSumma
     DataError
         If the quantiles of the response are absent.
     """
-    if "counts" not in told.known:
+    if "counts" not in sums.known:
         return None
-    if _has_medians(model) != ("responses" in told.known):
+    if _has_medians(model) != ("responses" in sums.known):
         raise DataError(
             "agreed was reported by sites whose model has another family=",
             hint="begin again, with the same model at all sites",
         )
-    n_given, weight, *missing = told.known["counts"].tolist()
-    named = [(column_name(key), values) for key, values in told.known.items()]
+    n_given, weight, *missing = sums.known["counts"].tolist()
+    named = [(column_name(key), values) for key, values in sums.known.items()]
     moments = {name: moments_of(values) for name, values in named if name is not None}
-    counts = dict(zip(told.levels, map(int, missing), strict=True))
-    sizes = told.n_sites, told.n_rows, int(n_given), weight
-    return PooledRowSummary(*sizes, counts, moments, told.known.get("responses"))
+    counts = dict(zip(sums.levels, map(int, missing), strict=True))
+    sizes = sums.n_sites, sums.n_rows, int(n_given), weight
+    return PooledRowSummary(*sizes, counts, moments, sums.known.get("responses"))
 
 
 def _own_start(model: AbstractEstimator, seed: int) -> Float[np.ndarray, " entries"]:
@@ -379,12 +379,12 @@ def _own_start(model: AbstractEstimator, seed: int) -> Float[np.ndarray, " entri
     return np.asarray(stats.to_vector())
 
 
-def _weight(told: SiteStatistics) -> float:
+def _weight(sums: SiteStatistics) -> float:
     """Sum of the case weights of all rows."""
-    return float(told.known["counts"][1])
+    return float(sums.known["counts"][1])
 
 
-def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[RemoteRun]) -> RemoteFit:
+def _found(model: AbstractEstimator, sums: SiteStatistics, runs: Sequence[RemoteRun]) -> RemoteFit:
     """Fit that the sums reported so far lead to.
 
     Raises
@@ -396,13 +396,13 @@ def _found(model: AbstractEstimator, told: SiteStatistics, runs: Sequence[Remote
     """
     core, source = model.core, fitted_rows(model)
     blank, nobody = core.first_stats(empty_stats(core, source)), _nobody(source)
-    check_starts(told.known["starts"], runs, blank)
-    settings = told.model["settings"]
+    check_starts(sums.known["starts"], runs, blank)
+    settings = sums.model["settings"]
     try:
         return fit_elsewhere(
             core,
-            [RowsElsewhere(run, nobody, told.n_rows, _weight(told)) for run in runs],
-            [blank.with_vector(row) for row in told.known["starts"]],
+            [RowsElsewhere(run, nobody, sums.n_rows, _weight(sums)) for run in runs],
+            [blank.with_vector(row) for row in sums.known["starts"]],
             ordered=partial(_ordered, model),
             tol=settings["tol"],
             max_iter=settings["max_iter"],
@@ -447,21 +447,21 @@ def _nobody(source: AbstractSource) -> Block:
     return replace(source.take(np.arange(1)), weight=np.zeros(1))
 
 
-def _answers(model: AbstractEstimator, told: SiteStatistics) -> Arrays:
+def _answers(model: AbstractEstimator, sums: SiteStatistics) -> Arrays:
     """The sums over the rows of this site that are requested next; empty if none are.
 
     They include the states of the runs, the run of each sum, and a checksum of its posterior, which
     reveals sites whose runs diverged.
     """
-    runs = runs_of(told.known)
+    runs = runs_of(sums.known)
     try:
-        _found(model, told, runs)
+        _found(model, sums, runs)
     except Unanswered as asked:
         steps = fitted_rows(model).map_reduce_all(asked.functions)
         at = [_mark(model, function.args[0]) for function in asked.functions]
-        sums = np.stack([step.to_vector() for step in steps])
+        vectors = np.stack([step.to_vector() for step in steps])
         owners = np.array(asked.owners, dtype=float)
-        return {"sums": sums, "at": np.array(at), "owners": owners, **arrays_of(runs)}
+        return {"sums": vectors, "at": np.array(at), "owners": owners, **arrays_of(runs)}
     return {}
 
 

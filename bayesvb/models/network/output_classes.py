@@ -149,15 +149,15 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         """One Gaussian per row and component, its covariance as ``settle`` makes it."""
         evidence = LabelEvidence.of(posterior, labels)
         second, _ = evidence.before(prior)
-        told = prior.plus(evidence.linear)
+        messages = prior.plus(evidence.linear)
         moments = self._empty_moments(prior.linear)
         for _ in range(self.passes or CONDITIONAL_PASSES):
             evidence.collect(second, moments)
-            pivots = posterior_moments(moments, told, settle)
+            pivots = posterior_moments(moments, messages, settle)
             second = evidence.after(moments)
         terms, omega = evidence.close(second)
         terms += entropy(pivots)
-        terms += expert_terms(told, moments)
+        terms += expert_terms(messages, moments)
         norm, responsibilities = log_sum_exp(terms)
         return ClassLatentPosterior(
             moments, norm, responsibilities, omega, labels.kappa, self.n_latents
@@ -174,15 +174,15 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
             seen += linear * mean
         responsibilities = first_responsibilities(prior, seen)
         second, _ = evidence.before(averaged(prior, responsibilities))
-        told = prior.plus(evidence.linear)
-        shared = averaged(told, responsibilities)
+        messages = prior.plus(evidence.linear)
+        shared = averaged(messages, responsibilities)
         moments = self._empty_moments(shared.linear)
         for _ in range(self.passes or MEAN_FIELD_PASSES):
             evidence.collect(second, moments)
             pivots = posterior_moments(moments, shared, settle)
             second = evidence.after(moments)
-            norm, responsibilities = log_sum_exp(expert_terms(told, moments))
-            shared = averaged(told, responsibilities)
+            norm, responsibilities = log_sum_exp(expert_terms(messages, moments))
+            shared = averaged(messages, responsibilities)
         terms, omega = evidence.close(second)
         norm += (terms + entropy(pivots))[0]
         return ClassLatentPosterior(

@@ -409,13 +409,15 @@ def _group_text(rows: pd.DataFrame) -> str:
 
 
 def _found(row: pd.Series) -> str:
-    told = str(row["measure"])
+    measured = str(row["measure"])
     if not np.isnan(row["number"]):
-        told = f"{row['number']:.3g} ({told})"
+        measured = f"{row['number']:.3g} ({measured})"
     p_value = float(row["p_value"])
     if np.isnan(p_value):
-        return told
-    return told + (", adjusted p < 0.001" if p_value < 0.001 else f", adjusted p = {p_value:.2g}")
+        return measured
+    return measured + (
+        ", adjusted p < 0.001" if p_value < 0.001 else f", adjusted p = {p_value:.2g}"
+    )
 
 
 def _wrapped(text: str, first: str, rest: str | None = None) -> list[str]:
