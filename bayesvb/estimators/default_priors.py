@@ -14,7 +14,7 @@ __all__ = ["complete_priors", "default_priors"]
 def complete_priors(
     given: Priors | None, family: str, n_components: int, formula: Formula, group: object
 ) -> Priors:
-    """These priors with the default of every number that is not given."""
+    """Priors with the default of every number that is not given."""
     given = given or Priors()
     return given.completed(default_priors(family, n_components, formula, group, given))
 
