@@ -153,10 +153,10 @@ def _check_plain(section: Section, tokens: Sequence[Token]) -> None:
             shown = token.text if _head(token) else "(... | ...)"
             raise FormulaError(
                 section.formula,
-                f"`{shown}` must be a term of its own",
+                f"`{shown}` cannot be part of a product or bracket: it must be a term of its own",
                 token.span,
                 _curve_per_level(tokens, token)
-                or "join it to the other terms by +, outside of brackets",
+                or f"join it to the other terms by +, as in y ~ x + {shown}",
             )
 
 

@@ -204,7 +204,10 @@ def _check_operator(formula: str, token: Token) -> None:
         raise FormulaError(formula, "there is more than one `~`", token.span, "omit it")
     if token.text == "|":
         raise FormulaError(
-            formula, "`|` cannot stand inside a part", token.span, "write it outside of brackets"
+            formula,
+            "`|` separates the parts of a formula and cannot stand inside one",
+            token.span,
+            "write y ~ x | gating(z), or (1 | g) for group-level effects",
         )
     if token.text == ",":
         raise FormulaError(formula, "terms are joined by +, not by commas", token.span)

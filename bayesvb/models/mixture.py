@@ -363,7 +363,9 @@ class Mixture(
             If a part has no point estimates, or draws do not hold the effects of all groups.
         """
         if not self.draws_complete:
-            raise NotImplementedError("effects of very many groups have no point estimates")
+            raise NotImplementedError(
+                "point estimates ('em') need a column for each group, with at most 500 groups"
+            )
         return Mixture(self.experts.with_prior_power(power), self.gate.with_prior_power(power))
 
     def collapsed(

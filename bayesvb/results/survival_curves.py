@@ -64,7 +64,7 @@ def survival_curves(fit: AbstractFit) -> SurvivalCurves:
     if not is_right_censored(fit):
         raise DataError(
             "a Kaplan-Meier curve needs a right-censored response",
-            hint="bvb.plots.calibration(fit) and bvb.plots.replicates(fit) are for others",
+            hint="for other responses use bvb.plots.calibration(fit) or bvb.plots.replicates(fit)",
         )
     design, at = fit.model.design, sample(fit, LIMITS.quick_subsample).at
     name, values = design.response_names[0], np.asarray(design.response, dtype=float)[at, 0]

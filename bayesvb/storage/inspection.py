@@ -153,10 +153,14 @@ class _Inspector:
                     raise DataError(f"{path!r} is the same object as another one")
                 seen.add(info.addr)
                 if len(seen) * LIMITS.least_object > self.size_of_file:
-                    raise DataError("there are more objects than the file has room for")
+                    raise DataError(
+                        "the file is damaged: it lists more objects than fit into its size"
+                    )
                 if info.type == self.h5py.h5o.TYPE_GROUP:
                     if depth + 1 >= LIMITS.depth:
-                        raise DataError(f"{path!r} lies too deep")
+                        raise DataError(
+                            f"the file is damaged, or no saved fit: {path!r} is nested too deeply"
+                        )
                     below = self.h5py.h5g.open(group, name.encode())
                     self.attributes(path, below)
                     waiting.append((path, below, depth + 1))

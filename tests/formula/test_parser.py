@@ -121,7 +121,7 @@ ERRORS = {
     "y ~ gating(x1)": ("first part is the mean", "gating(x1)"),
     "y ~ x1 | gating": ("has no terms", "gating"),
     "y ~ x1 | gating(~ x1)": ("more than one `~`", "~"),
-    "y ~ x1 | gating(x1 | z)": ("cannot stand inside a part", "|"),
+    "y ~ x1 | gating(x1 | z)": ("cannot stand inside one", "|"),
     "y ~ x1 | gating(x1, z)": ("not by commas", ","),
     "y ~ x1, x2": ("not by commas", ","),
     "y ~ x1 + (x2": ("cannot read", "("),

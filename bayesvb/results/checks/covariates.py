@@ -77,7 +77,8 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         bends = remedies.mean(name, distinct=distinct)
         found += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         if has_spread:
-            found += _spread(f"Spread by {name}{whose}", seen.scores, sets, remedies.spread(name))
+            often = [one[:, (one != 0.0).sum(axis=0) >= ROWS_A_SPREAD] for one in sets]
+            found += _spread(f"Spread by {name}{whose}", seen.scores, often, remedies.spread(name))
     found += basis_tests(fit, seen, numbers, fitted, whose)
     mean = _mean_of_typical_group(fit, seen) if design.groupings else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
@@ -202,6 +203,9 @@ def _product(left: Columns, right: Columns) -> Columns:
     """Products of every column with every other."""
     return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
 
+
+ROWS_A_SPREAD = 10
+"""Rows of a level from which its spread is tested: squares of scores of few are not independent."""
 
 WAVES_A_KNOT = 3
 """Degrees of the polynomial by which the waves are taken out of the scores, for each knot."""
