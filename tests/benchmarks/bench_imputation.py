@@ -1,10 +1,11 @@
-"""Coverage of 90% intervals with missing covariates: imputation, complete rows, R's mice.
+"""Coverage of 90% intervals with missing covariates: imputation, complete rows, R's mice, smcfcs.
 
 100 rows; two correlated covariates are missing more often where the response is large. The first
 has an effect of 0, 1, 2, 3 or 5 standard errors of the full data. R's mice has its defaults
-(predictive mean matching) and as many imputations; without `Rscript` it is left out. The number of
-data sets of each effect, and one design with its share and the first seed, can be given:
-bench_imputation.py 40 line 0.3 5000. Tables of other designs stay as they are.
+(predictive mean matching) and as many imputations, smcfcs normal covariates and 20 iterations;
+without `Rscript` both are left out. The number of data sets of each effect, and one design with its
+share and the first seed, can be given: bench_imputation.py 40 line 0.3 5000. Tables of other
+designs stay as they are.
 """
 
 import shutil
@@ -68,17 +69,27 @@ given <- commandArgs(TRUE)
 tables <- read.csv(given[1], stringsAsFactors = TRUE)
 for (number in unique(tables$number)) {
   rows <- tables[tables$number == number, c("x", "z", "g", "y")]
-  filled <- mice(rows, m = as.integer(given[3]), seed = number + 1, printFlag = FALSE)
-  fits <- lapply(complete(filled, "all"), function(full) lm(as.formula(given[2]), full))
+  tables_of <- FILL
+  fits <- lapply(tables_of, function(full) lm(as.formula(given[2]), full))
   found <- summary(pool(as.mira(fits)), conf.int = TRUE, conf.level = as.numeric(given[4]))
   found <- found[found$term %in% c("x", "z"), c("term", "estimate", "5 %", "95 %")]
   write.table(cbind(number, found), sep = ",", row.names = FALSE, col.names = FALSE)
 }
 """
 
+FILLS = {
+    "mice (R)": """complete(
+    mice(rows, m = as.integer(given[3]), seed = number + 1, printFlag = FALSE), "all")""",
+    "smcfcs (R)": """{ set.seed(number + 1); smcfcs::smcfcs(
+    rows, smtype = "lm", smformula = given[2], method = c("norm", "norm", "", ""),
+    m = as.integer(given[3]), numit = 20, rjlimit = 5000, noisy = FALSE)$impDatasets }""",
+}
 
-def chained(formula: str, tables: list[pd.DataFrame]) -> list[dict[str, tuple[float, ...]]]:
-    """The same of each table by R's mice, pooled by Rubin's rules; nothing without R."""
+
+def chained(
+    formula: str, tables: list[pd.DataFrame], fill: str
+) -> list[dict[str, tuple[float, ...]]]:
+    """The same of each table by a package of R, pooled by Rubin's rules; nothing without R."""
     if shutil.which("Rscript") is None:
         return [{} for _ in tables]
     each = pd.concat([table.assign(number=n) for n, table in enumerate(tables)])
@@ -86,11 +97,12 @@ def chained(formula: str, tables: list[pd.DataFrame]) -> list[dict[str, tuple[fl
         path = Path(folder) / "tables.csv"
         each.to_csv(path, index=False)
         formula = formula.replace("**", "^")
-        command = ["Rscript", "-e", R_SCRIPT, str(path), formula, str(IMPUTATIONS), str(PROB)]
+        script = R_SCRIPT.replace("FILL", fill)
+        command = ["Rscript", "-e", script, str(path), formula, str(IMPUTATIONS), str(PROB)]
         done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: list[dict[str, tuple[float, ...]]] = [{} for _ in tables]
-    for line in done.stdout.splitlines():
-        number, name, *values = line.split(",")
+    results = [line.split(",") for line in done.stdout.splitlines()]
+    for number, name, *values in (row for row in results if len(row) == 5):  # smcfcs prints others
         found[int(number)][name.strip('"')] = tuple(map(float, values))
     return found
 
@@ -103,13 +115,14 @@ def compare(design: str, share: float, n_sets: int, first: int) -> list[dict[str
             draw(design, effect, share, 1000 * seed + round(10 * effect))
             for seed in range(first, first + n_sets)
         ]
-        by_mice = chained(formula, [lacks for _, lacks in drawn])
+        lacking = [lacks for _, lacks in drawn]
+        by_r = {name: chained(formula, lacking, fill) for name, fill in FILLS.items()}
         for seed, (full, lacks) in enumerate(drawn):
             found = {
                 "full data": regression(formula, full),
                 "complete rows": regression(formula, lacks),
                 "missing='impute'": imputed(formula, lacks, seed),
-                "mice (R)": by_mice[seed],
+                **{name: found_by[seed] for name, found_by in by_r.items()},
             }
             for method, each in found.items():
                 for name, (estimate, lower, upper) in each.items():
