@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from bayesvb.evaluation.elpd import read_elpd
+
 DOF = 8.0
 """Degrees of freedom of the draws, whose tails are wider than those of the posterior."""
 
@@ -50,3 +52,15 @@ def data(request):
 def fit(request, data):
     """Fit of the module's ``model_of`` to them."""
     return request.module.model_of(data).fit(seed=1, draws=4000)
+
+
+@pytest.fixture(scope="session")
+def assert_as_refits():
+    """Log densities of rows left out are those of refits, on average and at most so far apart."""
+
+    def check(fit, mean_square_root, most=np.inf):
+        quick, exact = (read_elpd(fit.loo(**how)).pointwise for how in ({}, {"method": "exact"}))
+        assert np.sqrt(np.mean((quick - exact) ** 2)) < mean_square_root
+        assert np.abs(quick - exact).max() < most
+
+    return check

@@ -12,7 +12,6 @@ from scipy.stats import kstest
 
 import bayesvb as bvb
 from bayesvb.errors import DataError, DesignWarning, PriorError
-from bayesvb.evaluation.elpd import read_elpd
 
 SLOPES = np.array([-0.5, 1.2, -0.8])
 
@@ -72,11 +71,9 @@ def test_standard_deviations_are_those_of_importance_sampling(n, slopes, exact_m
     assert (np.abs(fit.q.experts.mean[0] - mean) < 0.05 * sd).all()
 
 
-def test_rows_left_out_are_those_of_refits():
+def test_rows_left_out_are_those_of_refits(assert_as_refits):
     fit = model_of(table(80, 5)).fit(seed=1, draws=50, tol=1e-9)
-    quick, exact = (read_elpd(fit.loo(**how)).pointwise for how in ({}, {"method": "exact"}))
-    assert np.sqrt(np.mean((quick - exact) ** 2)) < 0.008
-    assert np.abs(quick - exact).max() < 0.03
+    assert_as_refits(fit, 0.008, 0.03)
 
 
 # -- predictions, checks and effects -------------------------------------------------------------
@@ -130,12 +127,6 @@ def test_effects_are_of_probabilities_or_of_log_odds(fit):
     with pytest.raises(DataError, match=r"ratio=True returns b / a, and comparison='lift'"):
         bvb.effects.comparisons(fit, **given, comparison="lift")
     assert float(risks.summary["estimate"].iloc[0]) < float(odds.summary["estimate"].iloc[0])
-
-
-def test_a_saved_fit_is_the_same(fit, data, tmp_path):
-    again = bvb.load(fit.save(tmp_path / "fit.nc"))
-    assert again.elbo == fit.elbo
-    assert_allclose(again.predict(data), fit.predict(data), rtol=0)
 
 
 def test_what_the_family_has_not_is_named(data):

@@ -98,12 +98,6 @@ def test_responses_that_lack_their_trials_are_named(data):
         model_of(data.assign(y=data["p"]), "y ~ x", family="bernoulli")
 
 
-def test_a_saved_fit_is_the_same(fit, data, tmp_path):
-    again = bvb.load(fit.save(tmp_path / "fit.nc"))
-    assert again.elbo == fit.elbo
-    assert_allclose(again.predict(data), fit.predict(data), rtol=0)
-
-
 @pytest.mark.heavy
 def test_two_components_are_recovered(rng):
     n = 500

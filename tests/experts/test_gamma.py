@@ -78,11 +78,9 @@ def test_standard_deviations_are_those_of_importance_sampling(rng):
 
 
 @pytest.mark.heavy
-def test_rows_left_out_are_those_of_refits():
+def test_rows_left_out_are_those_of_refits(assert_as_refits):
     fit = model_of(table(60, 5)).fit(seed=1, draws=50, tol=1e-9)
-    quick, exact = (read_elpd(fit.loo(**how)).pointwise for how in ({}, {"method": "exact"}))
-    assert np.sqrt(np.mean((quick - exact) ** 2)) < 0.005
-    assert np.abs(quick - exact).max() < 0.03
+    assert_as_refits(fit, 0.005, 0.03)
 
 
 def test_predictions_are_those_of_the_law(fit):

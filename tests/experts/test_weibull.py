@@ -11,7 +11,6 @@ import bayesvb as bvb
 from bayesvb.data.blocks import Block
 from bayesvb.distributions.weibull_mixture import WEIBULL
 from bayesvb.errors import DataError, FormulaError
-from bayesvb.evaluation.elpd import read_elpd
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.dispersed_predictor import DispersedPosterior, on_axis
 from bayesvb.experts.regression import RegressionPrior
@@ -71,11 +70,9 @@ def test_estimates_are_those_of_maximum_likelihood(data, fit):
 
 
 @pytest.mark.heavy
-def test_rows_left_out_are_those_of_refits():
+def test_rows_left_out_are_those_of_refits(assert_as_refits):
     fit = model_of(table(60, 5)).fit(seed=1, draws=50, tol=1e-9)
-    quick, exact = (read_elpd(fit.loo(**how)).pointwise for how in ({}, {"method": "exact"}))
-    assert np.sqrt(np.mean((quick - exact) ** 2)) < 0.005
-    assert np.abs(quick - exact).max() < 0.03
+    assert_as_refits(fit, 0.005, 0.03)
 
 
 def test_predictions_are_of_times_that_are_not_censored(fit):
