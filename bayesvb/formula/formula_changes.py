@@ -9,7 +9,7 @@ from bayesvb.formula.parser import RESPONSE, Formula, name_section, split_sectio
 from bayesvb.formula.special_terms import summands
 from bayesvb.formula.tokens import DOT, read_section
 
-__all__ = ["change_formula"]
+__all__ = ["change_formula", "written"]
 
 
 def change_formula(formula: Formula, change: str, names: tuple[str, ...]) -> str:
@@ -102,3 +102,14 @@ def changed_terms(text: str, change: str) -> str:
         else:
             terms.append((sign, DOT.sub(text if text.isidentifier() else f"({text})", term)))
     return " ".join(f"{sign} {term}" for sign, term in terms).removeprefix("+ ") or "1"
+
+
+def written(name: str) -> str:
+    """Name of a column in a formula: in backquotes if it is not a valid name.
+
+    Examples
+    --------
+    >>> written("age"), written("Solar.R")
+    ('age', '`Solar.R`')
+    """
+    return name if name.isidentifier() else f"`{name}`"

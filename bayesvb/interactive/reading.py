@@ -17,10 +17,10 @@ from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.errors import BayesVBError
 from bayesvb.estimators import MODELS
 from bayesvb.formula.allowed_functions import OF_ONE_VALUE, TRANSFORMS
+from bayesvb.formula.formula_changes import written
 from bayesvb.formula.response_forms import FORMS
 from bayesvb.formula.special_terms import HEADS
 from bayesvb.interactive.request import Request
-from bayesvb.interactive.tables import quoted
 
 ROWS = 500
 """Rows of which the model is made: 2 to 5 ms; 2,000 rows take four times as long."""
@@ -110,7 +110,7 @@ def vocabulary(frame: pd.DataFrame) -> tuple[str, ...]:
     >>> words[:2], "gating(" in words
     (('wage', '`years at school`'), True)
     """
-    columns = [quoted(str(name)) for name in frame]
+    columns = [written(str(name)) for name in frame]
     parts = [part for part in PARTS if part != MEAN]
     calls = sorted({*HEADS, *parts, *OF_ONE_VALUE, *TRANSFORMS, *FORMS})
     return tuple(dict.fromkeys([*columns, *(f"{name}(" for name in calls)]))

@@ -14,6 +14,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.data.table_files import PARQUET_ENDING, read_table_file
 from bayesvb.datasets import describe, load, names
 from bayesvb.errors import DataError
+from bayesvb.formula.formula_changes import written
 
 AS_RECOGNISED = (
     "from pathlib import Path\n\nfrom bayesvb.data.table_files import read_table_file\n\n"
@@ -150,18 +151,7 @@ def first_formula(frame: pd.DataFrame) -> str:
     numeric = [name for name in frame if pd.api.types.is_numeric_dtype(frame[name])]
     rest = [name for name in frame if name not in numeric]
     response, *others = map(str, [*numeric, *rest])
-    return f"{quoted(response)} ~ {quoted(others[0]) if others else '1'}"
-
-
-def quoted(name: str) -> str:
-    """Return a column as formulas write it.
-
-    Examples
-    --------
-    >>> quoted("wage"), quoted("years at school")
-    ('wage', '`years at school`')
-    """
-    return name if name.isidentifier() else f"`{name}`"
+    return f"{written(response)} ~ {written(others[0]) if others else '1'}"
 
 
 def _reading(path: Path, name: str, frame: pd.DataFrame) -> str:

@@ -11,7 +11,7 @@ from bayesvb.data.column_kinds import infinite_values, stray_text
 from bayesvb.data.frames import kind_of
 from bayesvb.data.line_width import number_text
 from bayesvb.errors import DataError
-from bayesvb.interactive.tables import quoted
+from bayesvb.formula.formula_changes import written
 
 BINS = 18
 """Bars of the histogram of a number."""
@@ -67,12 +67,12 @@ def _described(name: str, column: pd.Series) -> Variable:
         kind = kind_of(column, name)
     except DataError as error:
         odd = f"{error.why}; {error.hint}"
-        return Variable(name=name, word=quoted(name), kind="not usable", text=lacking[2:], odd=odd)
+        return Variable(name=name, word=written(name), kind="not usable", text=lacking[2:], odd=odd)
     values = column.dropna()
     text, odd, counts = _of_numbers(values) if kind == "number" else _of_levels(values)
     heights = tuple(float(count) for count in counts / max(counts.max(initial=0.0), 1.0))
     return Variable(
-        name=name, word=quoted(name), kind=kind, text=text + lacking, odd=odd, bars=heights
+        name=name, word=written(name), kind=kind, text=text + lacking, odd=odd, bars=heights
     )
 
 

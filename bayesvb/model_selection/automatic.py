@@ -17,6 +17,7 @@ from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
 from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL
 from bayesvb.estimators.refitting import split_arguments
+from bayesvb.formula.formula_changes import written
 from bayesvb.formula.parser import RESPONSE, parse_formula
 from bayesvb.results.comparison import compare
 
@@ -83,9 +84,10 @@ class ResponseChoice:
     @classmethod
     def _of_event(cls, event: str, name: str) -> ResponseChoice:
         """Logistic regression of one of two classes."""
-        written = name if name.isidentifier() else f"`{name}`"
         reason = f"{name} has two classes; the event is {event!r}"
-        return cls(reason=reason, families=("bernoulli",), response=f"I({written} == {event!r})")
+        return cls(
+            reason=reason, families=("bernoulli",), response=f"I({written(name)} == {event!r})"
+        )
 
 
 @checked

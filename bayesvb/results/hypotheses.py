@@ -18,6 +18,7 @@ from bayesvb.data.line_width import PrintedTable
 from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import tails
 from bayesvb.errors import DataError
+from bayesvb.formula.formula_changes import written
 from bayesvb.results.summary import coefficient_draws
 
 if TYPE_CHECKING:
@@ -186,13 +187,8 @@ def _known(name: str, names: Sequence[str]) -> str:
     if levels:
         return f"the reference level has the coefficient 0; the others are {', '.join(levels)}"
     if near := get_close_matches(name, names, 1):
-        return f"did you mean {_written(near[0])}?"
-    return f"write one of {', '.join(map(_written, names))}"
-
-
-def _written(name: str) -> str:
-    """The name as it is written in a statement."""
-    return name if name.isidentifier() else f"`{name}`"
+        return f"did you mean {written(near[0])}?"
+    return f"write one of {', '.join(map(written, names))}"
 
 
 def _evaluated(code: str, text: str, values: Mapping[str, Values]) -> Values:

@@ -11,13 +11,13 @@ from bayesvb.data.grouping import Grouping
 from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
+from bayesvb.formula.formula_changes import written
 from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Scores, without_autocorrelation
 from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import MATTERS
 from bayesvb.results.checks.pits import Observed
-from bayesvb.results.checks.remedies import written
 from bayesvb.results.checks.scope import SCOPE
 
 ALIKE = (

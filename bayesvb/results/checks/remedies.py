@@ -12,7 +12,7 @@ import numpy as np
 
 from bayesvb.data.line_width import number_text
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
-from bayesvb.formula.formula_changes import listed_terms
+from bayesvb.formula.formula_changes import listed_terms, written
 from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.results.checks.edits import Edit, Remedy, code
@@ -27,17 +27,6 @@ LEVEL = re.compile(r"\[[^\[\]]*\]")
 
 LOGGED = re.compile(r"\b(?:log\w*|arcsinh)\(")
 """A logarithm in a response: ``log``, ``log1p``, ``log10``, ``logit``, or a function like one."""
-
-
-def written(name: str) -> str:
-    """Name of a column in a formula: in backquotes if it is not a valid name.
-
-    Examples
-    --------
-    >>> written("age"), written("Solar.R")
-    ('age', '`Solar.R`')
-    """
-    return name if name.isidentifier() else f"`{name}`"
 
 
 STUDENT, DISPERSED = Edit(options={"family": "student"}), Edit(options={"family": "negbinomial"})
