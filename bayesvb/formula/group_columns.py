@@ -31,9 +31,8 @@ from bayesvb.linear.structure import LIMITS
 
 __all__ = ["GroupColumns", "check_columns_of", "fit_groups"]
 
-MOST_CORRELATED = 3
-"""Effects with a full covariance: six numbers are integrated over. Four have ten, for which the
-points of the integration were not measured."""
+MOST_CORRELATED = 4
+"""Effects with a full covariance: ten numbers are integrated over, and at most twelve in all."""
 
 UNSEEN = "new group"
 """Name, in names of columns, of a group that was not in the first rows."""

@@ -9,16 +9,17 @@ all groups the share covered; of a new group the probabilities of its mean and o
 writes docs/benchmarks/correlated_groups.csv: coverage, standard error, mean width, median estimate
 over truth.
 
-    python tests/benchmarks/bench_correlated_groups.py crossed|levels [sets] [first seed]
+    python tests/benchmarks/bench_correlated_groups.py crossed|levels|four [sets] [first seed]
 
 crossed: `y ~ x + z + (x + z | g) + (x | i)`: five standard deviations and four correlations, 30
 groups of ten rows, one in each of ten crossed groups. levels: `y ~ f + (f | g)`, three levels of a
-factor, 12 groups of nine rows. Writes docs/benchmarks/correlated_crossed.csv or
-correlated_levels.csv, with the share of fits whose intervals are exact.
+factor, 12 groups of nine rows; four: four levels, twelve rows. Writes docs/benchmarks/
+correlated_crossed.csv (_levels, _four), with the share of fits whose intervals are exact.
 """
 
 import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -102,8 +103,10 @@ def main(sets=150, first=7000):
 LARGE = {"big": 0.5, "small": 0.15}
 """Standard deviations of slopes; of intercepts 0.8 in the 30 groups, 0.5 in the ten."""
 
-OF_EFFECTS = np.array([[1.0, 0.4, 0.2], [0.4, 1.0, -0.3], [0.2, -0.3, 1.0]])
-"""Correlations of three effects of a group."""
+OF_EFFECTS = np.array(
+    [[1.0, 0.4, 0.2, 0.0], [0.4, 1.0, -0.3, 0.3], [0.2, -0.3, 1.0, 0.2], [0.0, 0.3, 0.2, 1.0]]
+)
+"""Correlations of the effects of a group."""
 
 
 def crossed(seed, sd):
@@ -111,7 +114,7 @@ def crossed(seed, sd):
     rng = np.random.default_rng([seed, 30])
     g, i = np.repeat(np.arange(30), 10), np.tile(np.arange(10), 30)
     x, z, noise = rng.normal(size=(3, len(g)))
-    u = rng.normal(size=(30, 3)) @ np.linalg.cholesky(OF_EFFECTS).T * [0.8, sd, sd]
+    u = rng.normal(size=(30, 3)) @ np.linalg.cholesky(OF_EFFECTS[:3, :3]).T * [0.8, sd, sd]
     v = rng.normal(size=(10, 2)) @ np.linalg.cholesky(OF_EFFECTS[:2, :2]).T * [0.5, sd]
     y = 1.0 + 0.5 * x - 0.3 * z + (u[g] * np.c_[np.ones(len(g)), x, z]).sum(axis=1)
     y += v[i, 0] + v[i, 1] * x + noise
@@ -121,18 +124,20 @@ def crossed(seed, sd):
     return "y ~ x + z + (x + z | g) + (x | i)", frame, truth
 
 
-def levels(seed, sd):
-    """Formula, rows of one data set, and the truth of each quantity."""
+def levels(seed, sd, n=3):
+    """Formula, rows of one data set with a factor of n levels, and the truth of each quantity."""
     rng = np.random.default_rng([seed, 12])
-    g, f = np.repeat(np.arange(12), 9), np.tile(np.repeat(range(3), 3), 12)
-    u = rng.normal(size=(12, 3)) @ np.linalg.cholesky(OF_EFFECTS).T * [0.8, sd, sd]
-    effects = np.c_[u[:, 0], u[:, 0] + u[:, 1], u[:, 0] + u[:, 2]]
-    y = np.array([1.0, 1.5, 0.7])[f] + effects[g, f] + rng.normal(size=len(g))
-    truth = {"slopes": [0.5, -0.3], "sds": [0.8, sd, sd], "correlations": [0.4, 0.2, -0.3]}
-    return "y ~ f + (f | g)", pd.DataFrame({"y": y, "f": np.array(list("abc"))[f], "g": g}), truth
+    g, f = np.repeat(np.arange(12), 3 * n), np.tile(np.repeat(range(n), 3), 12)
+    sds, of_effects = [0.8, *[sd] * (n - 1)], OF_EFFECTS[:n, :n]
+    u = rng.normal(size=(12, n)) @ np.linalg.cholesky(of_effects).T * sds
+    columns = np.c_[np.ones(len(g)), np.eye(n)[f, 1:]]
+    beta = np.array([1.0, 0.5, -0.3, 0.0])[:n]
+    y = columns @ beta + (columns * u[g]).sum(axis=1) + rng.normal(size=len(g))
+    truth = {"slopes": beta[1:], "sds": sds, "correlations": of_effects[np.tril_indices(n, -1)]}
+    return "y ~ f + (f | g)", pd.DataFrame({"y": y, "f": np.array(list("abcd"))[f], "g": g}), truth
 
 
-DESIGNS = {"crossed": crossed, "levels": levels}
+DESIGNS = {"crossed": crossed, "levels": levels, "four": partial(levels, n=4)}
 
 
 def several(design, sets=21, first=8001):
@@ -143,7 +148,10 @@ def several(design, sets=21, first=8001):
             formula, frame, truth = DESIGNS[design](seed, sd)
             fit = bvb.DensityRegression(formula, frame, n_components=1).fit(seed=1, n_jobs=1)
             named = fit.named_draws.values
-            draws = {"slopes": named["beta"][:, 0, 1:3], "sds": named["group_sd"]}
+            draws = {
+                "slopes": named["beta"][:, 0, 1 : 1 + len(truth["slopes"])],
+                "sds": named["group_sd"],
+            }
             exact = fit.covariance == "exact"
             draws |= {"correlations": named["group_correlation"]} if exact else {}
             for name, values in draws.items():

@@ -128,7 +128,7 @@ REFUSED = {
     "y ~ (1 | nowhere)": "nowhere",
     "y ~ (log(g) | h)": "needs numbers, and `g` holds text",
     "y ~ (g || h)": r"write \(1 \| h\) \+ \(1 \| h:g\) for independent",
-    "y ~ (g + x | h)": r"(?s)4 correlated effects .* write \(1 \| h\) \+ \(1 \| h:g\)",
+    "y ~ (g + x + exp(x) | h)": r"(?s)5 correlated effects .* write \(1 \| h\) \+ \(1 \| h:g\)",
     "y ~ (1 | y)": "both sides",
     "y ~ (log(0 * x) | g)": "not finite",
     "y ~ (1 | g) + (1 | g)": "two terms called",
