@@ -93,5 +93,5 @@ def _checked(checks: Sequence[Check]) -> str:
     for grade, words in (("problem", "problems"), ("note", "notes")):
         names = list(dict.fromkeys(check.name for check in graded if check.grade == grade))
         if names:
-            text += f"; {words}: {', '.join(names).lower()}"
+            text += f"; {words}: {', '.join(names)}"
     return text + "."

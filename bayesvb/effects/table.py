@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -94,12 +95,25 @@ class EffectsTable:
     @property
     def _shown(self) -> pd.DataFrame:
         table, most = self.summary, LIMITS.printed_rows
-        if len(table) > most:  # of many single rows a few are enough to see how they differ
+        if self._common is not None:
+            table = self._common
+        elif len(table) > most:  # of many single rows a few are enough to see how they differ
             table = table.iloc[: most // 4 if self.of_rows else most]
         labels = [str(name) for name in table if name not in NUMBERS]
         told = [name for name in labels if table[name].dtype.kind in "fM"]
         table = table.assign(**{name: table[name].map(value_text) for name in told})
         return table.drop(columns="sd") if table["sd"].isna().all() else table
+
+    @cached_property
+    def _common(self) -> pd.DataFrame | None:
+        """Effects that are equal in all rows, without the covariates; None if they vary."""
+        table = self.summary.drop(columns=list(self.by), errors="ignore")
+        labels = [name for name in table if name not in NUMBERS]
+        if not (self.of_rows and labels):
+            return None
+        texts = table.assign(**{name: table[name].map(number_text) for name in NUMBERS})
+        once = table[~texts.duplicated()]
+        return None if once.duplicated(labels).any() else once
 
     @property
     def _heading(self) -> str:
@@ -112,6 +126,8 @@ class EffectsTable:
         more = len(self.summary) - len(self._shown)
         average = "; average_by=True averages over the rows" if self.of_rows else ""
         lines = [f"  ... {more} more: .summary{average}"] if more else []
+        if more and self._common is not None:
+            lines = ["  Equal in all rows of the data."]
         narrow = ", usually too narrow" if self.covariance == "mean-field" else ""
         exact = self.covariance == "exact"
         made = "exact posterior" if exact else f"{self.covariance} covariance{narrow}"

@@ -45,6 +45,11 @@ def test_pairs_are_comparisons_draw_by_draw(fit):
     np.testing.assert_allclose(pairs.summary["lower"], same.summary["lower"], rtol=1e-12)
 
 
+def test_effects_that_are_equal_in_all_rows_are_printed_once(fit):
+    text = str(bvb.effects.comparisons(fit, "label", data=fit.model.design.given))
+    assert text.count("virginica - versicolor") == 1 and "Equal in all rows of the data." in text
+
+
 def test_pairs_of_single_rows_of_the_data_are_refused(fit):
     rows = bvb.effects.predictions(fit)
     assert "more: .summary; average_by=True averages over the rows" in str(rows)

@@ -45,7 +45,7 @@ def test_what_did_not_pass_is_named():
     )
     fit = bvb.DensityRegression("y ~ x", frame, n_components=1).fit(seed=1, restarts=1, draws=50)
     results = fit.report_text().split("\n\n")[1]
-    assert "count towards the verdict passed; problems: " in results and "mean by x" in results
+    assert "count towards the verdict passed; problems: " in results and "Mean by x" in results
 
 
 @pytest.mark.parametrize("scales", SCALES)

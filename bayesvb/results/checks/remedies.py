@@ -72,13 +72,16 @@ class Remedies:
             return Remedy.of("Let the weights change with it, ", gating, *other, ".")
         if distinct is None:
             more = self._more(gate=name)
-            how = ("Let the weights change with it: fit ", more) if more else ("Add interactions",)
-            return Remedy.of(*how, ".")
+            if more is None:
+                return Remedy.of("Add interactions.")
+            return Remedy.of("Let the weights change with it: fit ", more, ".")
         words, edit = self._bend(name, distinct)
         bend = words[0].upper() + words[1:]
         more = self._more()
-        other = (", or fit ", more) if more else ()
-        return Remedy.of((bend, edit) if edit else bend, *other, ".")
+        start: str | tuple[str, Edit] = (bend, edit) if edit else bend
+        if more is None:
+            return Remedy.of(start, ".")
+        return Remedy.of(start, ", or fit ", more, ".")
 
     def spread(self, name: str) -> Remedy:
         """The spread changes with a covariate."""
@@ -242,7 +245,7 @@ class Remedies:
     @property
     def _free_spread(self) -> str | Edit:
         """Model whose spread is not fixed by the mean, of counts and successes; else empty."""
-        models = {"binomial": ROW_EFFECTS, "poisson": DISPERSED}
+        models: dict[str, str | Edit] = {"binomial": ROW_EFFECTS, "poisson": DISPERSED}
         return models.get(getattr(self.fit.model, "family", ""), "")
 
     def _wider(self, gate: str = "") -> str | Edit | None:
