@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,14 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
+from bayesvb.estimators.component_choice import REFITS_CHANGE
 from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL
 from bayesvb.estimators.refitting import split_arguments
+from bayesvb.evaluation.elpd import compare as compare_elpd
 from bayesvb.formula.formula_changes import written
 from bayesvb.formula.parser import RESPONSE, parse_formula
 from bayesvb.results.comparison import compare
+from bayesvb.results.criteria import elpd
 
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
@@ -182,12 +186,26 @@ def _fitted(
         family: _made(DensityRegression, formula, data, {**options, "family": family})
         for family in choice.families
     }
-    best = str(compare(fits).index[0]) if len(fits) > 1 else choice.families[0]
+    best = _best_family(fits) if len(fits) > 1 else choice.families[0]
     reason = f"Family: {best}, because {choice.reason}"
     if len(fits) > 1:
         reason += "; its leave-one-out density is the largest of " + ", ".join(fits)
     chosen = fits[best]
     return chosen, [f"{reason}.", f"Components: {_why(chosen, options['n_components'])}.", ways]
+
+
+def _best_family(fits: Mapping[str, Fit]) -> str:
+    """Name of the fit with the largest leave-one-out density, with refits where these may decide.
+
+    As in ``choose_components``, slow refits are not made otherwise.
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of rows that need refits
+        table = compare_elpd({name: elpd(fit, refits=False) for name, fit in fits.items()})
+    margin = (0.5 * table["dse"]).clip(lower=REFITS_CHANGE)
+    if (table["elpd_diff"].abs() < margin).sum() > 1:  # the first has a difference of zero
+        table = compare(fits)
+    return str(table.index[0])
 
 
 def _why(fit: Fit, given: object) -> str:

@@ -58,6 +58,9 @@ ENTRIES = 4_000_000
 ATOMS = 25
 """Values of the scales, from strata of equal probability, over which predictions average."""
 
+POINTS_AT_ONCE = 1 << 17
+"""Atoms, noises, and rows of arrays of 1 MiB, which stay in the cache."""
+
 CORRELATED_ATOMS = 200
 """Values of the scales if there are correlations. Compared with all values, standard deviations of
 new groups differ by up to 2%, and log densities of held-out rows by 0.05 nats in all; with 25
@@ -331,17 +334,15 @@ class HalfTScales:
         """
         known, s, log_weight = self._noisy_atoms
         location, spread = known.lines(design)
-        kept = 1.0 - copies * spread
-        away = (response - location) / kept
-        square = (kept * away**2)[:, None] * np.exp(-2.0 * s)[..., None]
-        unit = s[..., None] + 0.5 * LOG_2PI
-        log_ratio = copies * (unit + 0.5 * square) - 0.5 * np.log(kept)[:, None]
-        log_p = log_weight[..., None] + log_ratio
-        log_p -= logsumexp(log_p, axis=(0, 1))
-        scale = np.exp(s)[..., None] * np.sqrt(1.0 + spread / kept)[:, None]
-        z = away[:, None] / scale
-        log_density = logsumexp(log_p - 0.5 * z**2 - np.log(scale) - 0.5 * LOG_2PI, axis=(0, 1))
-        return np.stack([log_density, (np.exp(log_p) * ndtr(z)).sum(axis=(0, 1))])
+        together = max(POINTS_AT_ONCE // s.size, 1)
+        parts = [slice(start, start + together) for start in range(0, len(response), together)]
+        each = [
+            _without_rows(
+                s, log_weight, response[rows] - location[:, rows], spread[:, rows], copies[rows]
+            )
+            for rows in parts
+        ]
+        return np.concatenate(each, axis=1)
 
     def _n_values(self, n: int) -> int:
         """At most ``n`` values of the scales, down to 25 for very many groups.
@@ -421,6 +422,38 @@ class ScaleProposal:
         return ScaleProposal(
             centre=mean, axes=np.linalg.cholesky(covariance), sides=np.ones((n, 2))
         )
+
+
+def _without_rows(
+    s: Float[np.ndarray, "atoms noises"],
+    log_weight: Float[np.ndarray, "atoms noises"],
+    residual: Float[np.ndarray, "atoms rows"],
+    spread: Float[np.ndarray, "atoms rows"],
+    copies: Float[np.ndarray, " rows"],
+) -> Float[np.ndarray, "2 rows"]:
+    """Log predictive density and distribution function of each row without copies of itself."""
+    kept = 1.0 - copies * spread
+    away = residual / kept
+    wider = np.sqrt(1.0 + spread / kept)
+    z = (away / wider)[:, None] * np.exp(-s)[..., None]
+    log_density = -0.5 * z**2 - (np.log(wider)[:, None] + s[..., None] + 0.5 * LOG_2PI)
+    if (copies == 1.0).all():
+        weight = log_weight[..., None] - log_density
+    elif copies.any():  # the ratio is not the density, in which the row is new
+        square = (kept * away**2)[:, None] * np.exp(-2.0 * s)[..., None]
+        log_ratio = copies * (s[..., None] + 0.5 * LOG_2PI + 0.5 * square)
+        weight = log_weight[..., None] + log_ratio - 0.5 * np.log(kept)[:, None]
+    else:
+        weight = log_weight[..., None].copy()
+    highest = weight.max(axis=(0, 1))
+    np.exp(np.subtract(weight, highest, out=weight), out=weight)
+    total = weight.sum(axis=(0, 1))
+    below = np.einsum("anr,anr->r", weight, ndtr(z)) / total
+    if (copies == 1.0).all():
+        return np.stack([np.log(len(s)) - highest - np.log(total), below])
+    with np.errstate(divide="ignore"):
+        log_density += np.log(weight / total)
+    return np.stack([logsumexp(log_density, axis=(0, 1)), below])
 
 
 def _mode(

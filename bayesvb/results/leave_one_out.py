@@ -27,7 +27,7 @@ from bayesvb.sensitivity.covariance import LinearResponse
 from bayesvb.sensitivity.deletion import ROWS_AT_ONCE, Deletion
 from bayesvb.sensitivity.jackknife import Jackknife
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
-from bayesvb.sensitivity.solvers import has_row_space, is_affordable, n_answering
+from bayesvb.sensitivity.solvers import is_affordable, n_answering
 from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
@@ -210,9 +210,9 @@ class Fitted:
 
     @cached_property
     def has_slow_refits(self) -> bool:
-        """Whether each refit takes some tenths of a second: in the space of rows."""
-        each = self.core, self.source, self.stats
-        return not self.needs_no_derivative and has_row_space(*each)
+        """Whether each refit takes some tenths of a second, as updates have many statistics."""
+        many = self.stats.to_vector().size > REFITS.most_entries
+        return many and not self.needs_no_derivative
 
     @cached_property
     def needs_no_derivative(self) -> bool:

@@ -191,11 +191,6 @@ def row_sensitivity(
     return RowSensitivity(np.ones(known.n_entries, dtype=bool), along, space, known)
 
 
-def has_row_space(model: AnyModel, source: AbstractSource, stats: SufficientStats) -> bool:
-    """Whether ``choose_solver`` chooses the space of rows."""
-    return count_scalars(model, source, stats, LONGER) is not None
-
-
 def krylov_sensitivity(
     model: AnyModel, source: AbstractSource, stats: SufficientStats
 ) -> KrylovSensitivity | None:

@@ -8,7 +8,6 @@ from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators import component_choice
 from bayesvb.estimators.identification import MOST_COMPONENTS
 from bayesvb.results import leave_one_out
-from bayesvb.sensitivity import row_space, solvers
 
 FAITHFUL = bvb.datasets.load("faithful")
 
@@ -88,8 +87,7 @@ def test_an_interrupted_choice_warns_and_is_of_the_finished_fits(model, monkeypa
 
 
 def test_slow_refits_are_made_where_they_may_change_the_choice(monkeypatch):
-    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
-    monkeypatch.setattr(solvers, "LONGER", 1000.0)
+    monkeypatch.setitem(vars(leave_one_out.REFITS), "most_entries", 10)
     limits, refit = [], leave_one_out._refits
     monkeypatch.setattr(
         leave_one_out, "_refits", lambda *args: limits.append(args[5]) or refit(*args)

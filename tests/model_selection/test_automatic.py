@@ -6,6 +6,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb.model_selection.automatic import ResponseChoice, _choice
+from bayesvb.results import leave_one_out
 
 COLUMNS = {
     "gaussian": pd.Series([1.5, 0.0, -2.0]),
@@ -75,6 +76,20 @@ def test_candidates_are_compared_and_the_choice_is_printed(table, capsys):
     fit = bvb.fit("n ~ x", table, seed=1, draws=50)
     assert fit.model.family == "poisson"
     assert capsys.readouterr().out.splitlines()[0].endswith("the largest of poisson, negbinomial.")
+
+
+def test_families_that_differ_clearly_are_compared_without_slow_refits(table, monkeypatch):
+    monkeypatch.setitem(vars(leave_one_out.REFITS), "most_entries", 1)
+    limits, refit = [], leave_one_out._refits
+    monkeypatch.setattr(
+        leave_one_out, "_refits", lambda *args: limits.append(args[5]) or refit(*args)
+    )
+    rng = np.random.default_rng(4)
+    n = rng.poisson(np.exp(1 + table.x) * rng.gamma(0.5, 2.0, size=60))
+    fit = bvb.fit("n ~ x", table.assign(n=n), seed=1, draws=50, quiet=True)
+    assert fit.model.family == "negbinomial" and limits == [0.0, 0.0]
+    assert bvb.fit("n ~ x", table, seed=1, draws=50, quiet=True).model.family == "poisson"
+    assert max(limits) > 0.0
 
 
 def test_arguments_of_model_and_fit_are_handed_on(table, capsys):
