@@ -308,7 +308,7 @@ def squares_times(
 def has_fewer_pairs(loadings: Float[np.ndarray, "forms variables"]) -> bool:
     """Whether products of two variables, if there are any, are fewer than the forms."""
     n_forms, n_variables = loadings.shape
-    return 0 < n_variables * (n_variables + 1) // 2 < n_forms
+    return bool(0 < n_variables * (n_variables + 1) // 2 < n_forms)
 
 
 def sum_pairs(

@@ -186,10 +186,10 @@ class RowSensitivity(AbstractAppliedSensitivity):
             gradient = self.known.gradient[self._order][:, rows[some]]
             loaded = self.space.loaded_rows(rows[some], gradient)
             moved = loaded + np.einsum("nsv,sn->vn", by_row[rows[some]], gradient[:n_quadratic])
-            direct = np.vecdot(loaded, self.space.covariance @ loaded, axis=0)
-            whole = np.vecdot(moved, covariance @ moved, axis=0)
+            direct = (loaded * (self.space.covariance @ loaded)).sum(axis=0)
+            whole = (moved * (covariance @ moved)).sum(axis=0)
             found[:, some] = direct, self.space.squares_at(rows[some], gradient), whole - direct
-        return found * weight
+        return np.asarray(found * weight)
 
     def indirect_of_difference(
         self, rows: Int[np.ndarray, " some"], ends: Sequence[RowsAdded]

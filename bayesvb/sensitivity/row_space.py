@@ -160,7 +160,8 @@ class RowSpace:
     @cached_property
     def covariance(self) -> Float[np.ndarray, "variables variables"]:
         r"""``\Gamma``, the covariance of the variables under the posterior."""
-        return block_diag(*(part.covariance for part in self.parts), np.eye(len(self.scale)))
+        each = (part.covariance for part in self.parts)
+        return np.asarray(block_diag(*each, np.eye(len(self.scale))))
 
     def restricted(self) -> RowSpace:
         """Row space without the forms of rows whose second derivatives are negligible.
@@ -379,7 +380,8 @@ class RowSpace:
     ) -> Float[np.ndarray, " columns"]:
         """Quadratic form of ``Q`` in columns that are zero but for the scalars of one row each."""
         each = zip(self.parts, self.slots, strict=True)
-        return np.sum([part.squares_at(rows, values[slots[0]]) for part, slots in each], axis=0)
+        found = [part.squares_at(rows, values[slots[0]]) for part, slots in each]
+        return np.asarray(np.sum(found, axis=0))
 
     def squares_rows(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
