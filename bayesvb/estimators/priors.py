@@ -112,7 +112,7 @@ class Priors:
         term of the experts. A shape of one half makes ``1 / s`` half-normal with standard
         deviation ``1 / sqrt(2 scale_rate)``; ``s`` then has the tails of a half-Cauchy
         distribution. Default of the rate: 0.005; for several components of binary, count and
-        positive responses 0.05.
+        positive responses 0.1.
     gating_scale_rate : float
         The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
         a smaller rate would shrink log odds of two standard errors by a third.

@@ -249,7 +249,7 @@ def test_one_number_leaves_the_others_at_the_default_of_the_model(family, size):
     assert model.priors == replace(plain.priors, gating_sd=1.0)
     assert (plain.priors.coefficient_sd, plain.priors.scale_rate) == {
         1: (10.0, 0.005),
-        2: (2.5, 0.05),
+        2: (2.5, 0.1),
     }[size]
     shown = model.prior_table().loc["mean"]
     pd.testing.assert_frame_equal(shown, plain.prior_table().loc["mean"])
