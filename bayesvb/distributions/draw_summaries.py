@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import stdtr, stdtrit
 
 from bayesvb.distributions.intervals import tails
 from bayesvb.numerics.order_statistics import NORMAL_MAD
@@ -22,6 +23,8 @@ class DrawSummary:
         deviation.
     lower, upper : ndarray, shape (entries,)
         Ends of the equal-tailed interval.
+    positive : ndarray, shape (entries,)
+        Probability that the entry is positive.
     robust : ndarray of bool, shape (entries,)
     """
 
@@ -29,11 +32,16 @@ class DrawSummary:
     spread: Float[np.ndarray, " entries"]
     lower: Float[np.ndarray, " entries"]
     upper: Float[np.ndarray, " entries"]
+    positive: Float[np.ndarray, " entries"]
     robust: Bool[np.ndarray, " entries"]
 
 
 def summarised(
-    draws: Float[np.ndarray, "draws entries"], prob: float, *, robust: bool | None = None
+    draws: Float[np.ndarray, "draws entries"],
+    prob: float,
+    *,
+    robust: bool | None = None,
+    dof: float | None = None,
 ) -> DrawSummary:
     """Mean, standard deviation and interval of each entry, or median and scaled MAD.
 
@@ -46,6 +54,9 @@ def summarised(
         Whether all entries have median and scaled median absolute deviation, or none. By default,
         those whose mean lies outside of the interval, or whose standard deviation exceeds its
         width: both then depend on a few draws, or the draws have several modes.
+    dof : float, optional
+        Degrees of freedom of draws whose entries are known to be Student t. Intervals then follow
+        from mean and standard deviation, without the sampling error of quantiles of draws.
 
     Examples
     --------
@@ -56,17 +67,24 @@ def summarised(
     [ True] [1.] [0.7]
     """
     low, high = tails(prob)
-    lower, upper = np.quantile(draws, [low, high], axis=0)
     mean, varies = draws.mean(axis=0), np.ptp(draws, axis=0) > 0.0
     sd = np.where(varies, draws.std(axis=0, ddof=1), 0.0)  # and not rounding, of what is known
+    if dof is None:
+        lower, upper = np.quantile(draws, [low, high], axis=0)
+        positive = (draws > 0.0).mean(axis=0)
+    else:
+        scale = np.sqrt((dof - 2.0) / dof) * sd
+        half = stdtrit(dof, high) * scale
+        lower, upper = mean - half, mean + half
+        with np.errstate(divide="ignore", invalid="ignore"):
+            positive = np.where(varies, stdtr(dof, mean / scale), mean > 0.0)
     if robust is None:
         chosen = varies & ((mean < lower) | (mean > upper) | (sd > upper - lower))
     else:
         chosen = np.full(mean.shape, robust)
     if not chosen.any():
-        return DrawSummary(mean, sd, lower, upper, chosen)
+        return DrawSummary(mean, sd, lower, upper, positive, chosen)
     median = np.median(draws, axis=0)
     mad = NORMAL_MAD * np.median(np.abs(draws - median), axis=0)
-    return DrawSummary(
-        np.where(chosen, median, mean), np.where(chosen, mad, sd), lower, upper, chosen
-    )
+    centre, spread = np.where(chosen, median, mean), np.where(chosen, mad, sd)
+    return DrawSummary(centre, spread, lower, upper, positive, chosen)

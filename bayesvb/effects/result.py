@@ -23,7 +23,7 @@ from bayesvb.errors import DataError
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bayesvb.results.base import AbstractFit
+    from bayesvb.results.base import AbstractFit, linear_dof
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -114,6 +114,12 @@ class EffectRequest:
     responses: tuple[int, ...]
     prob: float
 
+    def dof(self, fit: AbstractFit) -> float | None:
+        """Degrees of freedom of effects that are linear in the mean of the response."""
+        estimand, measures = self.estimand, (None, "difference", "dydx", "dyex")
+        is_linear = estimand.target == "mean" and not estimand.scales and self.measure in measures
+        return linear_dof(fit) if is_linear else None
+
 
 def chosen_responses(fit: AbstractFit, response: str | None, estimand: Estimand) -> tuple[int, ...]:
     """Numbers of the responses: the one that is named, or all."""
@@ -137,15 +143,15 @@ def effects_of(
     design = fit.model.design
     labels = design.in_dates(_labels(fit, request, plan))
     flat = draws.reshape(len(draws), -1)
-    found = summarised(flat, request.prob, robust=None if request.estimand.has_mean else True)
+    robust, dof = None if request.estimand.has_mean else True, request.dof(fit)
+    found = summarised(flat, request.prob, robust=robust, dof=dof)
     # Without a mean there is no sd: that of the draws is whatever the largest of them is.
     spread = found.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
     numbers = dict(zip(NUMBERS, (found.centre, spread, found.lower, found.upper), strict=True))
-    names = design.response_names
-    said = (request.estimand.words(names[i], design.label) for i in request.responses)
-    words = " and ".join(dict.fromkeys(said))
+    names = (design.response_names[i] for i in request.responses)
+    said = (request.estimand.words(name, design.label) for name in names)
     ratio = request.estimand.described.ratio_name(request.estimand.target)
-    words += f" ({ratio})" if ratio and request.measure == "ratio" else ""
+    note = f" ({ratio})" if ratio and request.measure == "ratio" else ""
     coords = {
         str(name): ("row", np.asarray(labels[name]))
         for name in labels
@@ -154,7 +160,7 @@ def effects_of(
     return Effects(
         kind=request.kind,
         measure=request.measure,
-        words=words,
+        words=" and ".join(dict.fromkeys(said)) + note,
         summary=labels.assign(**numbers),
         draws=xr.DataArray(flat, dims=("draw", "row"), coords=coords, name=request.estimand.target),
         by=request.rows.by if request.groups is None else tuple(map(str, request.groups.table)),
@@ -164,6 +170,7 @@ def effects_of(
         covariance=fit.covariance,
         robust=int(found.robust.sum()) if request.estimand.has_mean else 0,
         of_rows=not request.rows.gridded and request.groups is None,
+        dof=dof,
     )
 
 

@@ -100,7 +100,8 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
     a, b = np.transpose(pairs)
     values = effects.draws.to_numpy()
     draws = compared(values[None, :, a], values[None, :, b], comparison)[0]
-    found = summarised(draws, effects.prob, robust=_as_summarised(effects))
+    dof = effects.dof if comparison == "difference" else None
+    found = summarised(draws, effects.prob, robust=_as_summarised(effects), dof=dof)
     labels = pd.DataFrame({"contrast": _labels(table, names, comparison, pairs)})
     labels = labels.assign(**{name: table[name].to_numpy()[a] for name in within})
     numbers = dict(
@@ -116,6 +117,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
         draws=xr.DataArray(draws, dims=("draw", "row"), coords=coords, name=effects.target),
         by=(),
         robust=int(found.robust.sum()),
+        dof=dof,
     )
 
 

@@ -63,6 +63,8 @@ class EffectsTable:
         Whether the intervals contain all effects together with the probability ``prob``.
     of_rows : bool
         Whether the effects are of single rows of data, not of a grid or of averages.
+    dof : float or None
+        Degrees of freedom of the Student t distribution of all effects; None if they have another.
     """
 
     kind: str
@@ -78,6 +80,7 @@ class EffectsTable:
     robust: int = 0
     simultaneous: bool = False
     of_rows: bool = False
+    dof: float | None = None
 
     def __str__(self) -> str:
         keys = sum(name not in NUMBERS for name in self._shown)

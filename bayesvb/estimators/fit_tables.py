@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from bayesvb.argument_checks import checked
-from bayesvb.distributions.intervals import PROB, tails
+from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.distributions.intervals import PROB
 from bayesvb.errors import BayesVBError
 from bayesvb.evaluation.elpd import read_elpd
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, linear_dof
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -102,19 +104,18 @@ class TabulatedFit(AbstractFit):
             _name(*label, several_parts=len(parts) > 1, several=len(components) > 1)
             for label in draws.columns
         ]
-        values = draws.to_numpy()
-        positive = (values > 0.0).mean(axis=0)
+        summarise = partial(summarised, draws.to_numpy(), robust=False, dof=linear_dof(self))
+        wide, narrow = summarise(0.95), summarise(0.9)
         columns = {
-            "b": values.mean(axis=0),
-            "se": values.std(axis=0, ddof=1),
-            "t": values.mean(axis=0) / values.std(axis=0, ddof=1),
-            "p": 2.0 * np.minimum(positive, 1.0 - positive),
+            "b": wide.centre,
+            "se": wide.spread,
+            "t": wide.centre / wide.spread,
+            "p": 2.0 * np.minimum(wide.positive, 1.0 - wide.positive),
+            "ci95l": wide.lower,
+            "ci95u": wide.upper,
+            "ci90l": narrow.lower,
+            "ci90u": narrow.upper,
         }
-        for prob in (0.95, 0.9):
-            ends = np.quantile(values, tails(prob), axis=0)
-            columns |= {
-                f"ci{prob:.0%}"[:-1] + end: one for end, one in zip("lu", ends, strict=True)
-            }
         return pd.DataFrame(columns, index=pd.Index(names, name="Coefficient"))
 
     def __maketables_stat__(self, key: str) -> int | float | str | None:

@@ -269,6 +269,13 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """Effective degrees of freedom of each coefficient; None if they are not available."""
         return None
 
+    def linear_dof(self, posterior: PosteriorT) -> float | None:
+        """Degrees of freedom of the Student t distribution of linear functions of coefficients.
+
+        None if they have another distribution.
+        """
+        return None
+
     def supports(self, n_components: int) -> Mapping[str, AbstractSupport] | None:
         """Supports of the parameters of ``n_components`` experts by name, for one draw.
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy.special import polygamma
+from scipy.special import gammaincinv, zeta
 
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.experts.regression import (
@@ -18,8 +18,12 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.coupled_normal_gamma import Regressions
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.linalg import match_covariance
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
+
+LEAST_DOF = 5.0
+"""Degrees of freedom from which draws have the variance of a Student t distribution."""
 
 TURNS = 200
 """Most turns between noise and coefficients. A wide prior needs three."""
@@ -86,17 +90,20 @@ class IndependentLinearExperts(LinearExperts):
         return replace(self.prior, operator=self.prior.operator.diagonal(precision))
 
     def update(self, stats: LinearStats) -> MatrixNormalGamma:
-        """Posterior, from sums over rows."""
+        """Posterior, from sums over rows: one factorisation for the noise, one for the rest."""
+        sums = stats.weight, stats.xx, stats.xy, stats.yy
         flat = self.prior.shape + 0.5 * (stats.weight - self.free.sum())
-        variance = self.prior.rate[..., 0] / self.prior.shape + np.zeros_like(flat)
+        first = self.prior.rate[..., 0] / self.prior.shape + np.zeros_like(flat)
+        path = _NoisePath.from_posterior(self._given(first).posterior(*sums), self)
+        variance = first
         for _ in range(TURNS):
-            found = self._given(variance).posterior(stats.weight, stats.xx, stats.xy, stats.yy)
-            pull, undetermined = self._prior_part(found, variance)
+            residual, undetermined = path.at(variance, first)
             shape = best_shape(flat, undetermined)
             degrees = flat + 0.5 * undetermined * shape / (shape - 1.0)
-            before, variance = variance, (found.rate[..., 0] - 0.5 * pull) / degrees
+            before, variance = variance, residual / degrees
             if (np.abs(variance - before) <= SETTLED * before).all():
                 break
+        found = self._given(variance).posterior(*sums)
         return replace(found, shape=shape, rate=(variance * shape)[..., None])
 
     def _prior_part(
@@ -130,6 +137,26 @@ class IndependentLinearExperts(LinearExperts):
         shape = np.asarray(law.shape - 0.5 * (power - 1.0) * self.free.sum())
         return replace(self, prior=replace(law, shape=shape))
 
+    def draws(self, posterior: Regressions, n: int, rng: np.random.Generator) -> Draws:
+        """Draws with the mean and covariance of the coefficients, and quantiles of the noise."""
+        law = posterior.regressions.shared
+        if law.mean.ndim == 2 or not self.free.all():  # the prior, which may have no variance
+            return super().draws(posterior, n, rng)
+        quantiles = (rng.permutation(n) + 0.5) / n
+        precision = gammaincinv(law.shape[0], quantiles) / law.rate[0, 0]
+        noise = rng.standard_normal((n, law.mean.shape[-1])) / np.sqrt(precision)[:, None]
+        scaled = match_covariance(noise, (1.0 / precision).mean() * np.eye(noise.shape[1]))
+        shift = scaled @ np.linalg.cholesky(law.covariance[0]).T
+        return {
+            "coefficients": law.mean + shift[:, None, None],
+            "precision": precision[:, None, None],
+        }
+
+    def linear_dof(self, posterior: Regressions) -> float | None:
+        """Degrees of freedom of coefficients, if none has a learned scale."""
+        dof = 2.0 * float(posterior.shape[0])
+        return dof if self.free.all() and dof >= LEAST_DOF else None
+
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters from the prior."""
         draws = super().prior_draws(n, n_components, rng)
@@ -161,6 +188,47 @@ class IndependentLinearExperts(LinearExperts):
         return [*coefficient_rows(units, "Normal", shared), *own, *noise_rows(units, shape, rate)]
 
 
+@dataclass(frozen=True)
+class _NoisePath:
+    """Posterior at every noise variance ``c``, where ``V(c) = V(c_0) + (c - c_0) B``.
+
+    Attributes
+    ----------
+    values : ndarray, shape (..., free terms)
+        Eigenvalues of ``B^(1/2) V(c_0)^-1 B^(1/2)``: all that depends on ``c`` is diagonal there.
+    squares : ndarray, shape (..., free terms)
+        Squares of the mean ``B^(1/2) m`` at ``c_0`` in these coordinates.
+    rate : ndarray, shape (...)
+        Rate of the conjugate posterior at ``c_0``.
+    """
+
+    values: Float[np.ndarray, "*many terms"]
+    squares: Float[np.ndarray, "*many terms"]
+    rate: Float[np.ndarray, "*many"]
+
+    @classmethod
+    def from_posterior(
+        cls, begun: MatrixNormalGamma, experts: IndependentLinearExperts
+    ) -> _NoisePath:
+        """The path through this conjugate posterior."""
+        free = np.flatnonzero(experts.free)
+        root = np.sqrt(experts.prior.operator.entries[..., free])
+        spread = begun.covariance[..., free[:, None], free]
+        values, axes = np.linalg.eigh(root[..., None] * spread * root[..., None, :])
+        squares = np.vecdot(axes, (root * begun.mean[..., 0, free])[..., None], axis=-2) ** 2
+        return cls(values, squares, begun.rate[..., 0])
+
+    def at(
+        self, variance: Float[np.ndarray, "*many"], first: Float[np.ndarray, "*many"]
+    ) -> tuple[Float[np.ndarray, "*many"], Float[np.ndarray, "*many"]]:
+        """``b_0 + ||y - X m||^2 / 2`` and ``c tr(B V^-1)`` at a variance; ``first`` is ``c_0``."""
+        change = variance - first
+        shrunk = 1.0 / (1.0 + change[..., None] * self.values)
+        pull = np.vecdot(self.squares, shrunk)  # the integral of m' B m from c_0
+        residual = self.rate + 0.5 * (change * pull - variance * np.vecdot(self.squares, shrunk**2))
+        return residual, variance * np.vecdot(self.values, shrunk)
+
+
 def best_shape(
     shape: Float[np.ndarray, "..."], undetermined: Float[np.ndarray, "..."]
 ) -> Float[np.ndarray, "..."]:
@@ -172,12 +240,13 @@ def best_shape(
     small = np.sqrt(undetermined / (1.3 * (2.0 - np.minimum(shape, 1.0))))
     found = np.maximum(shape, 1.0 + np.minimum(small, 1.0))
     for _ in range(SHAPE_STEPS):
-        left, first = found - 1.0, polygamma(1, found) - 1.0 / found
+        left, inverse = found - 1.0, 1.0 / found
+        first = zeta(2.0, found) - inverse  # the trigamma function is zeta(2, a)
         scale = left**2 * first
-        slope = left * (2.0 * first + left * (polygamma(2, found) + found**-2.0))
+        slope = left * (2.0 * first + left * (inverse**2 - 2.0 * zeta(3.0, found)))
         value = found - shape - 0.5 * undetermined / scale
         step = value / (1.0 + 0.5 * undetermined * slope / scale**2)
         found = found - step
-        if (np.abs(step) <= SETTLED * found).all():
+        if (np.abs(step) <= np.sqrt(SETTLED) * found).all():  # the next is the square of this
             break
     return np.asarray(found)

@@ -354,6 +354,10 @@ class Mixture(
         """Effective degrees of freedom of the experts' coefficients, if they are available."""
         return self.experts.effective_dof(posterior.experts)
 
+    def linear_dof(self, posterior: MixturePosterior) -> float | None:
+        """Degrees of freedom of the experts' coefficients, if each is Student t."""
+        return self.experts.linear_dof(posterior.experts)
+
     def with_prior_power(self, power: float) -> Mixture:
         """The mixture with the priors of both parts to a power.
 

@@ -31,6 +31,9 @@ MOST_PRESENT = 0.5
 MANY_OF_ROW = 10
 """Terms from which products of a row with its own matrices are faster than of packed ones."""
 
+DRAWS_PER_NUMBER = 10
+"""Draws for each number from which their covariance is made exact."""
+
 FEW_MATRICES = 16
 """Matrices, plus the cube of their terms, from which eliminations run in all at once."""
 
@@ -407,6 +410,34 @@ def effective_dof(
 def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:
     """Numbers of shape (experts,) as (experts, 1), or of shape (rows, experts) as its transpose."""
     return values[:, None] if values.ndim == 1 else values.T
+
+
+def match_covariance(
+    vectors: Float[np.ndarray, "draws numbers"], covariance: Float[np.ndarray, "numbers numbers"]
+) -> Float[np.ndarray, "draws numbers"]:
+    """Draws moved linearly so that their mean is zero and their covariance is the given one.
+
+    Few draws of many numbers are only centred: their lengths would become nearly equal.
+
+    Parameters
+    ----------
+    vectors : ndarray, shape (draws, numbers)
+        Draws of which mean and covariance are zero and the given one but for sampling error.
+    covariance : ndarray, shape (numbers, numbers)
+
+    Examples
+    --------
+    >>> draws = np.random.default_rng(0).standard_normal((40, 2))
+    >>> np.cov(match_covariance(draws, np.eye(2)).T).round(12)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    centred = vectors - vectors.mean(axis=0)
+    n_draws, n_numbers = vectors.shape
+    if n_draws < DRAWS_PER_NUMBER * n_numbers:
+        return np.asarray(centred)
+    given = np.linalg.cholesky(centred.T @ centred / (n_draws - 1.0))
+    return np.asarray(centred @ np.linalg.solve(given.T, np.linalg.cholesky(covariance).T))
 
 
 def shrunken_covariance(

@@ -595,3 +595,11 @@ def with_fields(model: ModelT, **fields: object) -> ModelT:
 def replace_draws(fit: FitT, draws: PosteriorDraws) -> FitT:
     """Fit with other draws, which replace those that it makes when they are first needed."""
     return replace(fit, given_draws=draws, make_draws=None)
+
+
+def linear_dof(fit: AbstractFit) -> float | None:
+    """Degrees of freedom of linear functions of coefficients; None if not Student t."""
+    if fit.members or fit.covariance not in ("linear-response", "mean-field"):
+        return None
+    dof: float | None = fit.core.linear_dof(fit.q)
+    return dof

@@ -15,7 +15,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
 from bayesvb.evaluation.mixing import mixing
-from bayesvb.results.base import AbstractFit
+from bayesvb.results.base import AbstractFit, linear_dof
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import ModelDraws, NamedDraws
@@ -46,14 +46,15 @@ def coefficient_table(
     tables, replaced = [], []
     for name, part in named.parts.items():
         flat = named.values[name].reshape(len(named.values[name]), -1)
-        found = summarised(flat, prob, robust=robust if points is None else False)
         signed = name in named.signed
+        dof = linear_dof(fit) if signed else None
+        found = summarised(flat, prob, robust=robust if points is None else False, dof=dof)
         columns = {
             "mean": found.centre,
             "sd": found.spread,
             "lower": found.lower,
             "upper": found.upper,
-            "p_positive": (flat > 0.0).mean(axis=0) if signed else np.nan,
+            "p_positive": found.positive if signed else np.nan,
         }
         if fit.chains > 1:
             columns |= mixing(in_chains(flat, fit.chains))

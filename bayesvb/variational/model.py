@@ -275,6 +275,13 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """Effective degrees of freedom of the coefficients; None where they are not defined."""
         return None
 
+    def linear_dof(self, posterior: PosteriorT) -> float | None:
+        """Degrees of freedom of the Student t distribution of linear functions of coefficients.
+
+        None if they have another distribution.
+        """
+        return None
+
     def factor_covariance(
         self, posterior: PosteriorT, kind: int, some: Int[np.ndarray, " some"]
     ) -> Float[np.ndarray, "factors some entries"] | None:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 
 import bayesvb as bvb
 from bayesvb.distributions.draw_summaries import summarised
@@ -45,6 +46,17 @@ def test_the_mad_of_normal_draws_is_their_standard_deviation_and_what_is_known_h
     assert found.spread[0] == pytest.approx(2.0, rel=0.02)
     fixed = summarised(np.full((50, 1), 0.1), 0.89)
     assert fixed.spread[0] == 0.0 and not fixed.robust.any()
+
+
+def test_draws_that_are_student_t_have_its_interval_and_probability_of_the_sign():
+    t = np.random.default_rng(3).standard_t(8.0, 400)
+    t = 1.0 + 2.0 * (t - t.mean()) / t.std(ddof=1)
+    found = summarised(t[:, None], 0.9, dof=8.0)
+    law = scipy.stats.t(8.0, 1.0, 2.0 * np.sqrt(6.0 / 8.0))
+    assert [found.lower[0], found.upper[0]] == pytest.approx(law.ppf([0.05, 0.95]))
+    assert found.positive[0] == pytest.approx(1.0 - law.cdf(0.0))
+    fixed = summarised(np.full((50, 1), 0.1), 0.9, dof=8.0)
+    assert fixed.lower[0] == fixed.upper[0] == pytest.approx(0.1) and fixed.positive[0] == 1.0
 
 
 @pytest.fixture(scope="module")

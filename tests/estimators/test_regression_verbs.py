@@ -5,6 +5,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.stats
 from scipy.special import ndtri
 
 import bayesvb as bvb
@@ -54,10 +55,16 @@ def undrawn():
 def test_coefficients_and_covariance_are_those_of_least_squares(line, data):
     design = np.column_stack([np.ones(80), data["x"]])
     estimate, squares, *_ = np.linalg.lstsq(design, data["y"].to_numpy(), rcond=None)
-    covariance = squares[0] / 78 * np.linalg.inv(design.T @ design)
-    assert np.allclose(line.coef()["mean"], estimate, atol=0.05)
-    sds = np.sqrt(np.diag(line.vcov()))
-    assert np.allclose(sds, np.sqrt(np.diag(covariance)), rtol=0.2)
+    errors = np.sqrt(np.diag(squares[0] / 78 * np.linalg.inv(design.T @ design)))
+    assert np.allclose((line.coef()["mean"] - estimate) / errors, 0.0, atol=0.01)
+    assert np.allclose(np.sqrt(np.diag(line.vcov())), np.sqrt(78 / 76) * errors, rtol=0.02)
+    table, ends = line.summary(0.9)["mean":"mean"], scipy.stats.t(78).ppf(0.95) * errors
+    assert np.allclose((table["upper"] - table["lower"]) / (2.0 * ends), 1.0, atol=0.02)
+    assert np.allclose((table["upper"] + table["lower"]) / 2.0, line.coef()["mean"])
+    slope = bvb.effects.slopes(line, "x", average_by=True, prob=0.9).summary.iloc[0]
+    assert np.allclose(slope[["estimate", "sd", "lower", "upper"]].to_numpy(float),
+                       table.iloc[1, :4])  # fmt: skip
+    assert np.allclose(table["p_positive"], scipy.stats.t(78).cdf(estimate / errors), atol=0.01)
     assert line.nobs == 80
     assert line.update(data.head(10)).nobs == 90
 

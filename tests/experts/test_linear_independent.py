@@ -89,3 +89,25 @@ def test_the_elbo_is_stationary_in_means_and_noise(sd):
     )
     assert abs(slope(scaled)) < 1e-6
     assert bound(experts, spread, block) < bound(experts, posterior, block)
+
+
+def test_draws_have_the_moments_of_the_coefficients_and_quantiles_of_the_noise():
+    experts, _, stats = problem(30, 4)
+    posterior = experts.update(stats)
+    draws = experts.draws(posterior, 500, np.random.default_rng(1))
+    coefficients, tau = draws["coefficients"][:, 0, 0], draws["precision"][:, 0, 0]
+    assert_allclose(coefficients.mean(axis=0), posterior.mean[0, 0], rtol=1e-12, atol=1e-12)
+    shape, rate = posterior.shape[0], posterior.rate[0, 0]
+    exact = rate / (shape - 1.0) * posterior.covariance[0]
+    assert_allclose(np.cov(coefficients.T), exact, rtol=0.005, atol=1e-4)
+    law = scipy.stats.gamma(shape, scale=1.0 / rate)
+    for q in (0.05, 0.5, 0.95):
+        assert_allclose(np.quantile(tau, q), law.ppf(q), rtol=0.005)
+
+
+def test_few_draws_of_many_coefficients_have_the_mean_only():
+    experts, _, stats = problem(30, 4)
+    posterior = experts.update(stats)
+    coefficients = experts.draws(posterior, 20, np.random.default_rng(1))["coefficients"][:, 0]
+    assert_allclose(coefficients.mean(axis=0), posterior.mean[0], rtol=1e-12, atol=1e-12)
+    assert np.isfinite(coefficients).all() and np.ptp(coefficients, axis=0).all()
