@@ -215,7 +215,8 @@ class _NoisePath:
         root = np.sqrt(experts.prior.operator.entries[..., free])
         spread = begun.covariance[..., free[:, None], free]
         values, axes = np.linalg.eigh(root[..., None] * spread * root[..., None, :])
-        squares = np.vecdot(axes, (root * begun.mean[..., 0, free])[..., None], axis=-2) ** 2
+        mean = root * begun.mean[..., 0, free]
+        squares = (np.swapaxes(axes, -1, -2) @ mean[..., None])[..., 0] ** 2
         return cls(values, squares, begun.rate[..., 0])
 
     def at(
