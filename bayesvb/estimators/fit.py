@@ -894,8 +894,7 @@ class Fit(PicturedFit, TabulatedFit):
             or the new ones alone with ``forgetting``: if the ELBO of these rows alone is larger
             than their part of the ELBO of the fit, new starts win, and all other rows are
             forgotten. Components then have new labels. By default 4 for mixtures and networks of up
-            to 4,000 rows that are all in memory, for networks at the last update that reads all
-            rows again, and for `BayesianPCA` without missing values.
+            to 4,000 rows that are all in memory, and for `BayesianPCA` without missing values.
         tol : float
             Stop when all further sweeps together would raise the bound by less than this.
         max_iter : int

@@ -182,18 +182,15 @@ def _continue_run(fit: AbstractFit, new: _More, budget: Budget) -> Run:
 def _default_starts(fit: AbstractFit, new: _More) -> int | None:
     """Number of new starts, or None if the fit continues from sums.
 
-    Mixtures and networks with few rows, all in memory, have some at the first update. A network
-    continues over all rows as long as these are kept, with new starts at the last such update:
-    optima of a network over a fifth of the rows can be far below optima over all of them.
+    Mixtures and networks with few rows, all in memory, have some at the first update. Without new
+    starts, a network continues over all rows as long as these are kept.
     """
     several = isinstance(fit.model, HasComponents) and fit.core.n_components > 1
     if not several or all_in_memory(new.every) is None or all_in_memory(new.source) is None:
         return None
     if new.n_rows <= FEW_ROWS and isinstance(new.every, InMemorySource):
         return NEW_STARTS
-    if not isinstance(fit.core, Network) or new.n_rows > KEPT_ROWS:
-        return None
-    return NEW_STARTS if new.n_rows + new.source.n_rows > KEPT_ROWS else 0
+    return 0 if isinstance(fit.core, Network) and new.n_rows <= KEPT_ROWS else None
 
 
 def _warn_of_few_rows(fit: AbstractFit, n_rows: int) -> None:

@@ -10,7 +10,6 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.base import Budget
 from bayesvb.engines.cavi import Cavi
 from bayesvb.errors import ConvergenceWarning, DataError
-from bayesvb.estimators import updating
 from bayesvb.numerics.streams import Streams
 
 
@@ -281,22 +280,6 @@ def test_networks_read_rows_that_are_in_memory_again():
     run = Cavi().run(later.core, rows, later.stats, Budget(1e-3, 100), Streams(1).branch("test"))
     assert run.bound - 60.0 * model.log_jacobian == pytest.approx(later.elbo, abs=0.01)
     assert later.model.source.n_rows == 60
-
-
-@pytest.mark.parametrize(("most", "starts"), [(70, 0), (69, 4)])
-def test_networks_start_anew_before_rows_are_no_longer_kept(most, starts, monkeypatch):
-    """Another block of ten rows would be one row too many."""
-    data = DATA.assign(k=np.where(DATA["y"] > 1.0, "a", "b")).head(60)
-    model = bvb.ConditionalMixtureNetwork("k ~ x", data[:40], n_experts=2)
-    fit = model.fit(seed=1, restarts=1, combine="best", tol=1e-2, draws=25)
-    fit = fit.update(data[40:50], new_starts=1)
-    tried, run = [], updating._run_new_starts
-    monkeypatch.setattr(updating, "KEPT_ROWS", most)
-    monkeypatch.setattr(
-        updating, "_run_new_starts", lambda *given: tried.append(given[-1]) or run(*given)
-    )
-    assert fit.update(data[50:]).model.source.n_rows == 60
-    assert tried == [starts]
 
 
 @pytest.mark.heavy
