@@ -96,10 +96,15 @@ def contents(index: str) -> str:
 
 
 def _as_pages(app: object, docname: str, source: list[str]) -> None:
-    """Take links out of the pages away, and list the pages of the table of contents."""
+    """Take links out of the pages away, and list the pages of the table of contents.
+
+    Decisions are below the page on the architecture, which alone links all of them.
+    """
     source[0] = OUTSIDE.sub(r"\1", source[0])
     if docname == "index":
         source[0] += contents(source[0])
+    elif docname == "architecture":
+        source[0] += contents("".join(source[0].partition("\n## Decisions\n")[1:]))
 
 
 def formula(text: str, *, alone: bool = False) -> str:

@@ -73,6 +73,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     common_prior = passed_on("experts")
     coefficient_squares = passed_on("experts")
     effective_dof = passed_on("experts")
+    linear_dof = passed_on("experts")
     drawn_squares = passed_on("experts")
     global_step = passed_on("experts")
     update = passed_on("experts")

@@ -428,9 +428,8 @@ def match_covariance(
     Examples
     --------
     >>> draws = np.random.default_rng(0).standard_normal((40, 2))
-    >>> np.cov(match_covariance(draws, np.eye(2)).T).round(12)
-    array([[1., 0.],
-           [0., 1.]])
+    >>> np.allclose(np.cov(match_covariance(draws, np.eye(2)).T), np.eye(2))
+    True
     """
     centred = vectors - vectors.mean(axis=0)
     n_draws, n_numbers = vectors.shape

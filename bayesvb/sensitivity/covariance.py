@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -67,12 +68,6 @@ LONGER = 2.0
 
 With 50 columns, five components and 1,000 rows they are level and it takes half the time; beyond,
 its time grows with the square of the rows.
-"""
-
-STEEP = 1.5
-"""Slope of an iteration from which second derivatives of the rows show a saddle point.
-
-Differences of iterations confirm smaller ones, which takes four times as long.
 """
 
 Rows = Float[np.ndarray, "directions entries"]
@@ -244,27 +239,18 @@ def _by_row(
 ) -> LinearResponse | None:
     """Linear response by second derivatives of the rows, of which statistics by group have none.
 
-    None also if it hardly misses a maximum: only iterations show the reason. They fail if
-    statistics near the fit's do not belong to any data, which second derivatives do not detect.
-
-    Raises
-    ------
-    ConvexBound
+    None also if it finds no maximum: only iterations show the reason. They fail if statistics near
+    the fit's do not belong to any data, which second derivatives do not detect.
     """
     if not (source.rows_at_hand and model.draws_complete):
         return None
     if model.row_derivatives(model.update(stats), source.take(np.arange(1))) is None:
         return None
     second = _SecondDerivatives(model, source, stats)
-    try:
+    with suppress(np.linalg.LinAlgError):
         covariance = projected_covariance(second, tilted.perturbations())
-    except ConvexBound as error:
-        if error.slope > STEEP:
-            raise
-        return None
-    except np.linalg.LinAlgError:
-        return None
-    return LinearResponse(covariance, second.passes)
+        return LinearResponse(covariance, second.passes)
+    return None
 
 
 class _Differences:

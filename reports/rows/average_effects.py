@@ -21,6 +21,7 @@ from bayesvb.distributions.intervals import PROB
 from bayesvb.effects.average_predictions import average_predictions, row_predictions
 from bayesvb.effects.covariates import is_number, is_numeric, levels_from_reference, quantiles
 from bayesvb.effects.observed_rows import ObservedRows, observed_rows
+from bayesvb.results.base import linear_dof
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import empty_components
 
@@ -282,7 +283,8 @@ def changes(
     found = []
     for target, each in draws.items():
         differences = each[:, pair[1], response] - each[:, pair[0], response]
-        summary = summarised(differences, PROB)
+        dof = linear_dof(fit) if target == "mean" else None
+        summary = summarised(differences, PROB, dof=dof)
         found += [
             Change(
                 target,

@@ -72,7 +72,7 @@ def stepped():
     data = pd.DataFrame({"g": np.tile(list("abc"), 40), "t": np.repeat([1.0, 2.0, 4.0, 9.0], 30)})
     data.loc[0, "t"] = 20.0
     data["u"] = rng.normal(size=120)
-    moves = {"a": 0.0, "b": 0.3, "c": -0.3}
+    moves = {"a": 0.0, "b": 0.12, "c": -0.38}
     data["y"] = data["g"].map(moves) + 0.2 * data["u"] + rng.normal(size=120)
     return bvb.DensityRegression("y ~ g + t + u", data, n_components=1).fit(seed=2, draws=100)
 
