@@ -171,7 +171,8 @@ def test_very_many_statistics_are_solved_by_conjugate_gradients(kind, monkeypatc
     one = Fitted.of(fit)
     found = leave_one_out(one, np.arange(30), row_passes=0.0)
     assert isinstance(one.deletion.derivative, kind)
-    assert_allclose(found.log_density, expected.log_density, atol=0.01)
+    near = 0.01 if kind is RowSensitivity else 1e-4  # small indirect effects are linear there
+    assert_allclose(found.log_density, expected.log_density, atol=near)
     monkeypatch.setitem(vars(REFITS), "linear", 0.0)
     solved = leave_one_out(one, np.arange(30), row_passes=0.0)
     assert_allclose(solved.log_density, expected.log_density, atol=1e-4)
