@@ -5,7 +5,9 @@ intercepts are six (good separation) or three (moderate) noise standard deviatio
 100, or 400 rows have default priors, or a larger ``scale_rate``; intervals are of 90%. The t
 intervals relative to which widths are reported are of least squares within the true components.
 The standard error of a difference is ``2 / sqrt(rows)``, and the bias is of posterior medians.
-``bench_component_differences.py 18`` sets the number of data sets of each cell.
+``bench_component_differences.py held-out [sets]`` compares the rates by log densities of new rows:
+simulated ones with 4 or 20 columns, of which one slope differs by one noise standard deviation,
+and rows of shipped data that are left out.
 """
 
 import sys
@@ -20,10 +22,8 @@ from tables import keep
 import bayesvb as bvb
 
 PROB, SIZES, ROWS, APART = 0.9, (0, 1, 2, 3, 5), (40, 100, 400), (6.0, 3.0)
-RATES = (
-    0.005,
-    0.05,
-)  # of the learned standard deviation of a term's differences; the default first
+RATES = (0.005, 0.05)  # of the learned sd of a term's differences; the default first
+SEEDS = (*range(6), *range(9, 12), *range(18, 21), *range(24, 30))
 NAMES = ["x1", "x2", "x3", "x4"]
 FIRST_SEED = 20_000
 
@@ -72,15 +72,62 @@ def compare(n: int, apart: float, size: float, seed: int, rate: float) -> dict[s
     }
 
 
+SHIPPED = {
+    "concrete": "compressive_strength ~ cement + blast_furnace_slag + fly_ash + water + "
+    "superplasticizer + coarse_aggregate + fine_aggregate + age",
+    "cps1985": "log(wage) ~ education + experience + gender + union",
+    "geyser": "duration ~ waiting",
+}
+NEW_ROWS, HELD_OUT_SEED = 1000, 30_000
+
+
+def divided(design: str, n: int, seed: int) -> tuple[str, pd.DataFrame, pd.DataFrame]:
+    """Formula, rows of the fit, and new rows."""
+    rng = np.random.default_rng([HELD_OUT_SEED + seed, n])
+    if design in SHIPPED:
+        rows = bvb.datasets.load(design)
+        order = rng.permutation(len(rows))
+        n = min(n, 4 * len(rows) // 5)
+        return SHIPPED[design], rows.iloc[order[:n]], rows.iloc[order[n:]]
+    names = [f"x{j}" for j in range(int(design.split()[0]))]
+    x = rng.standard_normal((n + NEW_ROWS, len(names)))
+    second = rng.permutation(len(x)) % 2 - 0.5
+    y = 6.0 * second + 0.5 * x[:, 0] + second * x[:, 1] + rng.standard_normal(len(x))
+    data = pd.DataFrame(x, columns=names).assign(y=y)
+    return "y ~ " + " + ".join(names), data.iloc[:n], data.iloc[n:]
+
+
+def held_out(n_sets: int) -> None:
+    """Write the gain of the larger rate in log density per new row."""
+    records = []
+    for design, n in product(("4 columns", "20 columns", *SHIPPED), (100, 400)):
+        gains = []
+        for seed in range(n_sets):
+            formula, rows, new = divided(design, n, seed)
+            densities = []
+            for rate in RATES:
+                priors = bvb.Priors(scale_rate=rate)
+                model = bvb.DensityRegression(formula, rows, n_components=2, priors=priors)
+                fit = model.fit(seed=seed, draws=50, covariance="mean-field")
+                densities.append(fit.log_density(new).mean())
+            gains.append(densities[1] - densities[0])
+        se = np.std(gains, ddof=1) / np.sqrt(n_sets)
+        records.append((design, n, np.mean(gains), np.median(gains), se, n_sets))
+    names = ["design", "rows", "gain", "median gain", "se", "sets"]
+    keep(pd.DataFrame(records, columns=names).round(4), "component_differences_held_out")
+
+
 def main() -> None:
     """Write the table of all cells."""
-    warnings.simplefilter("ignore")
-    n_sets = int(sys.argv[1]) if len(sys.argv) > 1 else 18
-    cells = product(ROWS, APART, SIZES, range(n_sets), RATES)
+    cells = product(ROWS, APART, SIZES, SEEDS, RATES)
     each = pd.DataFrame([compare(*cell) for cell in cells])
-    table = each.groupby(["scale_rate", "apart", "rows", "size"]).mean().assign(sets=n_sets)
+    table = each.groupby(["scale_rate", "apart", "rows", "size"]).mean().assign(sets=len(SEEDS))
     keep(table.round(3).reset_index(), "component_differences")
 
 
 if __name__ == "__main__":
-    main()
+    warnings.simplefilter("ignore")
+    if sys.argv[1:2] == ["held-out"]:
+        held_out(int(sys.argv[2]) if len(sys.argv) > 2 else 10)
+    else:
+        main()
