@@ -15,6 +15,7 @@ from ..cells.names import called
 from ..cells.numerals import numeral, percent, significant
 
 if TYPE_CHECKING:
+    from bayesvb.formula.group_columns import GroupColumns
     from bayesvb.results.base import AbstractFit
 
 MOST_TERMS = 2
@@ -33,8 +34,9 @@ class GroupSpread:
     grouping : str
     effect : str
         ``"1"`` for the level, or the covariate of a slope.
-    slopes : tuple of str
-        Covariates whose slopes differ between groups too: levels are those at their means.
+    at : str
+        Words for the values of covariates whose effects differ between groups too, at which levels
+        are described: means, and of factors the first levels; empty without such covariates.
     n_groups : int
     sd : tuple of three float
         Posterior mean and ends of the interval, in units of the response or its link.
@@ -44,7 +46,7 @@ class GroupSpread:
 
     grouping: str
     effect: str
-    slopes: tuple[str, ...]
+    at: str
     n_groups: int
     sd: tuple[float, float, float]
     share: float | None
@@ -58,20 +60,34 @@ def group_spreads(fit: AbstractFit) -> list[GroupSpread]:
     if not has_variance_components(fit):
         return []
     frame = variance_components(fit, PROB)
-    values = {key[:2]: row for key, row in zip(frame.index, frame.to_numpy(), strict=True)}
-    return [
-        GroupSpread(
-            grouping=term.grouping,
-            effect=effect,
-            slopes=tuple(one for one in term.effects if one != LEVEL),
-            n_groups=len(term.labels) - 1,
-            # of levels at several values of the covariates the last ones, the means
-            sd=tuple(values["sd", f"({effect} | {term.grouping})"].tolist()),
-            share=float(values["share", term.term][0]) if ("share", term.term) in values else None,
-        )
-        for term in fit.model.design.group_terms(MEAN)
-        for effect in term.effects
-    ]
+    known: dict[tuple[str, str], list[tuple[str, list[float]]]] = {}
+    for (quantity, name, at), row in zip(frame.index, frame.to_numpy(), strict=True):
+        known.setdefault((quantity, name), []).append((at, row.tolist()))
+    found = []
+    for term in fit.model.design.group_terms(MEAN):
+        for effect in term.effects:
+            # of several places the first levels of factors, or the means of numbers
+            at, sd = known["sd", f"({effect} | {term.grouping})"][0 if any(term.indicators) else -1]
+            share = known.get(("share", term.term))
+            found.append(
+                GroupSpread(
+                    grouping=term.grouping,
+                    effect=effect,
+                    at=_place(fit, term, at),
+                    n_groups=len(term.labels) - 1,
+                    sd=(sd[0], sd[1], sd[2]),
+                    share=share[0][1][0] if share else None,
+                )
+            )
+    return found
+
+
+def _place(fit: AbstractFit, term: GroupColumns, at: str) -> str:
+    """Words for the values of the covariates at which levels are described."""
+    if any(term.indicators) or not at:
+        return f" at {at}" if at else ""
+    names = (called(fit.model.design, name) for name in term.effects if name != LEVEL)
+    return f" at the mean of {' and '.join(names)}"
 
 
 def group_sentences(fit: AbstractFit) -> dict[str, str]:
@@ -94,14 +110,10 @@ def _words(fit: AbstractFit, spread: GroupSpread) -> str:
     by = {"identity": f"±{size}", "log": f"a factor of {size}", "logit": f"±{size} log odds"}[link]
     interval = f"{percent(PROB)} interval {low} to {high}"
     if spread.effect != LEVEL:
-        return f"their slopes of {called(design, spread.effect)} differ by {by} ({interval})"
-    at = (
-        f" at the mean of {' and '.join(called(design, one) for one in spread.slopes)}"
-        if spread.slopes
-        else ""
-    )
+        kind = "effects" if "[" in spread.effect else "slopes"
+        return f"their {kind} of {called(design, spread.effect)} differ by {by} ({interval})"
     share = "" if spread.share is None else f", {percent(spread.share)} of the variance"
     return (
-        f"{numeral(spread.n_groups)} groups of {called(design, spread.grouping)} differ by {by}{at}"
-        f" (standard deviation; {interval}){share}"
+        f"{numeral(spread.n_groups)} groups of {called(design, spread.grouping)} differ by {by}"
+        f"{spread.at} (standard deviation; {interval}){share}"
     )

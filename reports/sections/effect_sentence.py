@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.column_units import measured
+from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import PROB
 from bayesvb.distributions.transformations import written_function
 from bayesvb.effects.average_predictions import average_predictions
@@ -17,7 +19,7 @@ from bayesvb.effects.estimands import target_words
 
 from ..cells.clauses import Clause
 from ..cells.names import called, level_scale
-from ..cells.numerals import numeral, percent, significant
+from ..cells.numerals import counted, numeral, percent, significant
 from ..rows.average_effects import Change, clear_signs, rows_averaged, shares_by_sign
 from ..rows.contrasts import ERROR, Contrast, contrasts
 from ..rows.profiles import labels
@@ -101,8 +103,20 @@ def _lead(fit: AbstractFit, contrast: Contrast) -> str:
 
 def _main(fit: AbstractFit, contrast: Contrast, change: Change, *, doubted: bool = False) -> str:
     """The change of the mean, or of a probability, averaged where there are other covariates."""
-    several = len(fit.model.design.covariates) > 1
-    return _change(fit, contrast, change, " on average" if several else "", doubted=doubted)
+    return _change(fit, contrast, change, _average(fit, contrast.covariate), doubted=doubted)
+
+
+def _average(fit: AbstractFit, covariate: str) -> str:
+    """Words for an average over rows or groups; empty if the covariate is the only one.
+
+    Where the effect of the covariate varies between groups, the interval is for the groups of the
+    data: the average of all groups that there might be is less certain.
+    """
+    design = fit.model.design
+    for term in design.group_terms(MEAN) if MEAN in design.terms else ():
+        if any(re.search(rf"(?<!\w){re.escape(covariate)}(?!\w)", name) for name in term.effects):
+            return f" on average over the {counted(len(term.groups), 'group')} of {term.grouping}"
+    return " on average" if len(design.covariates) > 1 else ""
 
 
 def _change(

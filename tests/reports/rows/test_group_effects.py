@@ -51,6 +51,18 @@ def test_slopes_are_stated_and_shown_where_they_differ(data):
     assert groups_panel(fit)["title"].startswith("Slopes of x: ")
 
 
+def test_effects_of_levels_are_stated_at_the_first_one_for_the_groups_of_the_data(data):
+    data = data.assign(f=np.where(data["x"] > 0.0, "high", "low"))
+    fit = fitted("y ~ f + (f | g)", data)
+    components = fit.variance_components()["estimate"]
+    first, second = group_spreads(fit)
+    assert first.sd[0] == components["sd", "(1 | g)", "f = high"]
+    assert second.sd[0] == components["sd", "(f[T.low] | g)", ""]
+    words = group_sentences(fit)["g"]
+    assert " at f = high (" in words and "; their effects of f[T.low] differ by ±" in words
+    assert " on average over the 14 groups of g " in sentences(fit, [])[0]
+
+
 def test_groups_of_counts_differ_by_a_factor_and_are_the_whole_answer_without_covariates(data):
     fit = fitted("n ~ (1 | g)", data, family="poisson")
     (only,) = sentences(fit, [])
