@@ -202,7 +202,7 @@ def workbench_that_ends(monkeypatch):
     monkeypatch.setattr(server, "serve", lambda *arguments, **options: None)
 
 
-@pytest.mark.usefixtures("workbench_that_ends")
+@pytest.mark.usefixtures("workbench_that_ends", "unchecked")
 def test_every_wrong_value_of_the_workbench_and_of_priors_gets_a_message(
     fits, tmp_path, monkeypatch
 ):

@@ -26,7 +26,9 @@ def sleep():
 
 def test_a_line_has_the_same_variance_wherever_its_levels_are():
     rng = np.random.default_rng(0)
-    term = GroupColumns("g", ("1", "x"), np.array([3.0]), np.arange(4), tuple("abcd"), True)
+    term = GroupColumns(
+        "g", ("1", "x"), np.array([3.0]), np.arange(4), tuple("abcd"), (None,), True
+    )
     root = rng.normal(size=(5, 2, 2))
     one = GroupCovariance(term, root @ np.swapaxes(root, 1, 2), True)
     at_zero, x = one.at(np.zeros(1)), 7.0
