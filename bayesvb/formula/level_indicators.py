@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from bayesvb.errors import without_controls
 from bayesvb.formula.columns import ALIAS, ColumnRole, roles_in
 
 __all__ = ["Indicator", "factor_in", "level_indicators", "levels_apart"]
@@ -68,8 +69,8 @@ def level_indicators(
     return {
         f"({role.alias} == {level!r}) * 1.0": Indicator(
             factor=str(role),
-            level=str(level),
-            first=str(first),
+            level=without_controls(str(level)),
+            first=without_controls(str(first)),
             centre=centre,
             has_reference=has_reference,
         )

@@ -111,6 +111,17 @@ def test_effects_of_two_levels_are_those_of_a_column_of_zeros_and_ones(data):
     assert term.effects == ("1", "two[T.b]") and term.correlated
 
 
+def test_levels_may_have_any_name():
+    names = ["a{b}", "it's `x` + |", "_bvb_value_78_"]
+    data = pd.DataFrame({"y": np.arange(12.0), "f": names * 4, "g": np.repeat([1, 2, 3], 4)})
+    design = design_of("y ~ (0 + f | g)", data)
+    for name in names:
+        column = list(design.terms["mean"]).index(f"(f[{name}] | g)[2]")
+        assert_array_equal(design.matrices["mean"][:, column], (data.f == name) & (data.g == 2))
+    (term,) = design_of("y ~ (0 + f | g)", data.replace(names[0], "a\nb")).group_terms("mean")
+    assert all(name.isprintable() for name in term.effects)
+
+
 def test_effects_of_levels_span_the_same_columns_with_and_without_reference(data):
     with_reference, every = (
         design_of(text, data) for text in ("y ~ (g | h)", "y ~ (0 + C(g) | h)")
