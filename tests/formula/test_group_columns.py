@@ -118,7 +118,7 @@ def test_levels_may_have_any_name():
     for name in names:
         column = list(design.terms["mean"]).index(f"(f[{name}] | g)[2]")
         assert_array_equal(design.matrices["mean"][:, column], (data.f == name) & (data.g == 2))
-    (term,) = design_of("y ~ (0 + f | g)", data.replace(names[0], "a\nb")).group_terms("mean")
+    (term,) = design_of("y ~ (0 + f | g)", data.replace(names[0], "a\x1bb")).group_terms("mean")
     assert all(name.isprintable() for name in term.effects)
 
 
