@@ -116,6 +116,13 @@ class GroupColumns(AbstractTermColumns):
         """Whether groups have levels of their own, the first of the effects."""
         return self.effects[:1] == ("1",)
 
+    @property
+    def covariates(self) -> tuple[str, ...]:
+        """Covariates whose effects differ between groups; of a factor once for each indicator."""
+        names = self.effects[int(self.intercept) :]
+        each = zip(names, self.indicators, strict=True)
+        return tuple(name if level is None else level.factor for name, level in each)
+
     def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
         place = self.places(data)
         rows = np.arange(len(place))

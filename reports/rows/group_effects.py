@@ -86,7 +86,7 @@ def _place(fit: AbstractFit, term: GroupColumns, at: str) -> str:
     """Words for the values of the covariates at which levels are described."""
     if any(term.indicators) or not at:
         return f" at {at}" if at else ""
-    names = (called(fit.model.design, name) for name in term.effects if name != LEVEL)
+    names = (called(fit.model.design, name) for name in term.covariates)
     return f" at the mean of {' and '.join(names)}"
 
 

@@ -114,7 +114,8 @@ def _average(fit: AbstractFit, covariate: str) -> str:
     """
     design = fit.model.design
     for term in design.group_terms(MEAN) if MEAN in design.terms else ():
-        if any(re.search(rf"(?<!\w){re.escape(covariate)}(?!\w)", name) for name in term.effects):
+        reads = re.compile(rf"(?<!\w){re.escape(covariate)}(?!\w)")
+        if any(map(reads.search, term.covariates)):
             return f" on average over the {counted(len(term.groups), 'group')} of {term.grouping}"
     return " on average" if len(design.covariates) > 1 else ""
 

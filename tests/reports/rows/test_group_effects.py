@@ -61,6 +61,9 @@ def test_effects_of_levels_are_stated_at_the_first_one_for_the_groups_of_the_dat
     words = group_sentences(fit)["g"]
     assert " at f = high (" in words and "; their effects of f[T.low] differ by ±" in words
     assert " on average over the 14 groups of g " in sentences(fit, [])[0]
+    fit = fitted("y ~ low + f + (f | g)", data.assign(low=2.0 * data["x"] + data["y"]))
+    first = sentences(fit, [])[0]  # `low` is a level of the factor too
+    assert first.startswith("From low = ") and " on average (" in first
 
 
 def test_groups_of_counts_differ_by_a_factor_and_are_the_whole_answer_without_covariates(data):
