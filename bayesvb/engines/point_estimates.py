@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import BoundGap
+from bayesvb.numerics.linalg import whitened
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.likelihood import AbstractLikelihood
@@ -251,7 +252,4 @@ def standardised(
     draws = rng.standard_normal((n, n_coordinates))
     if n <= n_coordinates + 1:
         return draws
-    # Moments are made exact, which takes the Monte Carlo error from means and covariances.
-    draws -= draws.mean(axis=0)
-    root = np.linalg.cholesky(draws.T @ draws / (n - 1.0))
-    return np.asarray(np.linalg.solve(root, draws.T).T)
+    return whitened(draws)

@@ -18,6 +18,8 @@ from bayesvb.results.limits import LIMITS
 from bayesvb.sensitivity.covariance import INTERRUPTED
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from bayesvb.estimators.base import AbstractEstimator
     from bayesvb.estimators.fit import Fit
     from bayesvb.estimators.fit_request import FitRequest
@@ -125,8 +127,13 @@ def _is_close(fits: Mapping[int, Fit]) -> bool:
     results, _ = criteria(fits, "loo", refits=False)
     table = ranked(results, hopeful(fits, "loo"))
     limit = (LIMITS.standard_errors * table["dse"]).clip(lower=LIMITS.equal_elpd)
-    close = (-table["elpd_diff"] - limit).abs() < (0.5 * table["dse"]).clip(lower=REFITS_CHANGE)
+    close = (-table["elpd_diff"] - limit).abs() < margin_of_refits(table["dse"])
     return bool(close[~table["best"] & (table.index <= table.index[table["chosen"]][0])].any())
+
+
+def margin_of_refits(dse: pd.Series) -> pd.Series:
+    """Nats by which refits may change differences of elpd with these standard errors."""
+    return (0.5 * dse).clip(lower=REFITS_CHANGE)
 
 
 def criteria(

@@ -106,6 +106,11 @@ class BoundTerm:
         return (*self._in_numbers, *self.columns)
 
     @property
+    def expressions(self) -> tuple[str, ...]:
+        """Expressions of numbers that the formula writes, without levels of factors."""
+        return tuple(code for code in self.numbers if code not in self.indicators)
+
+    @property
     def in_place_of(self) -> tuple[ColumnRole, ...]:
         """Columns that need no separate term: the covariate of a smooth, and groupings."""
         return self.columns if isinstance(self.term, GroupTerm) else self._in_numbers

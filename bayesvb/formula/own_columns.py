@@ -301,8 +301,7 @@ def _data(
 
 def _check_numbers(term: BoundTerm, levels: Levels) -> None:
     """Refuse a column of text where a number is read."""
-    codes = (code for code in term.numbers if code not in term.indicators)
-    words = [role for code in codes for role in roles_in(code) if role in levels]
+    words = [role for code in term.expressions for role in roles_in(code) if role in levels]
     if words:
         name, known = words[0].column, pd.Series(levels[words[0]])
         hint = "write the column as a term of its own, or (1 | g) for effects of its levels"

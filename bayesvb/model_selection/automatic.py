@@ -16,7 +16,7 @@ from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
-from bayesvb.estimators.component_choice import REFITS_CHANGE
+from bayesvb.estimators.component_choice import margin_of_refits
 from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL
 from bayesvb.estimators.refitting import split_arguments
 from bayesvb.evaluation.elpd import compare as compare_elpd
@@ -202,8 +202,8 @@ def _best_family(fits: Mapping[str, Fit]) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of rows that need refits
         table = compare_elpd({name: elpd(fit, refits=False) for name, fit in fits.items()})
-    margin = (0.5 * table["dse"]).clip(lower=REFITS_CHANGE)
-    if (table["elpd_diff"].abs() < margin).sum() > 1:  # the first has a difference of zero
+    close = table["elpd_diff"].abs() < margin_of_refits(table["dse"])
+    if close.sum() > 1:  # the first has a difference of zero
         table = compare(fits)
     return str(table.index[0])
 

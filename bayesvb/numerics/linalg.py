@@ -431,12 +431,23 @@ def match_covariance(
     >>> np.allclose(np.cov(match_covariance(draws, np.eye(2)).T), np.eye(2))
     True
     """
-    centred = vectors - vectors.mean(axis=0)
     n_draws, n_numbers = vectors.shape
     if n_draws < DRAWS_PER_NUMBER * n_numbers:
-        return np.asarray(centred)
-    given = np.linalg.cholesky(centred.T @ centred / (n_draws - 1.0))
-    return np.asarray(centred @ np.linalg.solve(given.T, np.linalg.cholesky(covariance).T))
+        return np.asarray(vectors - vectors.mean(axis=0))
+    return np.asarray(whitened(vectors) @ np.linalg.cholesky(covariance).T)
+
+
+def whitened(vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "draws numbers"]:
+    """Draws moved linearly so that their mean is zero and their covariance is one.
+
+    Examples
+    --------
+    >>> float(whitened(np.array([[1.0], [3.0]]))[1, 0] ** 2)
+    0.5
+    """
+    centred = vectors - vectors.mean(axis=0)
+    root = np.linalg.cholesky(centred.T @ centred / (len(vectors) - 1.0))
+    return np.asarray(np.linalg.solve(root, centred.T).T)
 
 
 def shrunken_covariance(

@@ -321,11 +321,7 @@ def _learned(encoder: Encoder) -> list[str]:
         if state
     ]
     codes += [
-        code
-        for own in encoder.own.values()
-        for term in own.part.own
-        for code in term.numbers
-        if code not in term.indicators
+        code for own in encoder.own.values() for term in own.part.own for code in term.expressions
     ]
     found: dict[str, None] = {}
     for code in codes:
