@@ -442,8 +442,8 @@ def whitened(vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "
 
     Examples
     --------
-    >>> float(whitened(np.array([[1.0], [3.0]]))[1, 0] ** 2)
-    0.5
+    >>> whitened(np.array([[1.0], [3.0]])).round(3).tolist()
+    [[-0.707], [0.707]]
     """
     centred = vectors - vectors.mean(axis=0)
     root = np.linalg.cholesky(centred.T @ centred / (len(vectors) - 1.0))

@@ -63,13 +63,13 @@ def group_spreads(fit: AbstractFit) -> list[GroupSpread]:
     known: dict[tuple[str, str], list[tuple[str, list[float]]]] = {}
     for (quantity, name, at), row in zip(frame.index, frame.to_numpy(), strict=True):
         known.setdefault((quantity, name), []).append((at, row.tolist()))
-    found = []
+    spreads = []
     for term in fit.model.design.group_terms(MEAN):
         for effect in term.effects:
             # of several places the first levels of factors, or the means of numbers
             at, sd = known["sd", f"({effect} | {term.grouping})"][0 if any(term.indicators) else -1]
             share = known.get(("share", term.term))
-            found.append(
+            spreads.append(
                 GroupSpread(
                     grouping=term.grouping,
                     effect=effect,
@@ -79,7 +79,7 @@ def group_spreads(fit: AbstractFit) -> list[GroupSpread]:
                     share=share[0][1][0] if share else None,
                 )
             )
-    return found
+    return spreads
 
 
 def _place(fit: AbstractFit, term: GroupColumns, at: str) -> str:
