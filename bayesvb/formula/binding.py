@@ -73,10 +73,14 @@ class UsableRows:
         return UsableRows(pd.RangeIndex(len(places)), np.ones(len(places), dtype=bool), columns)
 
     @property
+    def index(self) -> pd.Index:
+        """Labels of the rows that can be used."""
+        return self.given if self.usable.all() else self.given[self.usable]
+
+    @property
     def frame(self) -> pd.DataFrame:
         """The columns as one table, not copied."""
-        index = self.given if self.usable.all() else self.given[self.usable]
-        return pd.DataFrame(self.columns, index=index, copy=False)
+        return pd.DataFrame(self.columns, index=self.index, copy=False)
 
 
 @dataclass(frozen=True)

@@ -103,17 +103,19 @@ def check_matrices(
             _warn_of_part(" and ".join(twins), own, listed, of_kept)
 
 
-def ranges(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> Ranges:
+def ranges(
+    matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], index: pd.Index | None = None
+) -> Ranges:
     """Smallest and largest values; refuses a column that is not finite.
 
     Raises
     ------
     DataError
-        Naming the column and how many of its rows are not finite.
+        Naming the column, how many of its rows are not finite, and the first of them.
     """
     lowest, highest = _by_column(np.minimum, matrix), _by_column(np.maximum, matrix)
     for j in np.flatnonzero(~np.isfinite(lowest) | ~np.isfinite(highest)).tolist():
-        require_finite(matrix[:, j], names[j])
+        require_finite(matrix[:, j], names[j], index)
     return Ranges(lowest, highest)
 
 
@@ -130,35 +132,42 @@ def _by_column(
     return np.asarray(smaller.reduce(np.vstack(ends), axis=0))
 
 
-def require_finite(values: Float[np.ndarray, " rows"], name: str) -> None:
+def require_finite(
+    values: Float[np.ndarray, " rows"], name: str, index: pd.Index | None = None
+) -> None:
     """Refuse infinite and undefined values.
 
     Raises
     ------
     DataError
-        Naming the column and how many of its rows are not finite.
+        Naming the column, how many of its rows are not finite, and the first row of an index.
     """
-    bad = int(values.size - np.isfinite(values).sum())
+    finite = np.isfinite(values)
+    bad = int(values.size - finite.sum())
     if bad:
+        first = "" if index is None else f", first in row {index[finite.argmin()]}"
         raise DataError(
-            f"`{name}` is not finite in {bad} of {values.size} rows",
+            f"`{name}` is not finite in {bad} of {values.size} rows{first}",
             hint="remove these rows; a transform may be undefined there, as log() of 0 is",
         )
 
 
-def require_squares(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str]) -> None:
+def require_squares(
+    matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], index: pd.Index | None = None
+) -> None:
     """Refuse columns whose squares leave the range of double precision; NaN are ignored.
 
     Raises
     ------
     DataError
-        Naming the column and its largest value.
+        Naming the column, its largest value, and the row of an index that has it.
     """
     size = np.maximum(-_by_column(np.fmin, matrix), _by_column(np.fmax, matrix))
     for j in np.flatnonzero(size > LARGEST).tolist():
+        row = "" if index is None else f" (row {index[np.nanargmax(np.abs(matrix[:, j]))]})"
         raise DataError(
-            f"`{names[j]}` has values up to {size[j]:g} in size, whose squares leave the range of "
-            "double precision",
+            f"`{names[j]}` has values up to {size[j]:g} in size{row}, whose squares leave the "
+            "range of double precision",
             hint="correct them, or remove these rows",
         )
 

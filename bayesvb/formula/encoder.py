@@ -223,8 +223,8 @@ class Encoder:
             if bound.keeps_missing:
                 made[part] = with_missing(matrix, self.specs[part], table, self.names[part])
             else:
-                ranges(matrix, named[part])
-            require_squares(made[part], named[part])
+                ranges(matrix, named[part], rows.index)
+            require_squares(made[part], named[part], rows.index)
         return made
 
 
@@ -352,6 +352,7 @@ def role_table(
     Columns with levels are named in ``levelled``, which holds the levels if they are known.
     """
     values: dict[str, object] = {}
+    index = rows.index
     for role in roles:
         column, name = rows.columns[role.column], role.column
         if role.role == "hashed":
@@ -364,7 +365,8 @@ def role_table(
             found = RESPONSE_ROLES.get(role.role, numbers)(column, name)
             if checked:
                 may_lack = bound.keeps_missing or role.role == "upper"
-                require_finite(found[~np.isnan(found)] if may_lack else found, name)
+                given = ~np.isnan(found) if may_lack else slice(None)
+                require_finite(found[given], name, index[given])
             values[role.alias] = found
     return pd.DataFrame(values, index=pd.RangeIndex(len(rows)), copy=False)
 

@@ -4,10 +4,10 @@
 
 Models, functions, and functions that raise for a known reason are those of
 ``tests/conformance``. ``functions`` counts the functions that were called, ``raised`` names those
-that raised, and ``unexpected`` those among them without a reason in the table of the test. Plots
-are called on four models, and on every model of ``"nuts"``, whose object has two chains and their
-energies: no function has a reason to raise there but those of several responses and of
-``component``. ``"bbvi"`` and ``"nuts"`` need bayesvb[mcmc]. Results: docs/benchmarks/arviz.csv.
+that raised, and ``unexpected`` those among them without a reason in the table of the test. Objects
+of ``"nuts"`` have two chains and their energies: no function has a reason to raise there but those
+of several responses and of ``component``. ``"bbvi"`` and ``"nuts"`` need bayesvb[mcmc]. Results:
+docs/benchmarks/arviz.csv.
 """
 
 import importlib
@@ -57,8 +57,7 @@ def measured(az, model: str, method: str, table: pd.DataFrame, folder: Path) -> 
     except DataError as error:
         print(model, method, "is not fitted:", str(error).splitlines()[0][:80])
         return None
-    with_plots = method == "nuts" or (model in functions.PLOTTED and method == "cavi")
-    called = functions.NUMBERS | (functions.PLOTS if with_plots else {})
+    called = functions.NUMBERS | functions.PLOTS
     messages = functions.refused(called, az, obj, folder)
     known = {name: expected(name, model, method) for name in messages}
     unexpected = [

@@ -87,10 +87,14 @@ def test_no_complete_row():
 def test_infinite_values_are_counted_by_column(value, column):
     data = DATA.copy()
     data.loc[[2, 7], column] = value
-    with pytest.raises(DataError, match=f"`{column}` is not finite in 2 of 40 rows"):
+    with pytest.raises(
+        DataError, match=f"`{column}` is not finite in 2 of 40 rows, first in row 2"
+    ):
         design_of("y ~ x1 | I(x2 > 0)", data)
     if column != "y":
-        with pytest.raises(DataError, match=f"`{column}` is not finite in 2 of 40 rows"):
+        with pytest.raises(
+            DataError, match=f"`{column}` is not finite in 2 of 40 rows, first in row 2"
+        ):
             design_of("y ~ x1 | I(x2 > 0)").new(data)
 
 
