@@ -219,8 +219,9 @@ def _smallest(
     """Smallest counts whose distribution function is at least ``q``, by bisection."""
     if q == 1.0:
         return np.array(largest, dtype=float)
-    low, high = np.full(start.shape, -1.0), np.minimum(np.ceil(2.0 * start) + 1.0, largest)
+    # Where the mean is huge, whole numbers are no longer floats, and the bisection would not end.
     ends = np.minimum(largest, LARGEST)
+    low, high = np.full(start.shape, -1.0), np.minimum(np.ceil(2.0 * start) + 1.0, ends)
     while (short := (cdf(high) < q) & (high < ends)).any():
         doubled = np.minimum(2.0 * high, ends)
         low, high = np.where(short, high, low), np.where(short, doubled, high)

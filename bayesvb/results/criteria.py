@@ -21,7 +21,7 @@ from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.models.ensemble import thinned
 from bayesvb.results.all_rows import check_all_rows
-from bayesvb.results.exact_draws import is_integrated
+from bayesvb.results.exact_draws import is_integrated, likelihood_draws
 from bayesvb.results.groups import group_numbers, grouping_of, units_of
 from bayesvb.results.importance import log_ratio
 from bayesvb.results.leave_one_out import (
@@ -139,9 +139,8 @@ def predictive_log_lik(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws ro
 
     Draws are as many as there are of the posterior.
     """
-    return _log_lik(
-        fit, thinned(fit.variational_draws, min(count(fit.variational_draws), count(fit.draws)))
-    )
+    draws = likelihood_draws(fit)
+    return _log_lik(fit, thinned(draws, min(count(draws), count(fit.draws))))
 
 
 def _log_lik(fit: AbstractFit, draws: Draws) -> Iterator[Float[np.ndarray, "draws rows"]]:

@@ -307,6 +307,14 @@ def is_integrated(fit: AbstractFit) -> bool:
     return isinstance(core, IntegratesScales) and core.integrated is not None
 
 
+def likelihood_draws(fit: AbstractFit) -> Draws:
+    """Draws over which likelihoods of rows are averaged: of q, or of the integrated posterior.
+
+    Where scales are integrated, the core takes effects of groups from draws with prior scales.
+    """
+    return fit.draws if is_integrated(fit) else fit.variational_draws
+
+
 def integrated_core(fit: AbstractFit) -> IntegratesScales:
     """Model of a fit whose draws come from the integrated posterior."""
     return cast(IntegratesScales, fit.core)

@@ -18,6 +18,7 @@ from bayesvb.evaluation.information_criteria import loo, waic
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
+from bayesvb.results.exact_draws import likelihood_draws
 from bayesvb.results.groups import places_of_rows, units_at, units_of
 from bayesvb.results.importance import pareto_k
 from bayesvb.results.leave_one_out import RowsLeftOut, leave_folds_out, leave_one_out, without_rows
@@ -81,11 +82,11 @@ def source_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> InMemorySource:
 def log_likelihood(
     fit: AbstractFit, at: Int[np.ndarray, " rows"], n_draws: int | None = None
 ) -> Float[np.ndarray, "draws rows"]:
-    """Log likelihood of rows of the fit under draws of q, in the data's units.
+    """Log likelihood of rows of the fit under its ``likelihood_draws``, in the data's units.
 
     Under every draw, or the first ones if their number is given.
     """
-    draws = {name: values[:n_draws] for name, values in fit.variational_draws.items()}
+    draws = {name: values[:n_draws] for name, values in likelihood_draws(fit).items()}
     blocks = log_lik_blocks(fit.core, source_at(fit, at), draws, fit.model.log_jacobian)
     return np.concatenate(list(blocks), axis=1)
 
@@ -99,7 +100,7 @@ def _log_likelihoods(
     """
     n_draws, parts = None, [member.fit for member in fit.parts]
     if len(at) < len(units_of(fit.model).index):
-        n_draws = max(count(parts[0].variational_draws) // len(parts), LIMITS.restart_draws)
+        n_draws = max(count(likelihood_draws(parts[0])) // len(parts), LIMITS.restart_draws)
     return [log_likelihood(part, at, n_draws) for part in parts]
 
 

@@ -7,7 +7,12 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binom, nbinom, poisson
 
-from bayesvb.distributions.count_laws import BinomialLaw, NegativeBinomialLaw, PoissonLaw
+from bayesvb.distributions.count_laws import (
+    LARGEST,
+    BinomialLaw,
+    NegativeBinomialLaw,
+    PoissonLaw,
+)
 from bayesvb.distributions.count_mixture import (
     BinomialMixture,
     DrawnCountMixture,
@@ -101,6 +106,15 @@ def test_stacks_and_labels(mixture):
     assert mixture.affine(0.0, 1.0) is mixture
     with pytest.raises(DataError, match="multiplied by 2"):
         mixture.affine(0.0, 2.0)
+
+
+def test_quantiles_are_found_where_the_mean_is_beyond_whole_floats():
+    """A cell without observations has a predictor of a huge variance."""
+    one = np.ones((1, 1))
+    law = NegativeBinomialMixture(one, 4.0 * one, 200.0 * one, 2.0 * one, 0.1 * one)
+    median, high = law.quantile(np.array([0.5, 0.95]))[:, 0]
+    assert law.mean()[0] > 2.0**53
+    assert 30.0 < median < 80.0 < 1e6 < high <= LARGEST
 
 
 def test_given_draws_tails_and_quantiles_agree(mixture):

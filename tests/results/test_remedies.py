@@ -65,9 +65,11 @@ def test_dates_are_told_as_dates(rows):
 def test_a_logarithm_is_advised_for_positive_responses_without_one(rows, response, shift, log):
     y = 1.0 + np.abs(rows["y"]) + shift
     told = remedies(f"{response} ~ x", rows.assign(**{"y": y, "my y": y}))
-    texts = [told.skewed(), told.fanned(), told.curved({}), told.bounded(1.0, largest=False)]
+    texts = [told.skewed(1.0), told.fanned(), told.curved({}), told.bounded(1.0, largest=False)]
     assert all(log in text if log else "log" not in text for text in texts)
-    assert "log" not in told.bounded(1.0, largest=True)  # no logarithm bounds a response above
+    # A logarithm bounds no response above, and adds to a long lower tail or a concave mean.
+    other = told.skewed(-1.0), told.fanned(rising=False), told.curved({}, convex=False)
+    assert not any("log" in text for text in (*other, told.bounded(1.0, largest=True)))
 
 
 MODELS = {
@@ -120,7 +122,7 @@ def advice(fit, **options):
     yield from (own.tails(1.0), own.tails(-1.0), own.width(2.0))
     if fit.model.response.kind == "count":
         yield from (own.zeros(1.0), own.zeros(-1.0))
-    yield from (own.curved(numbers), own.fanned(), own.skewed(), own.shape())
+    yield from (own.curved(numbers), own.fanned(), own.skewed(1.0), own.shape())
     yield from (own.bounded(1.0, largest=True), own.bounded(1.0, largest=False))
 
 
@@ -175,7 +177,7 @@ def test_more_components_are_not_advised_where_one_more_does_not_help(table):
     assert all("n_components" in text for text in (own.shape(), own.tails(-1.0)))
     edits = [edit for one in advice(own.fit, may_split=False) for edit in one.edits]
     assert edits and not any("n_components" in edit.options for edit in edits)
-    assert 'with_covariance("robust")' in without.shape() and "`log(y)`" in without.skewed()
+    assert 'with_covariance("robust")' in without.shape() and "`log(y)`" in without.skewed(1.0)
 
 
 @pytest.mark.heavy

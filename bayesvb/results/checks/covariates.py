@@ -83,10 +83,15 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     mean = _mean_of_typical_group(fit, seen) if design.groupings else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
-        curved = remedies.curved({name: len(np.unique(own)) for name, own in numbers.items()})
+        distinct_values = {name: len(np.unique(own)) for name, own in numbers.items()}
+        bend = np.polyfit(mean - mean.mean(), seen.scores, 2)[0]
+        curved = remedies.curved(distinct_values, convex=bool(bend > 0.0))
         found += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
         if has_spread:
-            found += _spread(f"Spread by prediction{whose}", seen.scores, sets, remedies.fanned())
+            squares = np.minimum(seen.scores**2, SCOPE.largest_square)
+            rising = float((mean - mean.mean()) @ squares) > 0.0
+            fanned = remedies.fanned(rising=rising)
+            found += _spread(f"Spread by prediction{whose}", seen.scores, sets, fanned)
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
@@ -270,7 +275,7 @@ def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
 
     if found:
         skew, tails, shape = found["skew"], found["tails"], found["shape"]
-        add("Skewness", skew, MATTERS.skewness, "skewness", remedies.skewed(), abs(skew[0]))
+        add("Skewness", skew, MATTERS.skewness, "skewness", remedies.skewed(skew[0]), abs(skew[0]))
         add("Tails", tails, MATTERS.kurtosis, "excess kurtosis", remedies.tails(tails[0]),
             abs(tails[0]))  # fmt: skip
         add("Shape", shape, MATTERS.distance, "distance of the cdf", remedies.shape(), shape[0])

@@ -105,8 +105,8 @@ class Remedy(str):
         Examples
         --------
         >>> more = Edit(options={"n_components": 3})
-        >>> Remedy.of("The noise is skewed: fit ", more, ".")
-        'The noise is skewed: fit `n_components=3`.'
+        >>> Remedy.of("The noise is skewed towards low values: fit ", more, ".")
+        'The noise is skewed towards low values: fit `n_components=3`.'
         """
         text, edits = "", list[Edit]()
         for piece in pieces:

@@ -120,8 +120,11 @@ class Remedies:
         slope = add(terms=(f"({level}{written(number)} | {written(group)})",))
         return Remedy.of(f"Let the effect of `{number}` differ between groups: add ", slope, ".")
 
-    def curved(self, numbers: Mapping[str, int]) -> Remedy:
-        """The mean is nonlinear in the predictions, of covariates with this number of values."""
+    def curved(self, numbers: Mapping[str, int], *, convex: bool = True) -> Remedy:
+        """The mean is nonlinear in the predictions, of covariates with this number of values.
+
+        A logarithm of the response straightens a convex mean, and bends a concave one more.
+        """
         straight = [
             written(name)
             for name, distinct in numbers.items()
@@ -134,7 +137,7 @@ class Remedies:
             words += ", ".join(code(curve) for curve in curves[: LIMITS.named])
             words += ", ..." if len(straight) > LIMITS.named else ""
             terms = words, Edit(part=MEAN, terms=curves, replaced=tuple(straight))
-        log = self.log()
+        log = self.log() if convex else None
         other = (", or fit ", log) if log else ()
         return Remedy.of("The mean is nonlinear in the prediction: add ", terms, *other, ".")
 
@@ -145,14 +148,16 @@ class Remedies:
             return [NONE_BETTER]
         return [start, *[piece for one in there for piece in (" or ", one)][1:]]
 
-    def fanned(self) -> Remedy:
-        """The spread changes with the predictions."""
-        choices = self._fit(self.log(), self._wider())
+    def fanned(self, *, rising: bool = True) -> Remedy:
+        """The spread changes with the predictions: a logarithm helps only where it rises."""
+        choices = self._fit(self.log() if rising else None, self._wider())
         return Remedy.of("The spread changes with the predicted mean: ", *choices, ".")
 
-    def skewed(self) -> Remedy:
-        """The noise is skewed."""
-        return Remedy.of("The noise is skewed: ", *self._fit(self.log(), self._wider()), ".")
+    def skewed(self, skewness: float) -> Remedy:
+        """The noise is skewed: a logarithm helps only where the upper tail is the longer one."""
+        log, tail = (self.log(), "high") if skewness > 0.0 else (None, "low")
+        choices = self._fit(log, self._wider())
+        return Remedy.of(f"The noise is skewed towards {tail} values: ", *choices, ".")
 
     def bounded(self, end: float, *, largest: bool) -> Remedy:
         """Predictions reach beyond all responses: at the lower end a logarithm may help."""
