@@ -2,6 +2,7 @@
 
     python tests/benchmarks/bench_streams.py [NAME ...]
     python tests/benchmarks/bench_streams.py seeds SEED[:DRAWN] ...
+    python tests/benchmarks/bench_streams.py fits NAME SEED ...
 
 ``update`` is the mean log density of 10,000 new rows after 100,000 rows in blocks of 2,000,
 ``first`` that of the fit to the first block, ``all rows`` that of a fit to all of them; nats per
@@ -10,13 +11,14 @@ blocks that are predicted worse than the one before, and at the first update of 
 were chosen on the sets marked so. Of a process that drifts new rows are the latest 2,000, and
 earlier rows count half at each update. Results: docs/benchmarks/streams.csv, and the curves of
 ``update`` over the stream in streams_curves.csv. ``seeds`` repeats the pinwheel with the
-first 20,000 of ``DRAWN`` rows, in blocks of 2,000: streams_seeds.csv.
+first 20,000 of ``DRAWN`` rows, in blocks of 2,000: streams_seeds.csv. ``fits`` repeats the fit to
+all rows of a stream with other seeds: streams_fits.csv.
 """
 
 import sys
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +30,7 @@ from tables import keep
 import bayesvb as bvb
 
 ROWS, BLOCK, NEW, CURVE = 100_000, 2_000, 10_000, 10_000
+ROWS_SEED = 100
 FAR = 4.0
 """Standard errors by which a block is predicted worse than the one before it, for new starts."""
 
@@ -147,13 +150,29 @@ STREAMS = {
 }
 
 
-def measured(name: str, stream: Stream, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Summary and curve of a stream to its end, and the fit to all of its rows."""
+def rows_of(stream: Stream, seed: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of a stream, and new rows."""
     data = stream.rows(stream.n, np.random.default_rng(seed))
     order = np.random.default_rng(seed + 1).permutation(stream.n)[:NEW]
     latest = np.arange(stream.n - BLOCK, stream.n)
     new = stream.rows(stream.n, np.random.default_rng(seed + 2))
-    new = new.iloc[order if stream.forgetting == 1.0 else latest]
+    return data, new.iloc[order if stream.forgetting == 1.0 else latest]
+
+
+def fits_by_seed(name: str, seeds: Iterable[int]) -> pd.DataFrame:
+    """Log density of new rows by fits to all rows of a stream."""
+    data, new = rows_of(STREAMS[name], ROWS_SEED)
+    given = {"n_jobs": 1, "combine": "best", "covariance": "mean-field"}
+    records = []
+    for seed in seeds:
+        fit = STREAMS[name].model(data).fit(seed=seed, **given)
+        records.append({"stream": name, "seed": seed, "all rows": fit.log_density(new).mean()})
+    return pd.DataFrame(records)
+
+
+def measured(name: str, stream: Stream) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Summary and curve of a stream to its end, and the fit to all of its rows."""
+    data, new = rows_of(stream, ROWS_SEED)
     given = {"seed": 1, "n_jobs": 1, "combine": "best"}
     began = time.process_time()
     fit = stream.model(data[:BLOCK]).fit(**given)
@@ -211,9 +230,12 @@ def main() -> None:
             seed, _, drawn = argument.partition(":")
             keep(wheel_by_seed(int(seed), int(drawn or 20_000)), "streams_seeds", by="seed")
         return
+    if sys.argv[1:2] == ["fits"]:
+        keep(fits_by_seed(sys.argv[2], map(int, sys.argv[3:])), "streams_fits", by="stream")
+        return
     for name in sys.argv[1:] or STREAMS:
         print(name, flush=True)
-        summary, curve = measured(name, STREAMS[name], 100)
+        summary, curve = measured(name, STREAMS[name])
         keep(summary, "streams", by="stream")
         keep(curve, "streams_curves", by="stream")
 
