@@ -18,9 +18,9 @@ from bayesvb.linear.precisions import AbstractPrecision
 from bayesvb.numerics.compiled import Sweep, compiled_sweep
 from bayesvb.variational.model import CompiledSweep
 
-MOST_COLUMNS, MOST_COMPONENTS = 24, 64
+MOST_COLUMNS, MOST_COMPONENTS = 256, 64
 """Columns of a design, and components, up to which the core runs: where these are many, products of
-matrices are most of a sweep, and NumPy's are as fast (``bench_compiled``)."""
+matrices are most of a sweep, and NumPy's are nearly as fast (``bench_compiled``)."""
 
 MOST_ROWS, MOST_NUMBERS = 1 << 20, 20_000_000
 """Rows, and numbers in their columns, up to which the core runs: its copy of them takes 160 MB."""

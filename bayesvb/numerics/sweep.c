@@ -45,6 +45,8 @@
 #define EACH_ROW EACH(R)
 #define EACH_COMPONENT for (int64_t k = 0; k < K; k++)
 #define PAIRS(d) ((d) * ((d) + 1) / 2)
+#define TILE 8 /* rows and columns of a tile, whose sums stay in registers */
+#define FEW 16 /* columns up to which products of pairs are faster than tiles */
 
 enum { EXPERTS, GATE, OUTPUT, PARTS };
 enum { GAUSSIAN, STUDENT, POISSON };
@@ -180,29 +182,35 @@ INLINE double log1(double x) {
     return z + k * 6.93147180369123816490e-01 + 0.0 * x;
 }
 
-/* Inverse and log-determinant by Cholesky; zero if the matrix is not positive definite. */
-static int invert(const double *A, int64_t d, double *inverse, double *ld, double *work) {
-    double *L = work, *W = work + d * d, s = 0.0, v;
-    int64_t i, j, k;
-    for (j = 0; j < d; j++) {
-        for (v = A[j * d + j], k = 0; k < j; k++) v -= L[j * d + k] * L[j * d + k];
-        if (!positive(v)) return 0;
-        L[j * d + j] = sqrt(v), s += log(L[j * d + j]), W[j * d + j] = 1.0 / L[j * d + j];
-        for (i = j + 1; i < d; i++) {
-            for (v = A[i * d + j], k = 0; k < j; k++) v -= L[i * d + k] * L[j * d + k];
-            L[i * d + j] = v / L[j * d + j];
-        }
+/* Adds a multiple of some numbers. */
+INLINE void add_times(int64_t n, double factor, const double *from, double *to) {
+    _Pragma("omp simd") for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
+}
+
+/* Inverse and log-determinant by Cholesky; zero if the matrix is not positive definite. Innermost
+ * are sums of whole rows, which need no order of additions to be changed for wide registers. */
+CLONES static int invert(const double *A, int64_t d, double *inverse, double *ld, double *work) {
+    double *U = work, *W = work + d * d, s = 0.0;
+    copy(U, A, d * d);
+    memset(W, 0, sizeof(double) * (size_t)(d * d));
+    memset(inverse, 0, sizeof(double) * (size_t)(d * d));
+    for (int64_t j = 0; j < d; j++) { /* A = U'U */
+        double *own = U + j * d;
+        if (!positive(own[j])) return 0;
+        double root = sqrt(own[j]);
+        s += log(root);
+        for (int64_t i = j; i < d; i++) own[i] /= root;
+        for (int64_t i = j + 1; i < d; i++) add_times(d - i, -own[i], own + i, U + i * d + i);
     }
-    for (j = 0; j < d; j++)
-        for (i = j + 1; i < d; i++) {
-            for (v = 0.0, k = j; k < i; k++) v -= L[i * d + k] * W[k * d + j];
-            W[i * d + j] = v / L[i * d + i];
-        }
-    for (i = 0; i < d; i++)
-        for (j = 0; j <= i; j++) {
-            for (v = 0.0, k = i; k < d; k++) v += W[k * d + i] * W[k * d + j];
-            inverse[i * d + j] = inverse[j * d + i] = v;
-        }
+    for (int64_t j = 0; j < d; j++) { /* W U' = I */
+        double *own = W + j * d;
+        own[j] = 1.0;
+        for (int64_t k = 0; k < j; k++) add_times(k + 1, -U[k * d + j], W + k * d, own);
+        for (int64_t i = 0; i <= j; i++) own[i] /= U[j * d + j];
+        for (int64_t i = 0; i <= j; i++) add_times(i + 1, own[i], own, inverse + i * d);
+    }
+    for (int64_t i = 0; i < d; i++)
+        for (int64_t j = 0; j < i; j++) inverse[j * d + i] = inverse[i * d + j];
     *ld = 2.0 * s;
     return 1;
 }
@@ -239,9 +247,10 @@ static void unpack(const double *packed, const double *more, int64_t d, double *
     }
 }
 
-static double dot(const double *a, const double *b, int64_t n) {
+INLINE double dot(const double *a, const double *b, int64_t n) {
     double s = 0.0;
-    for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
+    if (n < TILE) for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
+    else _Pragma("omp simd reduction(+ : s)") for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
     return s;
 }
 
@@ -251,7 +260,7 @@ static double sum_log(const double *a, int64_t n) {
     return s;
 }
 
-static void times(const double *A, const double *x, int64_t rows, int64_t n, double *out) {
+INLINE void times(const double *A, const double *x, int64_t rows, int64_t n, double *out) {
     for (int64_t i = 0; i < rows; i++) out[i] = dot(A + i * n, x, n);
 }
 
@@ -278,7 +287,7 @@ static double *layout(const Part *a, double *at, Sums *sums) {
 }
 
 /* Normal.plus, MatrixNormalGamma.posterior, for these precisions of the prior. */
-static int learn_part(Part *a, const double *prior, const Sums *sums, Room *room) {
+CLONES static int learn_part(Part *a, const double *prior, const Sums *sums, Room *room) {
     const int64_t n = a->n, r = a->r, d = a->d;
     double *work = take(room, 2 * d * d);
     a->A = take(room, n * d * d), a->C = take(room, n * d * d), a->mean = take(room, n * r * d);
@@ -318,7 +327,7 @@ static void settle_part(Part *a) {
 }
 
 /* Divergence from the prior with these precisions. */
-static double divergence_of(const Part *a, const double *prior) {
+CLONES static double divergence_of(const Part *a, const double *prior) {
     const int64_t n = a->n, r = a->r, d = a->d;
     double kl = 0.5 * (dot(prior, a->squares, d) + (double)r * a->ld);
     kl -= 0.5 * (double)(n * r) * (sum_log(prior, d) + (double)d);
@@ -356,27 +365,30 @@ static int scales(const Model *m, Law *law, const double *squares, double *mean,
 }
 
 /* noise_through_common */
-static void through_common(int64_t K, int64_t J, const double *score, const double *middle,
-                           const double *info, double *seen, double *through, double *work) {
-    for (int64_t i = 0; i < K * J; i++) times(middle, info + i * J, J, J, seen + i * J);
+CLONES static void through_common(int64_t K, int64_t J, const double *score, const double *middle,
+                                  const double *info, double *seen, double *through, double *work) {
+    const int64_t JJ = J * J;
     EACH_COMPONENT {
-        times(middle, score + k * J, J, J, work);
-        for (int64_t l = 0; l < K; l++) {
-            const double *one = seen + k * J * J, *other = seen + l * J * J;
-            double sum = 0.0;
-            for (int64_t i = 0; i < J; i++)
-                for (int64_t j = 0; j < J; j++) sum += one[i * J + j] * other[j * J + i];
-            through[k * K + l] = -dot(work, score + l * J, J) - 0.5 * sum;
+        double *turned = seen + K * JJ;
+        for (int64_t i = 0; i < J; i++) {
+            double *own = seen + k * JJ + i * J;
+            times(middle, info + k * JJ + i * J, J, J, own);
+            for (int64_t j = 0; j < J; j++) turned[j * J + i] = own[j];
         }
+        times(middle, score + k * J, J, J, work);
+        for (int64_t l = 0; l <= k; l++)
+            through[k * K + l] = through[l * K + k]
+                = -dot(work, score + l * J, J) - 0.5 * dot(turned, seen + l * JJ, JJ);
     }
 }
 
 /* CommonEffectPrior._solve_common: `info` are the G_k, `pull` the E' Lambda g_k. */
-static int solve_common(Model *m, Law *law, const double *pull, const double *info, double *work, Room *room) {
+CLONES static int solve_common(Model *m, Law *law, const double *pull, const double *info, double *work,
+                               Room *room) {
     int64_t K = m->K, J = m->J, JJ = J * J;
     Part *a = m->part;
     double *noise = take(room, K), *before = take(room, K), *step = take(room, K), *base = take(room, K);
-    double *score = take(room, K * J), *seen = take(room, K * JJ), *total = take(room, JJ);
+    double *score = take(room, K * J), *seen = take(room, (K + 1) * JJ), *total = take(room, JJ);
     double *linear = take(room, J), *through = take(room, K * K), *slope = take(room, K * K);
     if (room->failed) return 0;
     EACH_COMPONENT {
@@ -439,7 +451,7 @@ static void around_common(const Model *m, Law *law, int64_t k, double *pull, dou
 }
 
 /* Effect of q(b): means, effective covariances, and E[tau (beta - b)^2] summed over components. */
-static void with_common(Model *m, Law *law, int64_t k, double *work) {
+CLONES static void with_common(Model *m, Law *law, int64_t k, double *work) {
     int64_t p = m->p, J = m->J;
     Part *a = m->part;
     double *W = law->slope + k * p * J, *C = a->C + k * p * p, *mean = a->mean + k * p;
@@ -665,10 +677,93 @@ INLINE double *features(const double *from, int64_t n, int64_t first, int64_t d,
     return to + d * R;
 }
 
+/* Sums over l of a[u * across + l] b[l * stride + i]. */
+INLINE void tile(int64_t n, const double *a, int64_t across, const double *b, int64_t stride, double *out) {
+    double s[TILE][TILE];
+    for (int u = 0; u < TILE; u++) EACH(TILE) s[u][i] = 0.0;
+    for (int64_t l = 0; l < n; l++)
+        for (int u = 0; u < TILE; u++) {
+            double factor = a[u * across + l];
+            EACH(TILE) s[u][i] += factor * b[l * stride + i];
+        }
+    memcpy(out, s, sizeof(s));
+}
+
 /* quadratic_weights, times a factor. */
 static void weigh_pairs(const double *matrix, int64_t d, double factor, double *out) {
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j <= i; j++) *out++ = (2 - (i == j)) * factor * matrix[i * d + j];
+}
+
+typedef struct { /* a piece of d columns for K components, and factors and sums of products of two. If
+                  * few, products follow; else zeros up to whole tiles, then weighted columns, then rows */
+    int64_t d, D, K;
+    double *x, *factor, *sums;
+} Columns;
+
+static Columns columns_of(int64_t d, int64_t K, Room *room) {
+    const int64_t D = (d + TILE - 1) / TILE * TILE, few = d <= FEW, each = few ? PAIRS(d) : D * D;
+    double *x = take(room, (few ? d + PAIRS(d) : 3 * D) * R);
+    return (Columns){d, D, K, x, take(room, K * each), take(room, K * each)};
+}
+
+/* Rows that are not there repeat the first. */
+INLINE void read_columns(Columns *to, const double *from, int64_t n, int64_t first) {
+    int64_t here = n - first < R ? n - first : R;
+    if (to->d <= FEW) features(from, n, first, to->d, to->x);
+    else for (int64_t j = 0; j < to->d; j++) {
+        double *x = to->x + j * R, *rows = to->x + 2 * to->D * R;
+        copy(x, from + j * n + first, here);
+        for (int64_t i = here; i < R; i++) x[i] = x[0];
+        for (int64_t i = 0; i < R; i++) rows[i * to->D + j] = x[i];
+    }
+}
+
+/* quadratic_weights of a component, as a lower triangle. */
+static void weigh_squares(Columns *a, int64_t k, const double *matrix) {
+    if (a->d <= FEW) weigh_pairs(matrix, a->d, 1.0, a->factor + k * PAIRS(a->d));
+    else for (int64_t i = 0; i < a->d; i++)
+        for (int64_t j = 0; j <= i; j++)
+            a->factor[(k * a->D + i) * a->D + j] = (2 - (i == j)) * matrix[i * a->d + j];
+}
+
+/* Adds quadratic forms of the columns. */
+INLINE void quadratics(const Columns *a, double *out) {
+    const int64_t D = a->D;
+    double s[TILE * TILE];
+    if (a->d <= FEW) predict(a->K, PAIRS(a->d), a->x + a->d * R, a->factor, out);
+    else for (int64_t k = 0; k < a->K; k++)
+        for (int64_t j = 0; j < D; j += TILE)
+            for (int64_t first = 0; first < R; first += TILE) {
+                tile(j + TILE, a->factor + (k * D + j) * D, D, a->x + first, R, s);
+                for (int u = 0; u < TILE; u++)
+                    EACH(TILE) out[k * R + first + i] += s[u * TILE + i] * a->x[(j + u) * R + first + i];
+            }
+}
+
+/* Adds weighted products of two columns to their sums: lower triangles of tiles. */
+INLINE void add_squares(Columns *a, const double *w) {
+    const int64_t D = a->D;
+    double s[TILE * TILE];
+    if (a->d <= FEW) add_sums(a->K, PAIRS(a->d), a->x + a->d * R, w, a->sums);
+    else for (int64_t k = 0; k < a->K; k++) {
+        double *weighted = a->x + D * R, *rows = weighted + D * R;
+        for (int64_t j = 0; j < D; j++) EACH_ROW weighted[j * R + i] = w[k * R + i] * a->x[j * R + i];
+        for (int64_t j = 0; j < D; j += TILE)
+            for (int64_t l = 0; l <= j; l += TILE) {
+                tile(R, weighted + j * R, R, rows + l, D, s);
+                for (int u = 0; u < TILE; u++)
+                    EACH(TILE) a->sums[(k * D + j + u) * D + l + i] += s[u * TILE + i];
+            }
+    }
+}
+
+/* The packed sums. */
+static void pack(const Columns *a, double *out) {
+    if (a->d <= FEW) copy(out, a->sums, a->K * PAIRS(a->d));
+    else for (int64_t k = 0; k < a->K; k++)
+        for (int64_t i = 0; i < a->d; out += ++i)
+            copy(out, a->sums + (k * a->D + i) * a->D, i + 1);
 }
 
 /* SoftmaxGate.local: bounded log weights. */
@@ -750,31 +845,30 @@ CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *g
     const int64_t K = m->K, p = m->p, q = m->q, n = m->n, L = gate->n, KR = K * R;
     double *E = take(room, KR), *T = take(room, KR), *S = take(room, KR), *U = take(room, KR);
     double *V = take(room, KR), *tilt = take(room, KR), *share = take(room, KR), *work = take(room, 8 * KR);
-    double *we = take(room, K * PAIRS(p)), *scaled = take(room, K * p), bound = 0.0;
-    double *wg = take(room, K * PAIRS(q)), *x = take(room, (p + PAIRS(p)) * R);
-    double *z = take(room, (q + PAIRS(q)) * R), y[2 * R], offset[R] = {0.0}, weight[R], one_each[R];
+    double *scaled = take(room, K * p), y[2 * R], offset[R] = {0.0}, weight[R], one_each[R], bound = 0.0;
+    Columns x = columns_of(p, K, room), z = columns_of(q, L, room);
     if (room->failed) return INFINITY;
     EACH_COMPONENT {
-        weigh_pairs(experts->C + k * p * p, p, 1.0, we + k * PAIRS(p));
+        weigh_squares(&x, k, experts->C + k * p * p);
         for (int64_t j = k * p; j < (k + 1) * p; j++) scaled[j] = sqrt(experts->tau[k]) * experts->mean[j];
     }
     EACH_ROW one_each[i] = 1.0;
-    for (int64_t l = 0; l < L; l++) weigh_pairs(gate->C + l * q * q, q, 1.0, wg + l * PAIRS(q));
+    for (int64_t l = 0; l < L; l++) weigh_squares(&z, l, gate->C + l * q * q);
     for (int64_t first = 0; first < n; first += R) {
         const int64_t here = n - first < R ? n - first : R;
-        const double *xx = features(m->X, n, first, p, x), *zz = features(m->Z, n, first, q, z);
+        read_columns(&x, m->X, n, first), read_columns(&z, m->Z, n, first);
         features(m->y, n, first, 1, y);
         case_weights(m->weighted ? m->weight : NULL, n, first, weight);
         if (m->shifted) copy(offset, m->offset + first, here);
         EACH_COMPONENT EACH_ROW T[k * R + i] = S[k * R + i] = 0.0, E[k * R + i] = gate->elt[k % L];
-        predict(L, q, z, gate->mean, T), predict(L, PAIRS(q), zz, wg, S);
+        predict(L, q, z.x, gate->mean, T), quadratics(&z, S);
         if (m->gate == STICKS) stick_weights(K, m->order, T, S, E);
         if (m->gate == SOFTMAX && !weights(K, T, S, tilt, share, E, work)) return INFINITY;
         EACH_COMPONENT {
             double root = m->kind == POISSON ? 0.0 : -sqrt(experts->tau[k]);
             EACH_ROW V[k * R + i] = root * y[i], U[k * R + i] = 0.0;
         }
-        predict(K, p, x, scaled, V), predict(K, PAIRS(p), xx, we, U);
+        predict(K, p, x.x, scaled, V), quadratics(&x, U);
         densities(m, law, y, offset, E, U, V, work);
         bound += responsibilities(K, E, weight);
         if (m->gate == STICKS) stick_sums(K, m->order, E, T, S);
@@ -787,7 +881,7 @@ CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *g
             }
             gain[k] += sum_of(a, weight);
         }
-        add_sums(L, PAIRS(q), zz, S, out[GATE].xx), add_sums(L, q, z, T, out[GATE].xy);
+        add_squares(&z, S), add_sums(L, q, z.x, T, out[GATE].xy);
         EACH_COMPONENT {
             double *r = E + k * R, *u = U + k * R, *v = V + k * R;
             if (m->gate == DIRICHLET) out[GATE].w[k] += sum_of(r, one_each);
@@ -800,14 +894,15 @@ CLONES static double e_step(const Model *m, const Law *law, Sums *out, double *g
                 out->yy[k] += sum_of(v, y);
             }
         }
-        add_sums(K, PAIRS(p), xx, E, out->xx), add_sums(K, p, x, V, out->xy);
+        add_squares(&x, E), add_sums(K, p, x.x, V, out->xy);
     }
+    pack(&x, out->xx), pack(&z, out[GATE].xx);
     return bound;
 }
 
 /* SlopeStats.damped and centred_sums: the step of the gate, in place. */
-static int step_gate(const Model *m, Law *law, Sums *out, const double *precision, const double *gain,
-                     double *work, Room *room) {
+CLONES static int step_gate(const Model *m, Law *law, Sums *out, const double *precision,
+                            const double *gain, double *work, Room *room) {
     const Part *gate = m->part + GATE;
     int64_t K = m->K, q = m->q;
     double *D = take(room, q * q), *inverse = take(room, q * q), *slope = take(room, q);

@@ -1,10 +1,10 @@
 """Fits and passes with the compiled core and without it, in turns in one process.
 
 Seconds and microseconds of processor, the least of some rounds. ``fits`` has whole fits by kind of
-model, rows and components, starts and draws included; ``passes`` single sweeps by rows and columns,
-beyond the limits of the core as well. ``core, ns`` are of a row and component; ``floor, ns`` is the
-time of the exponentials and multiply-adds without which no sweep does, by NumPy in the cache: two
-exponentials (weights and responsibilities) and, of p terms of the mean and q of the weights,
+model, rows and components, starts and draws included; ``passes`` single sweeps by rows and columns.
+``core, ns`` are of a row and component; ``floor, ns`` is the time of the exponentials and
+multiply-adds without which no sweep does, by NumPy in the cache: two exponentials (weights and
+responsibilities) and, of p terms of the mean and q of the weights,
 ``2 (p + p (p + 1) / 2 + q + q (q + 1) / 2)`` multiply-adds (predictors and their variances, and the
 weighted sums of rows and products). ``counted, ns`` has the operations of the tilted bound as well,
 whose three Newton steps and normaliser need four further exponentials and four divisions (without
@@ -31,7 +31,6 @@ from tables import keep
 import bayesvb as bvb
 from bayesvb.engines import side_by_side
 from bayesvb.engines.base import one_pass
-from bayesvb.models import compiled_pass
 from bayesvb.numerics.compiled import SWITCH
 
 side_by_side.can_fork = lambda: False  # time of other processes would not be counted
@@ -94,7 +93,6 @@ def passes(n: int, n_columns: int, n_components: int) -> dict[str, object]:
     formula = f"y ~ {' + '.join(names)} | gating(x0)"
     model = bvb.DensityRegression(formula, data, n_components=n_components)
     fit = model.fit(seed=1, restarts=1, max_iter=30, draws=25, covariance="mean-field")
-    compiled_pass.MOST_COLUMNS, compiled_pass.MOST_ROWS = 256, 1_000_000
     stats, source = fit.stats, fit.model.source
     vector, sweep = stats.to_vector(), fit.core.compiled(source)
     found = [
@@ -132,7 +130,7 @@ def main() -> None:
     if part not in (None, "passes"):
         return
     shapes = [(n, 3) for n in (1_000, 2_000, 8_000, 20_000, 100_000)] + [
-        (2_000, p) for p in (12, 23, 40)
+        (2_000, p) for p in (12, 23, 40, 100, 200)
     ]
     found = pd.DataFrame([passes(*shape, 3) for shape in shapes])
     keep(found, "compiled_passes")

@@ -32,6 +32,7 @@ PROBLEMS = {
     "intercepts only": ("y ~ 1 | gating(x)", {"n_components": 3}),
     "factor": ("y ~ x + g | gating(g)", {"n_components": 3}),
     "smooth": ("y ~ s(x) + z | gating(s(x))", {"n_components": 3}),
+    "many columns": ("y ~ s(x) + s(z) + g | gating(s(x) + g)", {"n_components": 3}),
     "learned scales": ("y ~ x + z | gating(x)", {"n_components": 3, "priors": LEARNED}),
     "case weights": ("y ~ x + z | gating(x)", {"n_components": 3, "weights": "w"}),
     "fixed scales": ("y ~ x + z | gating(x)", {"n_components": 3, "priors": FIXED}),
@@ -168,7 +169,15 @@ def test_other_mixtures_of_gaussians_are_left_to_numpy(covariance, width):
 
 @pytest.mark.parametrize("limit", ["MOST_ROWS", "MOST_NUMBERS"])
 @pytest.mark.parametrize(
-    "name", ["learned scales", "case weights", "dirichlet", "student sticks", "weighted gaussians"]
+    "name",
+    [
+        "learned scales",
+        "many columns",
+        "case weights",
+        "dirichlet",
+        "student sticks",
+        "weighted gaussians",
+    ],
 )
 def test_very_many_rows_are_summed_by_block(name, limit, monkeypatch):
     model, source, here = passes(name)[-1]
