@@ -46,6 +46,11 @@ TABLE = {
     "logistic": "logistic regression",
 }
 PUBLISHED = "likelihood, as published"
+SAMPLED = ("bbvi", "nuts")
+COMPILATION = 5.0
+"""CPU time of a fit to few rows, s."""
+GRADIENTS = 16 * 864 * 63
+"""Most gradients of NUTS in the paper: chains, transitions, gradients of a transition."""
 FEW_EXPERTS = 5
 """Experts of fits from another split, which the table marks."""
 
@@ -232,6 +237,31 @@ def _shown(column: str, value: float) -> str:
     return f"{value:.3f}"
 
 
+def hours_table(frame: pd.DataFrame, every: pd.DataFrame) -> str:
+    """CPU time of BBVI and NUTS of the sizes that have none, in proportion to rows, as Markdown."""
+    heads = ("data", "rows with both", "rows without", "CPU time of the largest with both, s",
+             "others, h", "others, NUTS with settings of the paper, h")  # fmt: skip
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    for data, known in frame[frame["way"].isin(SAMPLED)].groupby("data"):
+        counts = known.groupby("n")["way"].nunique()
+        done = sorted(counts[counts == len(SAMPLED)].index)
+        others = sorted(set(every.loc[every["data"] == data, "n"]) - set(done))
+        largest = known[known["n"] == done[-1]].set_index("way")
+        seconds, rows = largest["seconds"], sum(others)
+        each = len(others) * COMPILATION + (seconds - COMPILATION) * rows / done[-1]
+        gradient = seconds["nuts"] / largest.loc["nuts", "steps"]
+        cells = (
+            title(str(data)),
+            ", ".join(map(str, done)),
+            ", ".join(map(str, others)),
+            " + ".join(f"{seconds[way]:.0f}" for way in SAMPLED),
+            f"{each.sum() / 3600:.2f}" if others else "",
+            f"{gradient * GRADIENTS * rows / done[-1] / 3600:.1f}" if others else "",
+        )
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
 def with_table(page: str, name: str, table: str) -> str:
     """The page with this table between its marks."""
     start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
@@ -250,12 +280,13 @@ def keep(figure: Figure, name: str) -> None:
 
 
 def main() -> None:
-    """Three pictures and two tables."""
+    """Three pictures and three tables."""
     matplotlib.use("Agg")
     plt.rcParams.update(STYLE)
     table = pd.read_csv(RESULTS / "network_table.csv")
     rivals = table[table["way"].isin(list(WAYS)[3:])]
-    keep(sizes(pd.concat([pd.read_csv(RESULTS / "network_sizes.csv"), rivals])), "network_sizes")
+    every = pd.read_csv(RESULTS / "network_sizes.csv")
+    keep(sizes(pd.concat([every, rivals])), "network_sizes")
     keep(scaling(pd.read_csv(RESULTS / "network_scaling.csv")), "network_scaling")
     found = pd.read_csv(RESULTS / "network_folds.csv")
     keep(folds(found), "network_folds")
@@ -263,6 +294,7 @@ def main() -> None:
         text = PAGE.read_text(encoding="utf-8")
         text = with_table(text, "folds", folds_table(found))
         text = with_table(text, "methods", methods_table(table))
+        text = with_table(text, "hours", hours_table(table, every))
         PAGE.write_text(text, encoding="utf-8")
 
 
