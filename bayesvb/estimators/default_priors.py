@@ -35,14 +35,13 @@ def default_priors(
     alone = n_components == 1 and given.scales != "learned" and given.standardize
     units = "response" if alone and _is_plain(family, formula, group) else "noise"
     several_sd = EXPERTS[family](RegressionPrior(1, 1, 1.0, True, 1.0, 1.0)).several_sd
-    if n_components == 1 or several_sd is None:
-        return Priors(coefficient_sd=10.0, scale_rate=0.005, coefficient_units=units)
-    # On the scale of a predictor: with the rate 0.005 of terms in units of the noise
-    # slopes of two standard errors were shrunk to a third of the truth (two Poisson components).
-    # With 0.05 the smaller of two slopes was shrunk by 17% (100 rows), with 0.1 it is by 10%, for
-    # 0.0025 nats per new row where three of four columns have no effect (bench_shared_scales.py).
-    rate = 0.1
-    return Priors(coefficient_sd=several_sd, scale_rate=rate, coefficient_units=units)
+    sd = 10.0 if n_components == 1 or several_sd is None else several_sd
+    # With the rate 0.005 differences of two or three standard errors between two Gaussian
+    # components were shrunk by 0.7 of one (100 rows), with 0.1 they are by 0.1, for 0.007 nats per
+    # new row where four columns have at most one effect (bench_component_differences.py). Two
+    # Poisson slopes were shrunk to a third, and the smaller is by 10% (bench_shared_scales.py).
+    rate = 0.005 if n_components == 1 or given.scales == "learned" else 0.1
+    return Priors(coefficient_sd=sd, scale_rate=rate, coefficient_units=units)
 
 
 def _is_plain(family: str, formula: Formula | None, group: object) -> bool:
