@@ -85,7 +85,7 @@ def _check_sums(fit: Fit, model: Any) -> None:
     is_linear = one.core.is_linear_in_rows(one.source)
     if not is_linear or sizes != {(core.n_components,)}:
         why = "its experts are not conjugate, so their sums depend on the posterior"
-    elif core.n_components > 1:
+    elif core.n_components > 2:
         try:
             next(_mergers(_State(fit.model, core, stats, fit.order, 0.0)))
         except NotImplementedError as error:
@@ -98,25 +98,33 @@ def _check_sums(fit: Fit, model: Any) -> None:
 
 
 def _smaller(state: _State, budget: Budget, place: EngineStreams) -> _State | None:
-    """The best model with one component less, or None if each has a lower ELBO."""
-    if state.core.n_components == 1:
-        return None
-    model = state.model.resized(state.core.n_components - 1)
-    bound = state.bound
-    nobody = InMemorySource((no_row(model.source),))
+    """The best model with one component less or with one left; None if each has a lower ELBO."""
+    bound, nobody = state.bound, InMemorySource((no_row(state.model.source),))
     best = None
-    for sums, known in _mergers(state):
-        if model.core.n_components == 1:
-            sums, known = _of_one(model, sums.experts)
+    for model, sums, known in _candidates(state):
         start = model.core.with_first_scales(sums)
         beside = BesideKnownRows(model.core, start, known)
         ascent = Cavi().run(beside, nobody, start, budget, place)
         if ascent.bound >= bound:
-            best, bound = ascent, ascent.bound
+            best, bound = (model, ascent), ascent.bound
     if best is None:
         return None
-    core, stats, order = model.ordered(model.core, best.stats)
-    return _State(model, core, stats, order, bound, replace(best, stats=stats))
+    model, ascent = best
+    core, stats, order = model.ordered(model.core, ascent.stats)
+    return _State(model, core, stats, order, bound, replace(ascent, stats=stats))
+
+
+def _candidates(state: _State) -> Iterator[tuple[Any, MixtureStats, float]]:
+    """Smaller models, with their sums and the part of the ELBO that is not in these."""
+    n_components = state.core.n_components
+    if n_components > 2:
+        model = state.model.resized(n_components - 1)
+        yield from ((model, *merger) for merger in _mergers(state))
+    if n_components > 1:
+        # The bound of one component is exact, while that of pairs may be far below the ELBO.
+        model, experts = state.model.resized(1), state.stats.experts
+        sums = {name: values.sum(axis=0, keepdims=True) for name, values in experts.leaves()}
+        yield model, *_of_one(model, experts.with_leaves(sums))
 
 
 def _mergers(state: _State) -> Iterator[tuple[MixtureStats, float]]:
@@ -133,9 +141,6 @@ def _mergers(state: _State) -> Iterator[tuple[MixtureStats, float]]:
             pair = np.maximum(weight[[into, spared]], np.finfo(float).tiny)
             lost = float(pair.sum() * entr(pair / pair.sum()).sum())
             experts = _added(stats.experts, kept, into, spared)
-            if len(kept) == 1:
-                yield replace(stats, experts=experts), known - lost
-                continue
             gate, more = core.gate.merged(stats.gate, kept, (into, spared), tuple(pair), intercept)
             yield MixtureStats(experts, gate), known + more - lost
 

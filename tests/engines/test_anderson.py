@@ -70,7 +70,10 @@ def begun():
     rng = np.random.default_rng(1)
     x = rng.uniform(-1.0, 1.0, 300)
     data = pd.DataFrame({"x": x, "y": 2.0 * x + 0.2 * rng.standard_normal(300)})
-    model = bvb.DensityRegression("y ~ x | gating(x)", data, n_components=2, gate="stick-breaking")
+    model = bvb.DensityRegression(
+        "y ~ x | gating(x)", data, n_components=2, gate="stick-breaking",
+        priors=bvb.Priors(scale_rate=0.005),
+    )  # fmt: skip
     near = search(
         model.core, model.source, Cavi(), restarts=1, budget=Budget(), streams=Streams(1, 1),
         rough=True,

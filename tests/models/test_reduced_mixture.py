@@ -53,7 +53,7 @@ CASES = {
 
 
 BETWEEN = {
-    "columns": {"formula": "y ~ x + z + g"},
+    "columns": {"formula": "y ~ x + z + g", "priors": bvb.Priors(scale_rate=0.005)},
     "three components": {"formula": "y ~ x + z", "n_components": 3, "gate": "stick-breaking"},
     "smooth": {"formula": "y ~ s(x, k=5) + z"},
     "groups": {"formula": "y ~ x + (1 | g)"},

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from bayesvb import DensityRegression, GaussianMixture, load
+from bayesvb import DensityRegression, GaussianMixture, Priors, load
 from bayesvb.engines import ENGINES
 from bayesvb.engines.base import Budget
 from bayesvb.engines.restarts import search
@@ -51,7 +51,8 @@ def gate(request):
 @pytest.fixture(scope="module")
 def fits(wave, gate):
     """The same restarts, stacked and averaged."""
-    model = DensityRegression(FORMULA, wave, n_components=3, gate=gate)
+    priors = Priors(scale_rate=0.005)
+    model = DensityRegression(FORMULA, wave, n_components=3, gate=gate, priors=priors)
     return {way: model.fit(combine=way, **OPTIONS) for way in ("stack", "average")}
 
 

@@ -161,7 +161,7 @@ def test_conjugate_gradients_refuse_a_saddle_point(monkeypatch):
 
 @pytest.mark.parametrize("kind", [KrylovSensitivity, RowSensitivity])
 def test_very_many_statistics_are_solved_by_conjugate_gradients(kind, monkeypatch):
-    fit = fit_of("softmax")
+    fit = fit_of("softmax", priors=bvb.Priors(scale_rate=0.005))
     expected = leave_one_out(Fitted.of(fit), np.arange(30), row_passes=0.0)
     for module in (low_rank, solvers):
         monkeypatch.setattr(module, "SHARE", 0.0)
