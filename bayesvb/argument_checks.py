@@ -114,7 +114,7 @@ def fresh_seed(seed: int | None) -> int:
     return int(seed)
 
 
-def seed_from_rng(arguments: Mapping[str, Any]) -> dict[str, Any]:
+def seed_from_rng(arguments: Mapping[str, Any]) -> dict[str, object]:
     """Return arguments with ``seed`` for ``rng``, as Scientific Python's SPEC 7 calls it.
 
     A whole number is the seed itself; of a generator one is drawn, which advances it.

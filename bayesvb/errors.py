@@ -161,7 +161,7 @@ def warn(message: str | Warning, category: type[Warning] = UserWarning) -> None:
     frame: FrameType | None = sys._getframe(1)
     level = outermost = 1
     while frame is not None:
-        if _is_ours(frame.f_globals.get("__name__")):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] == PACKAGE:
             outermost = level
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=outermost + 2)
@@ -172,10 +172,6 @@ def warn_renamed(old: str, new: str) -> None:
     warn(
         f"{old} is called {new} now; the former name is removed in version 0.5", DeprecationWarning
     )
-
-
-def _is_ours(module: object) -> bool:
-    return str(module).partition(".")[0] == PACKAGE
 
 
 @contextmanager

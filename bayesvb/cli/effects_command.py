@@ -15,7 +15,7 @@ ALL = "all"
 """Value of --average-by that stands for one average over all rows."""
 
 
-def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+def columns(ctx: click.Context, param: click.Parameter, value: str | None) -> object:
     """Names with commas between them; True for all rows."""
     if value is None:
         return None

@@ -39,7 +39,7 @@ def names(ctx: click.Context, param: click.Parameter, value: str | None) -> list
     return None if value is None else [name.strip() for name in value.split(",")]
 
 
-def values(ctx: click.Context, param: click.Parameter, value: str | None) -> Any:
+def values(ctx: click.Context, param: click.Parameter, value: str | None) -> object:
     """Numbers with commas between them, or labels of levels."""
     try:
         return numbers(ctx, param, value)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeVar
 
@@ -97,6 +97,14 @@ class SufficientStats:
             value, name = getattr(self, field.name), prefix + field.name
             nested = isinstance(value, SufficientStats)
             changes[field.name] = value.with_leaves(leaves, f"{name}.") if nested else leaves[name]
+        return replace(self, **changes)
+
+    def permuted(self: StatsT, order: Sequence[int]) -> StatsT:
+        """Record with the first axis of every array in another order: ``order[0]`` comes first."""
+        index, changes = list(order), dict[str, object]()
+        for name, value in vars(self).items():
+            nested = isinstance(value, SufficientStats)
+            changes[name] = value.permuted(index) if nested else value[index]
         return replace(self, **changes)
 
 

@@ -11,11 +11,9 @@ from jaxtyping import Float, Int
 
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.root_finding import invert_log_cdf
-
-POINTS_PER_BLOCK = 1 << 14
-"""Quantiles solved together: the arrays (experts, points) of a block stay in cache."""
 
 SLACK = 1e-9
 """Relative widening of the bracket of a quantile, beyond the rounding of its ends."""
@@ -104,8 +102,8 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         shape = self.weights.shape[1:]
         flat = self.with_each(lambda array: array.reshape(len(array), -1))
         found = [np.empty(0)]
-        for start in range(0, flat.weights.shape[1], POINTS_PER_BLOCK):
-            found.append(_quantiles(flat.at(slice(start, start + POINTS_PER_BLOCK)), q))
+        for points in pieces(flat.weights.shape[1], len(flat.weights), AT_ONCE):
+            found.append(_quantiles(flat.at(points), q))
         return np.concatenate(found).reshape(shape)
 
     def at(self: Mixture, points: slice | Int[np.ndarray, " some"]) -> Mixture:

@@ -11,12 +11,10 @@ from scipy.special import poch, stdtr, stdtrit
 
 from bayesvb.distributions.base import AbstractComponentMixture, check_probabilities
 from bayesvb.errors import DataError
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.root_finding import invert_log_cdf
 from bayesvb.numerics.special import log_total
 from bayesvb.numerics.student_cdf import FARTHEST, MANY, expanded_cdf_and_density
-
-CELLS = 1 << 16
-"""Components times quantiles that are solved together: arrays that stay in cache."""
 
 SLACK = 1e-6
 """Relative widening of the bracket; scipy's t quantile is wrong by 1e-9 near the median."""
@@ -164,9 +162,9 @@ class StudentMixture(AbstractComponentMixture):
         rows = self.weights.shape[1]
         found = np.where(q > 0.5, np.inf, -np.inf)[:, None].repeat(rows, axis=1)
         (inner,) = np.nonzero((q > 0.0) & (q < 1.0))
-        together = max(CELLS // len(self.weights), 1)
-        for start in range(0, inner.size * rows, together):
-            points = np.arange(start, min(start + together, inner.size * rows))
+        every = np.arange(inner.size * rows)
+        for some in pieces(len(every), len(self.weights), AT_ONCE):
+            points = every[some]
             at = inner[points // rows], points % rows
             found[at] = _quantiles(self, q, *at)
         order = np.argsort(q, kind="stable")

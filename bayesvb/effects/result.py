@@ -118,8 +118,8 @@ class EffectRequest:
     def dof(self, fit: AbstractFit) -> float | None:
         """Degrees of freedom of effects that are linear in the mean of the response."""
         estimand, measures = self.estimand, (None, "difference", "dydx", "dyex")
-        is_linear = estimand.target == "mean" and not estimand.scales and self.measure in measures
-        return linear_dof(fit) if is_linear else None
+        is_linear = not estimand.scales and self.measure in measures
+        return linear_dof(fit, estimand.target) if is_linear else None
 
 
 def chosen_responses(fit: AbstractFit, response: str | None, estimand: Estimand) -> tuple[int, ...]:

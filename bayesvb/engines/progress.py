@@ -63,7 +63,7 @@ def progress_told(
     stream = sys.stderr if stream is None else stream
     if not progress:
         yield None
-    elif stream.isatty() or _in_notebook(stream):
+    elif stream.isatty() or type(stream).__module__.startswith(NOTEBOOK):
         with _kept_up(restarts, stream) as line:
             yield line
     else:
@@ -138,11 +138,6 @@ def _kept_up(restarts: int, stream: Stream) -> Iterator[ProgressCallback]:
         yield line
     finally:
         line.erase()
-
-
-def _in_notebook(stream: Stream) -> bool:
-    """Whether output of the stream appears below a cell of a notebook."""
-    return type(stream).__module__.startswith(NOTEBOOK)
 
 
 def line_per_restart(restarts: int, stream: Stream) -> ProgressCallback:

@@ -30,7 +30,7 @@ from bayesvb.distributions.level_predictions import predict_levels
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
-from bayesvb.estimators.base import AbstractEstimator, empty_stats
+from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.default_priors import complete_priors, default_priors
 from bayesvb.estimators.gating import gate_class, gate_parameters, gate_prior, share_parameter
 from bayesvb.estimators.group_effects import (
@@ -90,7 +90,6 @@ from bayesvb.results.group_covariance import group_notes, joint_terms
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.response_notes import warn_of_response
 from bayesvb.results.summary import prior_frame
-from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -337,7 +336,7 @@ class DensityRegression(AbstractGatedMixture):
 
     @property
     def title(self) -> str:
-        return capitalised(self.likelihood_name)
+        return self.likelihood_name[:1].upper() + self.likelihood_name[1:]
 
     def _fitted(self, request: FitRequest, streams: Streams, workers: int) -> Fit:
         """The fit of a search; of completed tables a pool of fits; or one of several numbers."""
@@ -412,10 +411,6 @@ class DensityRegression(AbstractGatedMixture):
 
     def default_priors(self, size: int) -> Priors:
         return default_priors(self.family, size, self.formula, self.grouping, self.priors)
-
-    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
-        blank = core.first_stats(empty_stats(core, self.source))
-        return cast(Mixture, core).permuted(order, blank)[0]
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients, noise and shares of the components in the data's units.
@@ -532,8 +527,7 @@ class DensityRegression(AbstractGatedMixture):
         Axes (experts, draws, rows). Each draw is evaluated by the restart that it is from.
         """
         weights, scaling = np.exp(fit.core.log_weights(fit.draws, block)), self.scales.response
-        experts = self.experts
-        whole = experts if experts.draws_complete else fit.core
+        whole = fit.core if self.experts.line_laws(None) else self.experts
         drawn: AbstractDrawnMixture = whole.drawn(fit.draws, weights, block, response, scaling)
         return drawn
 
@@ -622,11 +616,6 @@ def _read_rows(
     from bayesvb.estimators.imputation import imputed_rows
 
     return imputed_rows(formula, data, options, kind)
-
-
-def capitalised(words: str) -> str:
-    """The words as the beginning of a line."""
-    return words[:1].upper() + words[1:]
 
 
 def _heading(part: str, meaning: str) -> str:

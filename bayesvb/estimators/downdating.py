@@ -30,7 +30,6 @@ from bayesvb.estimators.updating import (
     no_row,
     refreshed,
     streamed_core,
-    with_source,
 )
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
@@ -58,7 +57,7 @@ def downdated(
         )
     run = _run(fit, source, total, Budget(float(tol), max_iter))
     kept = every.kept if isinstance(every, PartlyKept) else every
-    model = with_source(run.model, PartlyKept(kept, n_left, total, workers=every.workers))
+    model = run.model.over(PartlyKept(kept, n_left, total, workers=every.workers))
     return refreshed(fit, replace(run, model=model), total, time.perf_counter() - began)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -16,7 +16,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.estimators.priors import Priors
 from bayesvb.factors.normal import Normal
 from bayesvb.gates import GATES
-from bayesvb.gates.base import GAMMA, AbstractGate, GatePrior
+from bayesvb.gates.base import GAMMA, AnyGate, GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.component_model import ComponentModel
 from bayesvb.results.named_draws import count
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 
-def gate_class(name: str, n_components: int) -> type[AbstractGate[Any, Any]]:
+def gate_class(name: str, n_components: int) -> type[AnyGate]:
     """Gate of this name; a single component has the weight 1, which needs no coefficients."""
     return GATES[name] if n_components > 1 else DirichletGate
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -23,7 +23,6 @@ from bayesvb.distributions.multivariate_student import (
 from bayesvb.distributions.prediction import KINDS, PredictionOptions, predict
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
-from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.gating import SHARE
 from bayesvb.estimators.mixture import AbstractMixture
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
@@ -211,10 +210,6 @@ class GaussianMixture(AbstractMixture):
         """Components sorted by share, the largest first."""
         order = tuple(np.argsort(-stats.gate.weight, kind="stable").tolist())
         return *cast(Mixture, core).permuted(order, stats), order
-
-    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
-        blank = cast(MixtureStats, empty_stats(core, self.source))
-        return cast(Mixture, core).permuted(order, blank)[0]
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Means, covariances, standard deviations, correlations and shares in the data's units."""

@@ -35,7 +35,7 @@ def eliminates_groups(
     probe = RegressionPrior(1, 1, 1.0, in_noise, 1.0, 1.0, is_alone=alone, n_effects=1, n_groups=2)
     if group is not None or formula.read[RESPONSE].call is not None:
         return False
-    return not EXPERTS[family](probe).draws_complete
+    return bool(EXPERTS[family](probe).line_laws(None))
 
 
 def with_possible_groups(design: Design, n_components: int, gate: str) -> Design:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -17,6 +17,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
 from bayesvb.distributions.pooled_draws import PooledDraws
 from bayesvb.errors import DataError
+from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.component_tables import (
     component_table,
     responsibilities_of,
@@ -64,6 +65,10 @@ class AbstractMixture(AbstractGenerative):
         own = self.source.map_rows(partial(mixture.responsibilities, core.update(stats)))
         order = matching(reference.T, own.T)
         return *mixture.permuted(order, cast(MixtureStats, stats)), order
+
+    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
+        blank = core.first_stats(empty_stats(core, self.source))
+        return cast(Mixture, core).permuted(order, blank)[0]
 
     def with_components(self, n_components: int) -> AbstractMixture:
         """The model with another number of components, on the same rows."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import numpy as np
 from jaxtyping import Float
@@ -20,7 +20,6 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.distributions.normal_mixture import NormalMixture
 from bayesvb.distributions.prediction import PredictionOptions, predict
 from bayesvb.estimators import network_prediction
-from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.gating import gate_parameters, share_parameter
 from bayesvb.estimators.model_rows import RowKind, RowOptions, model_rows
 from bayesvb.estimators.network_assembly import (
@@ -41,13 +40,11 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.models.network.model import Network
-from bayesvb.models.network.state import NetworkStats
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
-from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -232,10 +229,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             "priors": vars(self.priors),
             **self.weight_options(),
         }
-
-    def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:
-        blank = cast(NetworkStats, empty_stats(core, self.source))
-        return cast(Network, core).permuted(order, blank)[0]
 
     def named_draws(self, fit: HasDraws) -> NamedDraws:
         """Coefficients of experts, gate and output layer, noise and shares.

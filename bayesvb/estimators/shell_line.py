@@ -99,7 +99,7 @@ def command_line(
     return shlex.join(words)
 
 
-def _of_model(kind: type[Any], call: FitCall) -> Iterator[list[str]]:
+def _of_model(kind: type[object], call: FitCall) -> Iterator[list[str]]:
     """Options for the arguments of the model that do not have their defaults."""
     usual = inspect.signature(kind).parameters
     for name, value in call.options.items():

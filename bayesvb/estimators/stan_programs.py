@@ -79,7 +79,7 @@ class _Family:
     log_density: str
     further: _Parameter | None = None
     spread: str = "prior_sd[p]"
-    numbers: Callable[[Any, Block], Numbers]
+    numbers: Callable[[object, Block], Numbers]
     columns: tuple[str, ...] = ()
 
 

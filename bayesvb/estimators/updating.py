@@ -93,7 +93,7 @@ def updated(
     new = _More(new_rows(model, data, weights), fitted_rows(model), share, new_starts)
     run, new = _run(fit, new, Budget(float(tol), max_iter))
     rows = _together(model.source, new, isinstance(fit.core, Network))
-    run = replace(run, model=with_source(run.model, rows))
+    run = replace(run, model=run.model.over(rows))
     return refreshed(fit, run, new.total, time.perf_counter() - began)
 
 
@@ -248,7 +248,7 @@ def _best_run(
     if new_starts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            anew = with_source(model, rows).fit(
+            anew = model.over(rows).fit(
                 restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
                 tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
             )  # fmt: skip
@@ -304,7 +304,7 @@ def streamed_core(fit: AbstractFit) -> AnyStreamed:
 
 
 def _ascent(
-    beside: BesideKnownRows[Any, SufficientStats],
+    beside: BesideKnownRows[object, SufficientStats],
     source: AbstractSource,
     fit: AbstractFit,
     budget: Budget,
@@ -323,7 +323,7 @@ def no_row(source: AbstractSource) -> Block:
 
 def _response(
     fit: AbstractFit,
-    beside: BesideKnownRows[Any, SufficientStats],
+    beside: BesideKnownRows[object, SufficientStats],
     source: AbstractSource,
     ascent: EngineResult[SufficientStats],
     every: AbstractSource,
@@ -378,11 +378,6 @@ def _together(rows: AbstractSource, new: _More, is_read_again: bool) -> PartlyKe
     else:
         later = None
     return PartlyKept(kept, new.n_rows, new.total, later, workers=rows.workers)
-
-
-def with_source(model: Any, source: AbstractSource) -> Any:
-    """The model with these rows, in the units that it has."""
-    return model.over(source)
 
 
 def refreshed(fit: AbstractFit, run: Run, total: float, seconds: float) -> AbstractFit:

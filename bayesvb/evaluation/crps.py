@@ -12,6 +12,7 @@ from scipy.special import expit
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.student_cdf import student_cdf
 
 
@@ -89,8 +90,7 @@ def crps(
     if not isinstance(distribution, StudentMixture):
         return _by_draws(distribution.draws(RULE.draws, np.random.default_rng(0)), observed)
     score = np.empty(observed.size)
-    for start in range(0, observed.size, RULE.rows):
-        rows = slice(start, start + RULE.rows)
+    for rows in pieces(observed.size, 1, RULE.rows):
         block = StudentMixture(
             distribution.weights[:, rows],
             distribution.location[:, rows],

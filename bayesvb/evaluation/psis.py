@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from scipy.special import logsumexp
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 
 __all__ = ["psis"]
 
@@ -22,9 +23,6 @@ FEWEST = 5
 
 SHAPE_DRAWS, SHAPE = 10.0, 0.5
 """Prior of the Pareto k, weakly informative: its weight in draws, and its mean."""
-
-ENTRIES = 1 << 17
-"""Entries of the largest array of a fit (candidates x tail x rows), 1 MB."""
 
 
 def psis(
@@ -105,9 +103,8 @@ def _equal_tails(lengths: Int[np.ndarray, " rows"]) -> Iterator[tuple[np.ndarray
     """Numbers of rows whose tails have as many draws, some at a time, and that number."""
     for length in np.unique(lengths[lengths >= FEWEST]).tolist():
         rows = np.flatnonzero(lengths == length)
-        step = max(ENTRIES // (length * _n_candidates(length)), 1)
-        for start in range(0, len(rows), step):
-            yield rows[start : start + step], length
+        for some in pieces(len(rows), length * _n_candidates(length), AT_ONCE):
+            yield rows[some], length
 
 
 def _n_candidates(length: int) -> int:

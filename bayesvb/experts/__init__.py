@@ -18,14 +18,14 @@ from bayesvb.experts.spread import with_spread
 # Each function imports the experts of its family, so that a fit does not wait for the others.
 
 
-def full_gaussians(*prior: Any) -> Any:
+def full_gaussians(*prior: Any) -> object:
     """Gaussian experts with full covariance matrices."""
     from bayesvb.experts.gaussian_full import FullGaussianExperts
 
     return FullGaussianExperts.from_prior(*prior)
 
 
-def diagonal_gaussians(*prior: Any) -> Any:
+def diagonal_gaussians(*prior: Any) -> object:
     """Gaussian experts with diagonal covariance matrices."""
     from bayesvb.experts.gaussian_diagonal import DiagonalGaussianExperts
 

@@ -161,7 +161,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         each row on a leading axis. The same holds of ``predictive``.
         """
         each = [self.predictive(posterior, weights, block, i) for i in range(len(block.response))]
-        return self.log_scores(each, block)
+        return log_scores(self, each, block)
 
     def component_scores(
         self, laws: Sequence[AbstractComponentMixture], block: Block
@@ -170,14 +170,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         pairs = zip(laws, block.response, strict=True)
         each = [law.component_log_density(observed) for law, observed in pairs]
         return np.asarray(np.sum(each, axis=0))
-
-    def log_scores(
-        self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, " rows"]:
-        """Log densities of all responses of each row, independent given the component."""
-        with np.errstate(divide="ignore"):  # a weight may vanish far out
-            terms = np.log(laws[0].weights)
-        return np.asarray(log_total(terms + self.component_scores(laws, block), axis=0))
 
     def cdfs(
         self, laws: Sequence[AbstractComponentMixture], block: Block
@@ -198,11 +190,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         None if rows are held out by derivatives of iterations.
         """
         return None
-
-    @property
-    def draws_complete(self) -> bool:
-        """Whether draws hold every parameter: not effects of groups that ``line_laws`` are of."""
-        return not self.line_laws(None)
 
     def log_predictive_of_groups(
         self, posterior: PosteriorT, members: Members, n_experts: int
@@ -304,6 +291,22 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, " draws"]:
         """Log density of each draw under the posterior, or under the prior (None)."""
 
-    @abc.abstractmethod
-    def permuted(self, order: list[int], stats: StatsT) -> StatsT:
-        """Statistics after a new labelling: expert ``order[0]`` comes first."""
+
+def log_scores(
+    experts: AbstractExperts[PosteriorT, StatsT],
+    laws: Sequence[AbstractComponentMixture],
+    block: Block,
+) -> Float[np.ndarray, " rows"]:
+    """Log densities of all responses of each row, independent given the component."""
+    with np.errstate(divide="ignore"):  # a weight may vanish far out
+        terms = np.log(laws[0].weights)
+    return np.asarray(log_total(terms + experts.component_scores(laws, block), axis=0))
+
+
+def scores_and_cdfs(
+    experts: AbstractExperts[PosteriorT, StatsT],
+    laws: Sequence[AbstractComponentMixture],
+    block: Block,
+) -> Float[np.ndarray, "values rows"]:
+    """Log density of all responses of each row, then the distribution function of each."""
+    return np.stack([log_scores(experts, laws, block), *experts.cdfs(laws, block)])

@@ -345,9 +345,6 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         found: Float[np.ndarray, " draws"] = density + of_values(values).sum(axis=1)
         return found
 
-    def permuted(self, order: list[int], stats: DispersedStats) -> DispersedStats:
-        return DispersedStats(stats.coefficients.permuted(order), stats.nodes[order])
-
     def further_moments(self, posterior: DispersedPosterior, like: Rows) -> tuple[Rows, Rows]:
         """Mean and variance of the log of the positive parameter, for each row."""
         law = posterior.dispersion

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import abc
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -46,6 +47,11 @@ class FurtherStats(SufficientStats):
     def weight(self) -> Float[np.ndarray, " experts"]:
         """Sum of the responsibilities."""
         return np.asarray(self.experts.weight)
+
+    def permuted(self, order: Sequence[int]) -> FurtherStats:
+        """Sums after a new labelling; a predictor that all components share has no label."""
+        further = self.further if len(self.further.linear) == 1 else self.further.permuted(order)
+        return FurtherStats(self.experts.permuted(order), further)
 
 
 @dataclass(frozen=True)

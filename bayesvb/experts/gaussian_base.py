@@ -232,9 +232,6 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
             np.copyto(result, drawn, where=(chosen == k)[:, None, :])
         return result
 
-    def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
-        return GaussianStats(stats.weight[order], stats.x[order], stats.xx[order])
-
 
 def _sums(
     responsibilities: Float[np.ndarray, "experts rows"],

@@ -82,14 +82,12 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     expectations_along = passed_on("experts")
     expectations = passed_on("experts")
     component_scores = passed_on("experts")
-    log_scores = passed_on("experts")
     cdfs = passed_on("experts")
     kl = passed_on("experts")
     draws = passed_on("experts")
     prior_draws = passed_on("experts")
     supports = passed_on("experts")
     log_density = passed_on("experts")
-    permuted = passed_on("experts")
 
     @property
     def _regressions(self) -> AnyExperts:

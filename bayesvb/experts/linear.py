@@ -80,10 +80,6 @@ class LinearStats(SufficientStats):
     xy: Float[np.ndarray, "*many experts responses terms"]
     yy: Float[np.ndarray, "*many experts responses"]
 
-    def permuted(self, order: list[int]) -> LinearStats:
-        """Statistics after a new labelling: expert ``order[0]`` comes first."""
-        return LinearStats(self.weight[order], self.xx[order], self.xy[order], self.yy[order])
-
 
 def no_sums(posterior: MatrixNormalGamma, many: int) -> LinearStats:
     """Return sums over no rows, for each of many states of the same experts."""
@@ -413,7 +409,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         ----------
         Cook, Weisberg (1982), Residuals and Influence in Regression, section 2.2 and appendix A.2.
         """
-        if self.draws_complete and len(left_out) > 1:
+        if self.prior.operator.is_complete and len(left_out) > 1:
             return None
         weight = left_out if ratio is None else left_out * ratio
         downdate = RowDowndate.of(posterior.regressions, self.design(block), left_out, weight)
@@ -454,9 +450,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         density = factor.log_density(draws["coefficients"], draws["precision"])
         total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
         return total
-
-    def permuted(self, order: list[int], stats: LinearStats) -> LinearStats:
-        return stats.permuted(order)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients as Student t, their noise integrated out, and the noise."""

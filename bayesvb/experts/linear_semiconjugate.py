@@ -237,9 +237,6 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
         return total
 
-    def permuted(self, order: list[int], stats: SemiConjugateStats) -> SemiConjugateStats:
-        return SemiConjugateStats(stats.linear.permuted(order), stats.precision[order])
-
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients as normal, in units of the response, and the noise."""
         noise = self.prior.noise

@@ -356,7 +356,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         iterations, in which memberships and precisions change. ``ratio`` and ``noise`` as in
         ``LinearExperts``.
         """
-        if self.draws_complete:
+        if self._linear.operator.is_complete:
             return None
         design, found = self.design(block), []
         squares = self.squares(posterior, block)
@@ -434,16 +434,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         elif self.learns_dof:
             density = density + log_prior(dof)
         return density
-
-    def permuted(self, order: list[int], stats: StudentStats) -> StudentStats:
-        """Sums after a new labelling."""
-        return StudentStats(
-            stats.weight[order],
-            stats.xx[order],
-            stats.xy[order],
-            stats.yy[order],
-            stats.tail[order],
-        )
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients and noise as of ``LinearExperts``, and the degrees of freedom."""

@@ -82,7 +82,7 @@ class StudentStats(SufficientStats):
         )
 
     def by_regression(
-        self, packed: Callable[[Any], Any] = lambda packed: packed
+        self, packed: Callable[[Any], object] = lambda packed: packed
     ) -> tuple[Any, Any, Any, Any]:
         """Sums of every expert and response as sums of separate experts with one response."""
         many, n_terms = self.yy.shape[:-2], self.xy.shape[-1]

@@ -220,9 +220,6 @@ class OrdinalExperts(AbstractOrderedExperts):
         found = density + laws.increments.log_density(draws["increments"]).sum(axis=1)
         return found
 
-    def permuted(self, order: list[int], stats: OrdinalStats) -> OrdinalStats:
-        return OrdinalStats(stats.coefficients.permuted(order), stats.increments.permuted(order))
-
     def predictive(
         self,
         posterior: OrdinalPosterior,

@@ -218,9 +218,6 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         found: Float[np.ndarray, " draws"] = density.sum(axis=1)
         return found
 
-    def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
-        return stats.permuted(order)
-
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients on the scale of the predictor."""
         return coefficient_rows(units, "Normal", self.prior.precisions**-0.5)

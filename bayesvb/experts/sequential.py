@@ -257,9 +257,6 @@ class SequentialExperts(AbstractOrderedExperts):
         density = (posterior or self.prior).log_density(whole).sum(axis=1)
         return density
 
-    def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
-        return stats.permuted(order)
-
     def predictive(
         self,
         posterior: Normal,

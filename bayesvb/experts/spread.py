@@ -202,7 +202,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         change with a row, the effect of its group does.
         """
         lines: Any = self.experts
-        if lines.draws_complete:
+        if not lines.line_laws(None):
             return None
         ratio = _ratio(*logit_moments(posterior.further, self.design(block)))
         noise, shares = self._variances(posterior, block)
@@ -259,10 +259,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws responses rows"]:
         return self.experts.responses(self._by_row(draws, block), chosen, block, rng)
-
-    def permuted(self, order: list[int], stats: FurtherStats) -> FurtherStats:
-        lines = self.experts.permuted(order, stats.experts)
-        return FurtherStats(lines, stats.further.permuted(order))
 
     def drawn(
         self,

@@ -251,10 +251,6 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
             rng.random(counts.shape) < expit(self.drawn_further(draws, block)), 0, counts
         )
 
-    def permuted(self, order: list[int], stats: FurtherStats) -> FurtherStats:
-        """Statistics after a new labelling; structural zeros have no label."""
-        return FurtherStats(self.experts.permuted(order, stats.experts), stats.further)
-
     def drawn(
         self,
         draws: Draws,

@@ -25,7 +25,7 @@ from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.coefficient_basis import JointBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, check_gamma
-from bayesvb.factors.regression_factor import ENTRIES_AT_ONCE, AbstractRegressionFactor
+from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.numerics.array_library import AnyArray, namespace
 from bayesvb.numerics.linalg import (
@@ -35,6 +35,7 @@ from bayesvb.numerics.linalg import (
     trace_of_product,
     unpack,
 )
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.special import LOG_2PI
 
 MOST_ROUNDS = 100
@@ -486,9 +487,9 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         drawn, number = np.unique(tau, axis=0, return_inverse=True)
         order = np.argsort(number.reshape(-1), kind="stable")
         first = np.append(0, np.cumsum(np.bincount(number.reshape(-1))))
-        for start in range(0, len(drawn), together := max(ENTRIES_AT_ONCE // own.size, 1)):
-            ends = first[start : start + together + 1]
-            half = np.linalg.cholesky(own + _weighted_sum(drawn[start : start + together], known))
+        for part in pieces(len(drawn), own.size, AT_ONCE):
+            ends = first[part.start : part.stop + 1]
+            half = np.linalg.cholesky(own + _weighted_sum(drawn[part], known))
             log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
             rows = order[ends[0] : ends[-1]]
             if len(drawn) == len(tau):  # as of draws: all at once

@@ -15,7 +15,7 @@ from scipy.special import gammaln, polygamma
 from bayesvb.factors.coefficient_basis import ExpertBasis
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.factors.normal import Normal
-from bayesvb.factors.regression_factor import ENTRIES_AT_ONCE, AbstractRegressionFactor
+from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
@@ -26,6 +26,7 @@ from bayesvb.numerics.linalg import (
     pack,
     times_each,
 )
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.special import LOG_2PI
 
 Moments = tuple[
@@ -162,9 +163,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
             mean = sign * pack(own[:, :, None] * own[:, None, :]) * (0.5 / self.rate[:, i, None])
             found[:, np.flatnonzero(some == 0)[:, None], at] += mean[:, None]
             found[:, rows, 0] += mean[:, number[some[rows]]]
-            together = max(ENTRIES_AT_ONCE // (n_experts * (n_terms + 1) ** 2), 1)
-            for start in range(0, len(rows), together):
-                part = rows[start : start + together]
+            for some_rows in pieces(len(rows), n_experts * (n_terms + 1) ** 2, AT_ONCE):
+                part = rows[some_rows]
                 which = number[some[part]]
                 each = self._products_covariance(i, own, which) * sign * sign[which, None]
                 found[:, part[:, None], at] += each

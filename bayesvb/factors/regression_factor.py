@@ -11,10 +11,6 @@ from scipy.special import digamma
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
 
-ENTRIES_AT_ONCE = 1 << 18
-"""Entries of matrices, or products of coefficients, that are made together: 2 MiB stay in the
-cache."""
-
 
 class AbstractRegressionFactor:
     """Distribution of coefficients and noise precisions of regressions, ``tau_i ~ Ga(a, b_i)``.

@@ -158,7 +158,8 @@ class Encoder:
             if role in self.levels and role.role != "groups":
                 known = self.levels[role]
                 own = levels_as_known(rows.columns[role.column], known, role.column)
-                found[role.column] = ~np.isin(own.codes, _codes_of(own, known))
+                here = np.flatnonzero(pd.Index(own.categories).isin(known))
+                found[role.column] = ~np.isin(own.codes, here)
         return {column: where for column, where in found.items() if where.any()}
 
     def new_groups(self, rows: UsableRows) -> dict[str, tuple[list[object], bool]]:
@@ -369,11 +370,6 @@ def role_table(
                 require_finite(found[given], name, index[given])
             values[role.alias] = found
     return pd.DataFrame(values, index=pd.RangeIndex(len(rows)), copy=False)
-
-
-def _codes_of(own: pd.Categorical, known: pd.Index) -> list[int]:
-    """Codes of the levels that are known."""
-    return np.flatnonzero(pd.Index(own.categories).isin(known)).tolist()
 
 
 def _check_levels(name: str, column: pd.Series, known: pd.Index) -> None:

@@ -124,7 +124,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Posterior given statistics; a function of them alone."""
 
     def global_step(
-        self, posterior: PosteriorT, stats: Any, before: StatsT | None = None
+        self, posterior: PosteriorT, stats: object, before: StatsT | None = None
     ) -> StatsT:
         """Statistics of the next posterior, from the statistics of an iteration under this one.
 
@@ -134,7 +134,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         return with_known(stats, before)
 
     def gradient_stats(
-        self, posterior: PosteriorT, stats: Any, before: StatsT | None = None
+        self, posterior: PosteriorT, stats: object, before: StatsT | None = None
     ) -> StatsT:
         """Derivative of the rows' part of the bound in the expected sufficient statistics.
 
@@ -349,3 +349,7 @@ def drawn_components(
         below += weights[:, k]
         chosen += place > below
     return chosen
+
+
+AnyGate = AbstractGate[Any, Any]
+"""A gate of any posterior and statistics."""

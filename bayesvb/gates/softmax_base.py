@@ -24,8 +24,8 @@ from bayesvb.gates.gaussian_logits import (
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
+from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.special import (
-    IN_CACHE,
     LARGEST_EXPONENT,
     expected_softmax,
     log_total,
@@ -203,14 +203,14 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         return replace(self, prior=self.prior.to_the_power(power))
 
     def global_step(
-        self, posterior: LogitLaw, stats: Any, before: LogitStats | None = None
+        self, posterior: LogitLaw, stats: object, before: LogitStats | None = None
     ) -> LogitStats:
         """A step, known rows with a normal prior of the coefficients from them."""
         known = self if before is None else replace(self, prior=self.update(before))
         return with_known(known.step(posterior, stats), before)
 
     def gradient_stats(
-        self, posterior: LogitLaw, stats: Any, before: LogitStats | None = None
+        self, posterior: LogitLaw, stats: object, before: LogitStats | None = None
     ) -> LogitStats:
         """Derivatives of the present rows, added to the known rows' derivatives."""
         return with_known(self.full_step(posterior, stats), before)
@@ -333,12 +333,11 @@ def _log_weights(
     Logits are differences to the first one, whose exponential is one.
     """
     found = np.empty((*draws.shape[:2], design.shape[1]))
-    together = max(IN_CACHE // max(draws.shape[1] * design.shape[1], 1), 1)
-    for start in range(0, len(draws), together):
-        part = found[start : start + together]
-        np.matmul(draws[start : start + together], design, out=part)
+    for some in pieces(len(draws), draws.shape[1] * design.shape[1], IN_CACHE):
+        part = found[some]
+        np.matmul(draws[some], design, out=part)
         if effects is not None:
-            part += effects[start : start + together]
+            part += effects[some]
         part -= part[:, :1].copy()
         others = part[:, 1:]
         if others.size and others.max() < LARGEST_EXPONENT:

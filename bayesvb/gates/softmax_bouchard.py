@@ -171,7 +171,7 @@ class BouchardGate(AbstractSoftmaxGate):
         """Exact update given the quadratic form, then the best shift of all means together."""
         return centred_sums(self.prior, self.update(stats).mean, stats.curvature)
 
-    def merged(self, *given: Any, **named: Any) -> Any:
+    def merged(self, *given: object, **named: object) -> Any:
         """None: the ELBO of this gate misranks models, and ``bound_gap`` needs rows."""
         raise NotImplementedError("the ELBO of its gate does not rank models without their rows")
 

@@ -15,7 +15,8 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import AbstractLogitGate, LogitLaw, Slopes, logit_prior_rows
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
-from bayesvb.numerics.special import IN_CACHE, expected_expit, jaakkola, omega_slope, softplus
+from bayesvb.numerics.pieces import IN_CACHE, pieces
+from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -87,12 +88,11 @@ def _log_weights(
     n_draws, n_sticks, _ = draws.shape
     n_rows = design.shape[1]
     found = np.empty((n_draws, n_sticks + 1, n_rows))
-    together = max(IN_CACHE // max(n_sticks * n_rows, 1), 1)
-    for start in range(0, n_draws, together):
-        logit = draws[start : start + together] @ design
+    for some in pieces(n_draws, n_sticks * n_rows, IN_CACHE):
+        logit = draws[some] @ design
         if effects is not None:
-            logit += effects[start : start + together]
-        pass_on, part = softplus(logit), found[start : start + together]
+            logit += effects[some]
+        pass_on, part = softplus(logit), found[some]
         np.negative(pass_on, out=pass_on)
         left = np.zeros((len(logit), n_rows))
         for stick in range(n_sticks):

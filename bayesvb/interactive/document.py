@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from htmltools import HTMLDependency, Tag, head_content, tags
 from shiny import ui
@@ -83,7 +82,7 @@ def document() -> Tag:
     return tags.html(tags.body(head, *ASSETS, skip, header, main), lang="en")
 
 
-def _folded(name: str, title: str, *content: Any) -> Tag:
+def _folded(name: str, title: str, *content: object) -> Tag:
     """A pane that is computed only while it is open."""
     summary = tags.summary(tags.h2(title))
     return tags.section(tags.details(summary, *content, data_pane=name), class_="folded")

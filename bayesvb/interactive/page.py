@@ -99,7 +99,7 @@ def _listen(page: Page, input: Inputs) -> None:
     _on(input.upload, upload)
 
 
-def _on(event: Callable[[], Any], change: Callable[[Any], Awaitable[None]]) -> None:
+def _on(event: Callable[[], object], change: Callable[[Any], Awaitable[None]]) -> None:
     """Call a function with each new value of an input."""
 
     async def changed() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
@@ -69,7 +69,7 @@ def remedies(
 
 def _changed(request: Request, edit: Edit, model: AbstractPublicModel) -> Request:
     """Return the request after a change; the same one if the page has no control for it."""
-    options: dict[str, Any] = dict(edit.options)
+    options: dict[str, object] = dict(edit.options)
     priors = changed_fields(options.pop("priors", model.priors), model.priors)
     changes = (
         (options, model_controls(request.model)),

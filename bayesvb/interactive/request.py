@@ -217,7 +217,7 @@ def _read_shell(line: str) -> dict[str, object]:
     name = given.pop("--model", "density")
     check_choice("--model", name, tuple(COMMAND_NAMES))
     model = COMMAND_NAMES[name]
-    values: dict[str, Any] = {"formula": formula, "model": model}
+    values: dict[str, object] = {"formula": formula, "model": model}
     if OPTIONS["seed"] in given:
         values["seed"] = _number(given.pop(OPTIONS["seed"]))
     declared = {"options": model_controls(model), "arguments": fit_controls(model)}

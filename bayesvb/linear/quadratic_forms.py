@@ -23,6 +23,8 @@ from itertools import accumulate
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.numerics.pieces import pieces
+
 ENTRIES_AT_ONCE = 1 << 19
 """Numbers of arrays of 4 MiB: of longer ones products take longer, as they leave the cache."""
 
@@ -197,7 +199,8 @@ class Forms:
         for one in self.vectors:
             total = np.zeros((len(one.own), len(rows)))
             for other, value in zip(self.with_rows, values, strict=True):
-                left, right = shared_loadings(one, other)
+                same = one is other  # of others, loadings on the variables that both have
+                left, right = (v.loadings if same else v.common for v in (one, other))
                 if left.shape[1]:
                     total += half_squares(left, right[rows]) * value
             found.append(total)
@@ -257,13 +260,6 @@ class Forms:
         return found
 
 
-def shared_loadings(
-    one: VectorForms, other: VectorForms
-) -> tuple[Float[np.ndarray, "_ variables"], Float[np.ndarray, "_ variables"]]:
-    """Loadings of two vectors on the variables that they share: all, if they are the same."""
-    return (one.loadings, other.loadings) if one is other else (one.common, other.common)
-
-
 def half_squares(
     left: Float[np.ndarray, "left variables"], right: Float[np.ndarray, "right variables"]
 ) -> Float[np.ndarray, "left right"]:
@@ -295,9 +291,7 @@ def squares_times(
            [0.18, 0.5 ]])
     """
     found = np.zeros((len(left), columns.shape[1]), dtype=columns.dtype)
-    together = max(ENTRIES_AT_ONCE // max(len(right), 1), 1)
-    for start in range(0, len(left) if left.shape[1] else 0, together):
-        rows = slice(start, start + together)
+    for rows in pieces(len(left) if left.shape[1] else 0, len(right), ENTRIES_AT_ONCE):
         spread = left[rows] @ right.T
         spread *= spread
         found[rows] = spread @ columns
@@ -371,5 +365,4 @@ def _pairs(loadings: Float[np.ndarray, "forms variables"]) -> Float[np.ndarray, 
 
 def _parts(n_forms: int, n_variables: int) -> list[slice]:
     """Forms whose products of two loadings are in the cache together."""
-    together = max(2 * ENTRIES_AT_ONCE // max(n_variables * (n_variables + 1), 1), 1)
-    return [slice(start, start + together) for start in range(0, n_forms, together)]
+    return pieces(n_forms, n_variables * (n_variables + 1), 2 * ENTRIES_AT_ONCE)

@@ -61,7 +61,7 @@ def merged(fit: Fit, budget: Budget) -> Fit:
     bound = fit.elbo + fit.model.log_jacobian * rows.total_weight
     place = Streams(fit.seed).branch("merging")
     # Shares, by which components are sorted, are of these rows.
-    model = cast(Any, fit.model).over(rows.kept)
+    model = fit.model.over(rows.kept)
     _check_sums(fit, model)
     state = _State(model, cast(Mixture, fit.core), fit.stats, fit.order, bound)
     while smaller := _smaller(state, budget, place):

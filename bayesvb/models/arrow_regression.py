@@ -19,8 +19,8 @@ from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import AbstractDesign, DenseDesign, DrawnEffects
 from bayesvb.linear.precisions import Vectors
 from bayesvb.numerics.numbered_normals import numbered_normals
+from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
-from bayesvb.numerics.special import IN_CACHE
 
 __all__ = [
     "ArrowRegressions",
@@ -238,9 +238,7 @@ class ArrowRegressions:
         noise = rng.standard_normal((len(index), size))
         root = np.linalg.inv(np.linalg.cholesky(operator.marginal.matrix))
         drawn = np.empty((len(index), size))
-        together = max(IN_CACHE // max(n_shared**2, 1), 1)
-        for start in range(0, len(index), together):
-            at = slice(start, start + together)
+        for at in pieces(len(index), n_shared**2, IN_CACHE):
             own = np.einsum("ds,dst->dt", noise[at, :n_shared], root[index[at]])
             drawn[at, :n_shared] = self.mean[index[at], :n_shared] + sigma[at, None] * own
         log_det = operator.marginal.log_det

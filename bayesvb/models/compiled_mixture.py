@@ -22,6 +22,7 @@ from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.factors.gamma import Gamma
+from bayesvb.gates.base import AnyGate
 from bayesvb.models.compiled_pass import (
     MOST_COMPONENTS,
     CompiledPass,
@@ -108,7 +109,7 @@ class LearnedScales:
 
 
 def compile_mixture(
-    experts: Any, gate: Any, scales: LearnedScales, source: AbstractSource
+    experts: Any, gate: AnyGate, scales: LearnedScales, source: AbstractSource
 ) -> CompiledSweep | None:
     """The sweep of a mixture; None if the core is absent, or does not cover it."""
     if _kind(experts) == JOINT:
@@ -119,13 +120,14 @@ def compile_mixture(
     if block.n_rows < source.n_rows and _kind(experts) == POISSON:
         return None  # factorials of the counts of all rows would be computed in each pass
     noise, divergence = _likelihood(experts, block)
-    prior: list[Any] = [*noise[:2], scales.divergence + divergence, *noise[2:]]
+    prior: list[object] = [*noise[:2], scales.divergence + divergence, *noise[2:]]
     for part, own in ((experts, scales.of_experts), (gate, scales.of_gate)):
         known = own if len(own.start) else TermScales.of((), _precisions(part), 1)
         prior += [known.fixed, known.membership]
     prior.append(gate.prior.concentration if _is_constant(gate) else gate.prior.mean)
     sizes = [block.n_rows, gate.n_components, len(block.designs[MEAN]), len(_precisions(gate))]
-    sizes += [int(block.weight is not None), int(_offset(experts, block) is not None)]
+    has_offset = experts.reads_offset and block.offset is not None
+    sizes += [int(block.weight is not None), int(has_offset)]
     sizes += [*scales.sizes(), EXPERTS.index(_kind(experts)), GATES.index(_kind(gate))]
     sizes += [*_order(gate), *scales.places, *scales.points()]
     numbers = [*prior, *scales.numbers()]
@@ -134,7 +136,7 @@ def compile_mixture(
     return None if found is None else found.over(source, arrays)
 
 
-def compile_gaussians(experts: Any, gate: Any, source: AbstractSource) -> CompiledSweep | None:
+def compile_gaussians(experts: Any, gate: AnyGate, source: AbstractSource) -> CompiledSweep | None:
     """The sweep of a mixture of Gaussians; None if the core is absent, or does not cover it."""
     block, prior = compiled_block(source), experts.prior
     if block is None or experts.point or gate.n_components > MOST_COMPONENTS:
@@ -155,7 +157,7 @@ def _arrays(reads_offset: bool, parts: Sequence[str], block: Block) -> list[np.n
     return [block.response, *known, *(block.designs[part] for part in parts)]
 
 
-def _covers(experts: Any, gate: Any, block: Block) -> bool:
+def _covers(experts: object, gate: AnyGate, block: Block) -> bool:
     """Whether the core knows a mixture and its rows."""
     if _kind(experts) not in EXPERTS or _kind(gate) not in GATES:
         return False
@@ -184,18 +186,14 @@ def _lines(experts: Any) -> Any:
     return experts.prior.linear if _kind(experts) == STUDENT else experts.prior
 
 
-def _precisions(part: Any) -> np.ndarray:
+def _precisions(part: object) -> np.ndarray:
     """Prior precisions of the coefficients of experts or of a gate; none of constant weights."""
     return np.empty(0) if _is_constant(part) else _lines(part).operator.entries
 
 
-def _order(gate: Any) -> Sequence[int]:
+def _order(gate: AnyGate) -> Sequence[int]:
     """Component at which each stick stops."""
     return getattr(gate, "order", None) or range(gate.n_components)
-
-
-def _offset(experts: Any, block: Block) -> Any:
-    return block.offset if experts.reads_offset else None
 
 
 def _likelihood(experts: Any, block: Block) -> tuple[list[float], float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -48,7 +48,7 @@ class CompiledPass:
 
     @classmethod
     def of(
-        cls, name: str, sizes: Sequence[int], prior: Sequence[Any], rows: Sequence[Any]
+        cls, name: str, sizes: Sequence[int], prior: Sequence[object], rows: Sequence[object]
     ) -> CompiledPass | None:
         """The pass of a function of the core; None if the core is absent or turned off.
 
@@ -61,7 +61,7 @@ class CompiledPass:
         return cls(run, numbers, _joined(prior), _joined(rows))
 
     def over(
-        self, source: AbstractSource, arrays: Callable[[Block], Sequence[Any]]
+        self, source: AbstractSource, arrays: Callable[[Block], Sequence[object]]
     ) -> CompiledSweep:
         """The sweep over all rows of a source, of which it has none or all."""
         return self if self.sizes[0] == source.n_rows else StreamedPass(self, source, arrays)
@@ -93,7 +93,7 @@ class BlockPass:
     """
 
     sweep: CompiledPass
-    arrays: Callable[[Block], Sequence[Any]]
+    arrays: Callable[[Block], Sequence[object]]
 
     def sums(self, here: Float[np.ndarray, " entries"], block: Block) -> LocalStep:
         """Sums over a block for the posterior of these statistics."""
@@ -139,7 +139,7 @@ class StreamedPass:
 
     sweep: CompiledPass
     source: AbstractSource
-    arrays: Callable[[Block], Sequence[Any]]
+    arrays: Callable[[Block], Sequence[object]]
 
     def __call__(
         self, entries: Float[np.ndarray, " entries"]
@@ -195,6 +195,6 @@ def is_plain(operator: AbstractPrecision, n_terms: int) -> bool:
     return matrix.ndim == 2 and np.count_nonzero(matrix) == len(matrix) == n_terms
 
 
-def _joined(numbers: Sequence[Any]) -> Float[np.ndarray, " _"]:
+def _joined(numbers: Sequence[object]) -> Float[np.ndarray, " _"]:
     """All numbers in one row."""
     return np.concatenate([np.ravel(np.asarray(one, dtype=float)) for one in numbers])

@@ -69,7 +69,7 @@ class Ensemble:
         """Meanings of the coefficients of each gate, each meaning once."""
         return list(dict.fromkeys(str(core.coefficient_meaning()) for core in self.members))
 
-    def update(self, stats: Sequence[object]) -> tuple[Any, ...]:
+    def update(self, stats: Sequence[object]) -> tuple[object, ...]:
         """Posterior of every member."""
         return tuple(core.update(own) for core, own in zip(self.members, stats, strict=True))
 

@@ -20,8 +20,10 @@ from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
+from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import AnyGate
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.models.logit_elimination import LogitElimination
 from bayesvb.models.mixed_elimination import MixedElimination
@@ -38,11 +40,9 @@ from bayesvb.models.solved_groups import (
     pieces_of,
 )
 from bayesvb.models.term_scales import ScaleCoordinates, TermScales
+from bayesvb.numerics.pieces import IN_MEMORY, pieces
 from bayesvb.variational.row_derivatives import consecutive, mixture_hessian
 from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards
-
-NUMBERS_AT_ONCE = 1 << 22
-"""Directions times rows times scalars of a row that are in memory together."""
 
 MOST_SHARED = 600
 """Statistics that all rows share up to which their whole covariance is made."""
@@ -98,8 +98,8 @@ class GroupedResponse(AbstractSharedResponse):
     @classmethod
     def of(
         cls,
-        mixture: tuple[Any, Any, AbstractSource],
-        gate: tuple[Any, Any],
+        mixture: tuple[object, Any, AbstractSource],
+        gate: tuple[AnyGate, SufficientStats],
         scales: Gamma,
         parts: tuple[TermScales, ...],
     ) -> GroupedResponse:
@@ -140,7 +140,7 @@ class GroupedResponse(AbstractSharedResponse):
         return np.asarray(block_diag(experts, self._gate_covariance(), precisions))
 
     @property
-    def _gate_law(self) -> Any:
+    def _gate_law(self) -> object:
         """Posterior of the gate's shared statistics, group effects integrated out."""
         return self.posterior.gate if self.logits is None else self.logits.posterior.shared
 
@@ -187,9 +187,7 @@ class GroupedResponse(AbstractSharedResponse):
             found[:, one.entry] -= 2.0 * change[:, one.scale]
         for piece in self._pieces:
             solved = self._solved(piece)
-            together = max(NUMBERS_AT_ONCE // max(solved.hessian[0].size, 1), 1)
-            for start in range(0, len(change), together):
-                some = slice(start, start + together)
+            for some in pieces(len(change), solved.hessian[0].size, IN_MEMORY):
                 solved.add_answers(change[some], found[some])
         for effect in self.effects:
             for entries, row in zip(effect.entries, effect.features.sum(axis=2), strict=True):

@@ -24,6 +24,7 @@ from bayesvb.models.arrow_regression import (
     CorrelatedEffects,
     RegressionSums,
 )
+from bayesvb.numerics.pieces import AT_ONCE, IN_MEMORY, pieces
 from bayesvb.numerics.special import LOG_2PI, log_total
 
 __all__ = ["HalfTScales", "ScaledRegression"]
@@ -52,14 +53,8 @@ FORWARD = float(np.finfo(float).eps) ** 0.5
 FARTHEST = 12.0
 """Range of a scale in units of noise, in logarithms: 6e-6 to 2e5."""
 
-ENTRIES = 4_000_000
-"""Sums by group that are held at once: 32 MB for each array of an elimination."""
-
 ATOMS = 25
 """Values of the scales, from strata of equal probability, over which predictions average."""
-
-POINTS_AT_ONCE = 1 << 17
-"""Atoms, noises, and rows of arrays of 1 MiB, which stay in the cache."""
 
 CORRELATED_ATOMS = 200
 """Values of the scales if there are correlations. Compared with all values, standard deviations of
@@ -170,7 +165,7 @@ class ScaledRegression:
     def most_values(self) -> int:
         """Values of ``t`` whose eliminations are held at once."""
         gram = self.sums.gram
-        return max(ENTRIES // (1 + gram.cross.size + gram.group_blocks.size), 1)
+        return max(IN_MEMORY // (1 + gram.cross.size + gram.group_blocks.size), 1)
 
     def log_marginal(self, t: Float[np.ndarray, "many numbers"]) -> Float[np.ndarray, " many"]:
         """Log density of the rows and of ``t``, a few values at a time where groups are many."""
@@ -334,13 +329,11 @@ class HalfTScales:
         """
         known, s, log_weight = self._noisy_atoms
         location, spread = known.lines(design)
-        together = max(POINTS_AT_ONCE // s.size, 1)
-        parts = [slice(start, start + together) for start in range(0, len(response), together)]
         each = [
             _without_rows(
                 s, log_weight, response[rows] - location[:, rows], spread[:, rows], copies[rows]
             )
-            for rows in parts
+            for rows in pieces(len(response), s.size, AT_ONCE)
         ]
         return np.concatenate(each, axis=1)
 

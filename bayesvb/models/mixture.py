@@ -18,12 +18,12 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats, with_known
 from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMixture
-from bayesvb.experts.base import AbstractExperts
+from bayesvb.experts.base import AbstractExperts, scores_and_cdfs
 from bayesvb.experts.drawn_lines import check_draws_hold_effects
 from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
-from bayesvb.gates.base import AbstractGate, drawn_components
+from bayesvb.gates.base import AbstractGate, AnyGate, drawn_components
 from bayesvb.linear.precisions import with_complete_draws
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.compiled_mixture import LearnedScales, compile_mixture
@@ -95,7 +95,7 @@ class Mixture(
     """
 
     experts: AbstractExperts[Any, Any]
-    gate: AbstractGate[Any, Any]
+    gate: AnyGate
     effect_laws: EffectLaws | None = field(default=None, kw_only=True)
 
     @property
@@ -323,7 +323,7 @@ class Mixture(
             self.experts.predictive(posterior.experts, weights, block, i)
             for i in range(len(block.response))
         ]
-        return np.stack([self.experts.log_scores(each, block), *self.experts.cdfs(each, block)])
+        return scores_and_cdfs(self.experts, each, block)
 
     def row_predictions_without(
         self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
@@ -339,12 +339,12 @@ class Mixture(
         each = self.experts.predictive_without(posterior.experts, weights, block, left_out)
         if each is None:
             return None
-        return np.stack([self.experts.log_scores(each, block), *self.experts.cdfs(each, block)])
+        return scores_and_cdfs(self.experts, each, block)
 
     @property
     def draws_complete(self) -> bool:
         """Whether the experts' draws are; the weights have very many groups only if these do."""
-        return self.experts.draws_complete
+        return not self.experts.line_laws(None)
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Sum of both divergences."""
@@ -418,7 +418,7 @@ class Mixture(
     def permuted(self, order: Sequence[int], stats: MixtureStats) -> tuple[Mixture, MixtureStats]:
         """Model and statistics after a new labelling: component ``order[0]`` comes first."""
         gate, gate_sums = self.gate.permuted(order, stats.gate)
-        experts = self.experts.permuted(list(order), stats.experts)
+        experts = stats.experts.permuted(order)
         return Mixture(self.experts, gate), MixtureStats(experts, gate_sums)
 
     def predictive(
@@ -466,7 +466,7 @@ class Mixture(
 
     def _with_gate(self, experts: Draws, law: Any, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the experts and of the gate from a law, with keys of effects they lack."""
-        experts = experts if self.experts.draws_complete else with_line_keys(experts, rng)
+        experts = experts if self.draws_complete else with_line_keys(experts, rng)
         draws = {**experts, "gate": self.gate.draws(law, n, rng)}
         return draws if self.gate.draws_complete else with_gate_keys(draws, len(law.mean), rng)
 
@@ -475,7 +475,7 @@ class Mixture(
         """Distributions of group effects that draws lack, of the posterior or of the prior."""
         return self.effect_laws or self._laws_of_effects(None, self.gate.prior)
 
-    def _laws_of_effects(self, experts: Any, gate: Any) -> EffectLaws:
+    def _laws_of_effects(self, experts: object, gate: Any) -> EffectLaws:
         """Distributions of group effects, of experts (the prior if None) and gate."""
         lines = tuple(self.experts.line_laws(experts))
         return EffectLaws(lines, None if self.gate.draws_complete else gate)
@@ -485,7 +485,7 @@ class Mixture(
         if self.draws_complete:
             return self
         experts, gate = with_complete_draws(self.experts), with_complete_draws(self.gate)
-        if not experts.draws_complete:
+        if experts.line_laws(None):
             return self
         return replace(self, experts=experts, gate=gate, effect_laws=None)
 

@@ -11,10 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.special import LOG_2PI
-
-CELLS = 24_000
-"""Draws times rows of one work array, so that the arrays of all components stay in the cache."""
 
 Coefficients = Float[np.ndarray, "draws experts responses terms"]
 LogPrecisions = Float[np.ndarray, "draws experts _"]  # of each response, or none
@@ -48,22 +46,21 @@ class MixtureRows:
     ) -> Float[np.ndarray, " draws"]:
         """Log likelihood of all rows."""
         given = u, t, logits, *further
-        pieces = [[part[at] for part in given] for at in self._pieces(u)]
-        return np.concatenate([self._some(*piece, slopes=False)[0] for piece in pieces])
+        few = [[part[at] for part in given] for at in self._pieces(u)]
+        return np.concatenate([self._some(*one, slopes=False)[0] for one in few])
 
     def slopes(
         self, u: Coefficients, t: LogPrecisions, logits: Logits, *further: Further
     ) -> tuple[np.ndarray, ...]:
         """Log likelihood of all rows, and its gradient in each part."""
         given = u, t, logits, *further
-        pieces = [[part[at] for part in given] for at in self._pieces(u)]
-        found = [self._some(*piece, slopes=True) for piece in pieces]
+        few = [[part[at] for part in given] for at in self._pieces(u)]
+        found = [self._some(*one, slopes=True) for one in few]
         return tuple(np.concatenate(part) for part in zip(*found, strict=True))
 
     def _pieces(self, u: Coefficients) -> list[slice]:
         """A few draws at a time; sizes depend on nothing but the number of rows."""
-        step = max(CELLS // max(self.response.shape[1], 1), 1)
-        return [slice(start, start + step) for start in range(0, len(u), step)]
+        return pieces(len(u), self.response.shape[1], IN_CACHE)
 
     def _some(
         self, u: Coefficients, t: LogPrecisions, logits: Logits, *, slopes: bool

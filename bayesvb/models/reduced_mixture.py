@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -23,6 +23,7 @@ from bayesvb.experts.zero_inflated import ZeroInflatedExperts
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
+from bayesvb.gates.base import AnyGate
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate
 from bayesvb.models.common_law import CommonLaw
 from bayesvb.models.integrated_scales import IntegratedScales
@@ -36,6 +37,10 @@ from bayesvb.models.reduced_gates import (
 from bayesvb.models.reduced_predictors import PredictorRows, ReducedPredictors
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
+
+if TYPE_CHECKING:
+    from bayesvb.models.mixture import Mixture
+    from bayesvb.models.scaled_mixture import ScaledMixture
 
 FEW_ROWS, FEW_PER_COMPONENT = 200, 100
 """Rows, in all and per component, below which linear response is not always enough."""
@@ -105,7 +110,7 @@ class ReducedMixture(AbstractReducedSpace):
         Names of draws of the precisions: first of the experts, then of the gate.
     """
 
-    core: Any
+    core: Mixture
     rows: MixtureRows
     law: CoefficientLaw
     gate: AbstractReducedGate
@@ -200,7 +205,7 @@ def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray
     return np.concatenate(parts, axis=1)
 
 
-def reduce_mixture(core: Any, block: Block) -> AbstractReducedSpace | None:
+def reduce_mixture(core: Mixture, block: Block) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture with fixed scales at these rows, or None."""
     if _has_predictors(core.experts):
         own = IntegratedScales.from_precision(_precision(core.experts), core.n_components)
@@ -214,7 +219,7 @@ def reduce_mixture(core: Any, block: Block) -> AbstractReducedSpace | None:
 
 
 def reduce_scaled_mixture(
-    core: Any, block: Block, scale_names: Sequence[str]
+    core: ScaledMixture, block: Block, scale_names: Sequence[str]
 ) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture that learns scales at these rows, or None.
 
@@ -251,9 +256,10 @@ def reduce_scaled_mixture(
     return _build(core, block, law, gate_scales, (names[0], names[-1]))
 
 
-def _common_law(core: Any, prior: Gamma) -> CommonLaw:
+def _common_law(core: ScaledMixture, prior: Gamma) -> CommonLaw:
     """Prior of coefficients around common ones; blocks of differences come first."""
     common, scales, n_components = core.common, core.of_experts, core.n_components
+    assert common is not None
     n_terms = core.experts.prior.mean.shape[-1]
     n_differences, n_penalised, *_ = core.draw_sizes
     first, second = slice(n_differences), slice(n_differences, n_differences + n_penalised)
@@ -282,7 +288,7 @@ def _common_law(core: Any, prior: Gamma) -> CommonLaw:
 
 
 def _build(
-    core: Any,
+    core: Mixture,
     block: Block,
     law: CoefficientLaw | IntegratedScales,
     gate_scales: IntegratedScales | None,
@@ -343,20 +349,19 @@ def _precision(experts: Any) -> Float[np.ndarray, "terms terms"]:
     return np.asarray(block_diag(experts.experts.prior.precision, experts.of_further.precision))
 
 
-def _reduce_gate(gate: Any, scales: IntegratedScales | None) -> AbstractReducedGate | None:
+def _reduce_gate(gate: AnyGate, scales: IntegratedScales | None) -> AbstractReducedGate | None:
     """Gate whose directions without likelihood are integrated out."""
     prior = gate.prior
     if isinstance(prior, Dirichlet):
         return ReducedWeights(prior)
     if not isinstance(prior, Normal) or prior.precision.ndim != 2:
         return None
-    softmax = isinstance(gate, AbstractSoftmaxGate)
     n_logits = gate.n_components - 1
     if scales is None:
         if np.count_nonzero(prior.precision - np.diag(np.diagonal(prior.precision))):
             return None
         scales = IntegratedScales.from_precision(prior.precision, n_logits)
-    if not softmax:
+    if not isinstance(gate, AbstractSoftmaxGate):
         return ReducedSticks(prior.mean, scales)
     if gate.flat or not gate.exchangeable:
         return None

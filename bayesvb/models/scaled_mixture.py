@@ -230,7 +230,7 @@ class ScaledMixture(Mixture):
             found.append(scales.by_block(part.coefficient_squares(own)))
         return np.concatenate([np.empty(0), *found])
 
-    def _parts(self, experts: object, gate: object) -> list[tuple[Any, TermScales, Any]]:
+    def _parts(self, experts: object, gate: object) -> list[tuple[Any, TermScales, object]]:
         """Parts with learned scales, and what belongs to them."""
         both = ((self.experts, self.of_experts, experts), (self.gate, self.of_gate, gate))
         return [one for one in both if len(one[1].start)]

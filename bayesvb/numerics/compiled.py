@@ -11,14 +11,14 @@ import os
 from collections.abc import Callable
 from functools import cache
 from types import ModuleType
-from typing import Any, cast
+from typing import cast
 
 from bayesvb.errors import warn
 
 SWITCH = "BAYESVB_COMPILED"
 """Variable of the environment that turns the core off if it is ``0``."""
 
-Sweep = Callable[[Any, Any, Any, Any, Any], float]
+Sweep = Callable[[object, object, object, object, object], float]
 """Sizes, prior, rows and statistics of a model to the bound; the last array is for the next ones.
 
 All are contiguous, the first of ``int64`` and the others of ``float64``.

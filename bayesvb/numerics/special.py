@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, ndtr, ndtri
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.sobol import sobol_points
 
 LOG_2PI = float(np.log(2.0 * np.pi))
@@ -249,9 +250,6 @@ NO_VARIANCE = 1e-8
 ROUNDING = 1e-12
 """Relative error of a sum that is put down to rounding."""
 
-IN_CACHE = 1 << 15
-"""Numbers of arrays of 256 KiB, which stay in the cache."""
-
 LARGEST_EXPONENT = 300.0
 """Exponentials up to here, and their inverses, are floats far from either end."""
 
@@ -274,11 +272,10 @@ def expected_softmax(
     spread = np.sqrt(variance)[:, None]
     total = np.zeros_like(mean)
     points = np.ascontiguousarray(normal_points(len(mean)).T)
-    step = max(IN_CACHE // max(mean.size, 1), 1)
     mean = np.ascontiguousarray(mean - mean.max(axis=0))
     far = spread.max() * np.abs(points).max() > LARGEST_EXPONENT
-    for start in range(0, points.shape[1], step):
-        shares = np.multiply(points[:, start : start + step, None], spread, order="C")
+    for some in pieces(points.shape[1], mean.size, IN_CACHE):
+        shares = np.multiply(points[:, some, None], spread, order="C")
         shares += mean[:, None]
         if far:
             shares -= shares.max(axis=0)

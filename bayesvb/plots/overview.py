@@ -110,7 +110,7 @@ def _predictions(fit: AbstractFit, name: str, options: Mapping[str, Any], ax: Ax
     return effects(predictions(fit, name, **options), ax=ax)
 
 
-def _on_grid(panels: Sequence[Panel]) -> Any:
+def _on_grid(panels: Sequence[Panel]) -> object:
     """Axes of a figure with these pictures, two in a row."""
     import matplotlib.pyplot as plt
 

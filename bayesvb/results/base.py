@@ -191,7 +191,11 @@ class AbstractPublicModel(abc.ABC):
     def block(self, rows: Rows) -> Block:
         """Complete rows on the standardised scale."""
 
-    def default_priors(self, size: int) -> Any:
+    @abc.abstractmethod
+    def over(self, source: AbstractSource) -> AbstractPublicModel:
+        """The model of other rows, in the units that it has."""
+
+    def default_priors(self, size: int) -> object:
         """Priors where none are given, of a model with this number of components."""
         return self.prior_class()
 
@@ -597,9 +601,12 @@ def replace_draws(fit: FitT, draws: PosteriorDraws) -> FitT:
     return replace(fit, given_draws=draws, make_draws=None)
 
 
-def linear_dof(fit: AbstractFit) -> float | None:
-    """Degrees of freedom of linear functions of coefficients; None if not Student t."""
-    if fit.members or fit.covariance not in ("linear-response", "mean-field"):
+def linear_dof(fit: AbstractFit, target: str = "mean") -> float | None:
+    """Degrees of freedom of quantities that are linear in the coefficients; None if not Student t.
+
+    Of the targets of effects, the mean is linear in them.
+    """
+    if target != "mean" or fit.members or fit.covariance not in ("linear-response", "mean-field"):
         return None
     dof: float | None = fit.core.linear_dof(fit.q)
     return dof

@@ -134,7 +134,7 @@ class HasScores(Protocol):
 class HasPriorDraws(Protocol):
     """Model whose draws may come from the prior or from a fit; the core has ``prior_draws``."""
 
-    def prior_predictive(self, draws: int = ..., seed: int | None = ...) -> Any:
+    def prior_predictive(self, draws: int = ..., seed: int | None = ...) -> object:
         """Draws of the parameters and of the data from the prior."""
 
 

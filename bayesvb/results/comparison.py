@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
@@ -123,7 +123,10 @@ def compare(
     method = "folds" if folds else None
     found = {name: loo(fit, method=method) for name, fit in fits.items()}
     if jacobian:
-        found = {name: _on_original_scale(one, fits[name]) for name, one in found.items()}
+        found = {
+            name: replace(one, pointwise=one.pointwise + log_jacobian(fits[name].model))
+            for name, one in found.items()
+        }
     reference = next(iter(fits.values()))
     found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
     table = ComparisonTable(compare_elpd(found))
@@ -134,7 +137,7 @@ def compare(
 def model_name(fit: AbstractFit) -> str:
     """Canonical formula of a fit, number of components, and options that are not the defaults."""
     call = FitCall.from_fit(fit)
-    kind: Any = type(fit.model)
+    kind = type(fit.model)
     usual = inspect.signature(kind).parameters
     options = [
         argument(name, value)
@@ -186,11 +189,6 @@ def folds_for_all(fits: Mapping[str, AbstractFit]) -> bool:
     from bayesvb.results.criteria import leaves_folds_out
 
     return any(leaves_folds_out(fit) for fit in fits.values())
-
-
-def _on_original_scale(result: Elpd, fit: AbstractFit) -> Elpd:
-    """A criterion of the response as it is in the data."""
-    return replace(result, pointwise=result.pointwise + log_jacobian(fit.model))
 
 
 def places_of_units(reference: AbstractFit, fit: AbstractFit) -> Int[np.ndarray, " units"] | None:

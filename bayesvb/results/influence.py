@@ -44,9 +44,11 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     points = changes_without_rows(own)
     changes, means = named.parameters(points), named.means(points)
     relative = named.in_sds(means, named.sd_of_means)
+    ordered = bool(fit.model.response.order.values)
     columns: dict[str, object] = {
         "cooks_distance": named.distances(changes),
-        "leverage": leverages(own) if _can_move(fit) else np.full(len(points), np.nan),
+        # An ordered response has no values next to a level.
+        "leverage": np.full(len(points), np.nan) if ordered else leverages(own),
         "prediction": np.abs(relative).max(axis=1, initial=0.0),
     }
     each = named.in_sds(changes, named.sd)
@@ -54,11 +56,6 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     table = pd.DataFrame({**columns, **dict(zip(names, each.T, strict=True))})
     table.index = pd.Index(units_of(fit.model).index)
     return table
-
-
-def _can_move(fit: AbstractFit) -> bool:
-    """Whether a response has values next to it: levels of an ordered response have none."""
-    return not fit.model.response.order.values
 
 
 def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -18,6 +18,7 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.folds import DENSITY, Ascended, by_fold, without_folds
 from bayesvb.engines.refits import refitted, without_one
 from bayesvb.engines.side_by_side import side_by_side
+from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import is_sample
@@ -32,6 +33,8 @@ from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from bayesvb.results.base import AbstractFit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,20 +319,21 @@ def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLef
     """Predictions of rows without their own part in the posterior, the other rows as they are."""
     posterior, parts = fitted.core.update(fitted.stats), []
     core = _responding(fitted)
-    for start in range(0, len(at), ROWS_AT_ONCE):
-        block = fitted.source.take(at[start : start + ROWS_AT_ONCE])
+    for some in pieces(len(at), 1, ROWS_AT_ONCE):
+        block = fitted.source.take(at[some])
         share = copies(block)
         if fitted.whole and block.weight is not None:
             share = block.weight
         values = core.row_predictions_without(posterior, block, share)
         seen = core.row_predictions_without(posterior, block, np.zeros_like(share))
+        assert values is not None and seen is not None
         parts.append((values, seen[0]))
     values, seen = (np.concatenate(each, axis=-1) for each in zip(*parts, strict=True))
     none = np.zeros(len(at), dtype=bool)
     return RowsLeftOut(at, values[0], seen, values[1:], none, none)
 
 
-def _responding(fitted: Fitted) -> Any:
+def _responding(fitted: Fitted) -> AnyModel:
     """The model whose weights of very many groups answer as linear response has it.
 
     Itself where the fit is at no maximum, or not all of its rows are here.
@@ -343,15 +347,15 @@ def _responding(fitted: Fitted) -> Any:
         return fitted.core
 
 
-def every_row_without(fit: Any, *, refits: bool = True) -> RowsLeftOut:
+def every_row_without(fit: AbstractFit, *, refits: bool = True) -> RowsLeftOut:
     """Predictions of every row of a fit of one restart; without slow refits if so requested."""
     if refits or not fit.one_restart.has_slow_refits:
-        return cast(RowsLeftOut, fit.rows_left_out)
+        return fit.rows_left_out
     every = every_row(fit.model.source.n_rows, fit.seed)
     return leave_one_out(fit.one_restart, every, row_passes=0.0)
 
 
-def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all.
 
     With very many rows none is refitted: no single row changes the fit.
@@ -542,7 +546,7 @@ def _together(
     return np.asarray(share @ deletion.of_rows(block))
 
 
-def leave_folds_out(fit: Any) -> None:
+def leave_folds_out(fit: AbstractFit) -> None:
     """Continue each restart without each fold, and store it; available results stay."""
     each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):

@@ -22,6 +22,7 @@ from bayesvb.evaluation.normal_scores import normal_scores
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import thinned
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasDrawnDistributions
@@ -363,8 +364,8 @@ def _of_one_restart(
     one, found = fit.one_restart, []
     deletion = one.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
-        for start in range(0, len(groups), ROWS_AT_ONCE):
-            block = one.source.take(groups[start : start + ROWS_AT_ONCE])
+        for some in pieces(len(groups), 1, ROWS_AT_ONCE):
+            block = one.source.take(groups[some])
             weight = np.ones(block.n_rows) if block.weight is None else block.weight
             direct = -deletion.of_rows(block) * weight[:, None]
             change = deletion.solve(direct)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaincinv, logsumexp
 
+from bayesvb.sensitivity.covariance import coordinates_of
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
+from bayesvb.variational.model import AnyModel
 
 NEARLY_NORMAL = 500.0
 """Degrees of freedom from which a Student t is a normal."""
@@ -56,14 +57,14 @@ class RobustCovariance:
         return {"n_clusters": self.n_clusters, "clustered": self.clustered}
 
     def move(
-        self, model: Any, posterior: object, draws: Draws, rng: np.random.Generator
+        self, model: AnyModel, posterior: object, draws: Draws, rng: np.random.Generator
     ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
         """Draws of the posterior given this covariance, with their log density.
 
         They are multivariate t: the symmetric root of the covariance times the standard
         coordinates, and a scale that all coordinates of a draw share.
         """
-        own = model.coordinates(posterior)
+        own = coordinates_of(model, posterior)
         values, axes = np.linalg.eigh(self.covariance)
         values = np.maximum(values, FLATTEST)
         root, inverse = axes * np.sqrt(values) @ axes.T, axes / np.sqrt(values) @ axes.T
@@ -84,7 +85,7 @@ class RobustCovariance:
 
 
 def _log_density(
-    model: Any,
+    model: AnyModel,
     posterior: object,
     own: AbstractCoordinates,
     standard: Float[np.ndarray, "draws coordinates"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import abc
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import pandas as pd
@@ -89,7 +89,7 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.predict_proba(X)))
 
-    def predict(self, X: object) -> Any:
+    def predict(self, X: object) -> object:
         """The most probable class of each row."""
         p = self.predict_proba(X)
         return self.classes_[p.argmax(axis=1)]

@@ -68,7 +68,7 @@ class Trial:
             warnings.simplefilter("ignore")
             found |= held_out_scores(fit, self.test)
             for name in self.criteria:
-                found[name] = _per_row(fit, name)
+                found[name] = float(elpd(fit, name).elpd / fit.model.source.total_weight)
 
 
 def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
@@ -92,8 +92,3 @@ def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
         found["accuracy"] = scores(p, codes).accuracy
         found["ece"] = calibration_error(p, codes).error
     return found
-
-
-def _per_row(fit: Fit, criterion: str) -> float:
-    """Estimate of the expected log predictive density of a row by the training rows."""
-    return float(elpd(fit, criterion).elpd / fit.model.source.total_weight)

@@ -120,7 +120,7 @@ def _received(
     work: bytes,
     numbers: Iterator[int],
     busy: dict[Connection, _Worker],
-    crashed: Crashed[Any],
+    crashed: Crashed[object],
 ) -> Any:
     """Result of a worker, which gets the next number; another takes its place if it has ended."""
     following = next(numbers, None)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -50,7 +49,9 @@ class Simulation:
         """One draw of the parameters, of the prior or that at the place which is its turn."""
         if self.posterior is None:
             return Truth(self.core, self.core.prior_draws(1, rng))
-        return Truth(self.core, one_draw(self.posterior, int(order[number % len(order)])))
+        at = int(order[number % len(order)])
+        draw = {name: values[at : at + 1] for name, values in self.posterior.items()}
+        return Truth(self.core, draw)
 
     def rows(self, truth: Truth, rng: np.random.Generator) -> InMemorySource:
         """Rows with responses that these parameters made, behind those observed if any are kept."""
@@ -64,11 +65,6 @@ class Simulation:
     def n_posterior(self) -> int:
         """Number of draws of the posterior among which is chosen."""
         return 1 if self.posterior is None else count(self.posterior)
-
-
-def one_draw(draws: Mapping[str, Float[np.ndarray, "_ ..."]], at: int) -> Draws:
-    """The draw at this position."""
-    return {name: values[at : at + 1] for name, values in draws.items()}
 
 
 def explaining(block: Block, values: Float[np.ndarray, "_ rows"]) -> Block:

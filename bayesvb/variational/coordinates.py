@@ -100,7 +100,7 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         """
         return self
 
-    def moved(self, draws: object, root: Float[np.ndarray, "coordinates coordinates"]) -> Any:
+    def moved(self, draws: object, root: Float[np.ndarray, "coordinates coordinates"]) -> object:
         """The draws at their coordinates times the root of a covariance.
 
         Quantities that do not depend on the coordinates stay unchanged.

@@ -6,7 +6,6 @@ these is Gaussian; both take their sums, moments and coordinates from here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -68,11 +67,6 @@ class LogitStats(SufficientStats):
         """Squares of the terms, summed over logits."""
         diagonal = packed_diagonal(self.linear.shape[-1])
         return np.asarray(self.curvature[..., diagonal].sum(axis=-2))
-
-    def permuted(self, order: Sequence[int]) -> LogitStats:
-        """Statistics of the logits in another order."""
-        index = np.asarray(order)
-        return LogitStats(self.curvature[index], self.linear[index])
 
     def posterior(self, prior: Normal) -> Normal:
         """Posterior of the coefficients: prior plus the contribution of the rows."""

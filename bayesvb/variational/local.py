@@ -45,7 +45,7 @@ class AbstractLocalPosterior(abc.ABC):
         return None
 
 
-def _joined(parts: Sequence[Any]) -> Any:
+def _joined(parts: Sequence[Any]) -> object:
     """Return arrays side by side, rows on the last axis, or designs; None if there are none."""
     if parts[0] is None:
         return None

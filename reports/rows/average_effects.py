@@ -283,8 +283,7 @@ def changes(
     found = []
     for target, each in draws.items():
         differences = each[:, pair[1], response] - each[:, pair[0], response]
-        dof = linear_dof(fit) if target == "mean" else None
-        summary = summarised(differences, PROB, dof=dof)
+        summary = summarised(differences, PROB, dof=linear_dof(fit, target))
         found += [
             Change(
                 target,

@@ -34,6 +34,8 @@ class GroupSpread:
     grouping : str
     effect : str
         ``"1"`` for the level, or the covariate of a slope.
+    of_factor : bool
+        Whether the covariate is an indicator of a level of a factor.
     at : str
         Words for the values of covariates whose effects differ between groups too, at which levels
         are described: means, and of factors the first levels; empty without such covariates.
@@ -46,6 +48,7 @@ class GroupSpread:
 
     grouping: str
     effect: str
+    of_factor: bool
     at: str
     n_groups: int
     sd: tuple[float, float, float]
@@ -65,7 +68,8 @@ def group_spreads(fit: AbstractFit) -> list[GroupSpread]:
         known.setdefault((quantity, name), []).append((at, row.tolist()))
     spreads = []
     for term in fit.model.design.group_terms(MEAN):
-        for effect in term.effects:
+        indicators = (None,) * term.intercept + term.indicators
+        for effect, indicator in zip(term.effects, indicators, strict=True):
             # of several places the first levels of factors, or the means of numbers
             at, sd = known["sd", f"({effect} | {term.grouping})"][0 if any(term.indicators) else -1]
             share = known.get(("share", term.term))
@@ -73,6 +77,7 @@ def group_spreads(fit: AbstractFit) -> list[GroupSpread]:
                 GroupSpread(
                     grouping=term.grouping,
                     effect=effect,
+                    of_factor=indicator is not None,
                     at=_place(fit, term, at),
                     n_groups=len(term.labels) - 1,
                     sd=(sd[0], sd[1], sd[2]),
@@ -110,7 +115,7 @@ def _words(fit: AbstractFit, spread: GroupSpread) -> str:
     by = {"identity": f"±{size}", "log": f"a factor of {size}", "logit": f"±{size} log odds"}[link]
     interval = f"{percent(PROB)} interval {low} to {high}"
     if spread.effect != LEVEL:
-        kind = "effects" if "[" in spread.effect else "slopes"
+        kind = "effects" if spread.of_factor else "slopes"
         return f"their {kind} of {called(design, spread.effect)} differ by {by} ({interval})"
     share = "" if spread.share is None else f", {percent(spread.share)} of the variance"
     return (

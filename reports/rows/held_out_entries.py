@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import ndtri
 
 from bayesvb.errors import ignoring_user_warnings
@@ -97,17 +97,14 @@ def _given(
     gaps = np.isnan(values)
     means, variances = np.full_like(values, np.nan), np.full_like(values, np.nan)
     patterns, whose = np.unique(gaps, axis=0, return_inverse=True)
-    for pattern, rows in zip(patterns, _rows_of(whose.ravel(), len(patterns)), strict=True):
+    for number, pattern in enumerate(patterns):
+        rows = np.flatnonzero(whose.ravel() == number)
         out, seen = np.flatnonzero(pattern), np.flatnonzero(~pattern)
         weights = np.linalg.solve(covariance[np.ix_(seen, seen)], covariance[np.ix_(seen, out)])
         at = np.ix_(rows, out)
         means[at] = mean[out] + (values[np.ix_(rows, seen)] - mean[seen]) @ weights
         variances[at] = np.diag(covariance)[out] - (weights * covariance[np.ix_(seen, out)]).sum(0)
     return means, variances
-
-
-def _rows_of(whose: Int[np.ndarray, " rows"], n: int) -> list[Int[np.ndarray, " some"]]:
-    return [np.flatnonzero(whose == number) for number in range(n)]
 
 
 def _summary(values: Table, mean: Table, variance: Table) -> HeldOutEntries:

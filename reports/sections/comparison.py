@@ -40,7 +40,10 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
     at = {name: _chosen_of(fit, fits, chosen) for name, fit in fits.items()}
     found = {name: left_out_at(fit, at[name], folds) for name, fit in fits.items()}
     if jacobian:
-        found = {name: _in_the_data(one, fits[name], at[name]) for name, one in found.items()}
+        found = {
+            name: replace(one, pointwise=one.pointwise + log_jacobian(fits[name].model)[at[name]])
+            for name, one in found.items()
+        }
     frame = compare_elpds(found)
     best, second = frame.index[0], frame.index[1]
     return {
@@ -50,7 +53,9 @@ def comparison(fits: Mapping[str, AbstractFit]) -> Summary:
         "best": best,
         "reading": reading(frame),
         "left_out": " ".join(filter(None, [_left_out(fits, folds=folds), _scales(fits, jacobian)])),
-        "table": _table(frame, chosen, folds=folds, ratios=_ratios(found)),
+        "table": _table(
+            frame, chosen, folds=folds, ratios=all(one.method == "psis" for one in found.values())
+        ),
         "strip": [_clear(frame), _held_out(frame, chosen, folds=folds)],
         "panel": _panel(frame),
         "pointwise": _pointwise(found, (str(best), str(second)), chosen),
@@ -71,11 +76,6 @@ def on_several_scales(fits: Mapping[str, AbstractFit]) -> bool:
     names = [fit.model.design.response_names for fit in fits.values()]
     alike = all(untransformed(one) == untransformed(names[0]) for one in names)
     return alike and any(one != names[0] for one in names)
-
-
-def _in_the_data(found: Elpd, fit: AbstractFit, at: Int[np.ndarray, " units"]) -> Elpd:
-    """Densities of the response as it is in the data."""
-    return replace(found, pointwise=found.pointwise + log_jacobian(fit.model)[at])
 
 
 def _scales(fits: Mapping[str, AbstractFit], jacobian: bool) -> str:
@@ -132,11 +132,6 @@ def _left_out(fits: Mapping[str, AbstractFit], *, folds: bool) -> str:
             "is optimistic for networks."
         )
     return ""
-
-
-def _ratios(found: Mapping[str, Elpd]) -> bool:
-    """Whether all criteria are of ratios of draws, which have a Pareto k."""
-    return all(one.method == "psis" for one in found.values())
 
 
 def _table(frame: pd.DataFrame, chosen: RowSample, *, folds: bool, ratios: bool) -> Summary:

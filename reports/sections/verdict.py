@@ -75,22 +75,18 @@ def verdict(found: Sequence[Check], computation: Summary | None = None) -> Summa
             groups.append({"name": name, "grade": grade, "says": says[grade], "passed": passed,
                            "n": len(own)})  # fmt: skip
     overall, left = worst(found), any(one.grade != "ok" for one in found)
+    worst_first = sorted(found, key=lambda one: (one.grade != "problem", not one.weighs))
     return {
         "worst": overall,
         "says": SAYS[overall] if overall != "ok" or not left else COUNTING_PASSED,
         "first": first_of_all({one.name: one.grade for one in found if one.group == "fit"}),
         "groups": groups,
-        "checks": [shown(one) for one in _by_grade(found) if one.grade != "ok"],
+        "checks": [shown(one) for one in worst_first if one.grade != "ok"],
         "n_passed": sum(one.grade == "ok" for one in found),
         "n_checks": len(found),
         "table": checks_table(found),
         "notes": [] if computation is None else _notes(computation),
     }
-
-
-def _by_grade(found: Sequence[Check]) -> list[Check]:
-    """Problems first, and informational checks last."""
-    return sorted(found, key=lambda one: (one.grade != "problem", not one.weighs))
 
 
 def _notes(computation: Summary) -> list[str]:

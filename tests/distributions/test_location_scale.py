@@ -81,7 +81,7 @@ def test_units_change_places_and_widths(make):
 def test_many_quantiles_are_those_of_a_few(make, monkeypatch):
     y = make(6, (3, 7, 5))
     whole = y.quantile(0.7)
-    monkeypatch.setattr("bayesvb.distributions.location_scale.POINTS_PER_BLOCK", 4)
+    monkeypatch.setattr("bayesvb.distributions.location_scale.AT_ONCE", 4)
     assert_array_equal(y.quantile(0.7), whole)
 
 

@@ -62,7 +62,7 @@ def test_a_component_without_weight_does_not_matter(rng):
 def test_many_quantiles_are_those_of_a_few(rng, monkeypatch):
     y = mixture(rng, (3, 7, 5))
     whole = y.quantile(0.7)
-    monkeypatch.setattr("bayesvb.distributions.location_scale.POINTS_PER_BLOCK", 4)
+    monkeypatch.setattr("bayesvb.distributions.location_scale.AT_ONCE", 4)
     np.testing.assert_array_equal(y.quantile(0.7), whole)
 
 

@@ -22,7 +22,7 @@ GROUPS, TERMS, ROWS = 6, 2, 50
 
 BY_GROUP = RegressionPrior(1, TERMS, 2.0, True, 1.5, 0.7, n_effects=1, n_groups=GROUPS)
 
-FAMILIES = [name for name, make in EXPERTS.items() if not make(BY_GROUP).draws_complete]
+FAMILIES = [name for name, make in EXPERTS.items() if make(BY_GROUP).line_laws(None)]
 """Families whose effects of groups need no columns."""
 
 
@@ -137,7 +137,7 @@ def test_draws_that_hold_effects_are_those_of_columns(pair):
     complete = with_complete_draws(pair.grouped)
     sums = pair.grouped.local(pair.posteriors()[0], pair.rows).sufficient_stats(pair.share)
     q, p = complete.update(sums), pair.posteriors(4)[1]
-    assert complete.draws_complete and not complete.posterior_by_row
+    assert not complete.line_laws(None) and not complete.posterior_by_row
     draws = complete.draws(q, 20, np.random.default_rng(0))
     assert draws.keys() == pair.dense.draws(p, 1, np.random.default_rng(0)).keys()
     rows, columns = complete.log_lik(draws, pair.rows), pair.dense.log_lik(draws, pair.columns)

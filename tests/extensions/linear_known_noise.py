@@ -101,10 +101,6 @@ class KnownNoiseExperts(AbstractLinearExperts[Normal, LinearStats]):
         density = (posterior or self.prior).log_density(draws["coefficients"])
         return np.asarray(density.sum(axis=(1, 2)))
 
-    def permuted(self, order: list[int], stats: LinearStats) -> LinearStats:
-        """Statistics after a new labelling."""
-        return stats.permuted(order)
-
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients as normal, and the noise that is known."""
         sd = float(self.prior.precision[0, 0, 0] ** -0.5)

@@ -165,10 +165,6 @@ class QuadraticBernoulliExperts(AbstractRegressionExperts[Normal, LogisticStats]
         density = (posterior or self.prior).log_density(draws["coefficients"])
         return np.asarray(density.sum(axis=(1, 2)))
 
-    def permuted(self, order: list[int], stats: LogisticStats) -> LogisticStats:
-        """Sums after a new labelling."""
-        return LogisticStats(stats.xx[order], stats.xy[order])
-
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients of the log odds."""
         return coefficient_rows(units, "Normal", float(self.prior.precision[0, 0, 0] ** -0.5))

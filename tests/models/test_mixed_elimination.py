@@ -346,7 +346,7 @@ def test_pieces_of_rows_are_the_whole(monkeypatch):
     model, source, stats = settled()
     found = engine.linear_response(model, source, stats)
     monkeypatch.setattr(solved_groups, "ROWS_AT_ONCE", 40)
-    monkeypatch.setattr("bayesvb.models.grouped_response.NUMBERS_AT_ONCE", 1000)
+    monkeypatch.setattr("bayesvb.models.grouped_response.IN_MEMORY", 1000)
     pieces = list(solved_groups.pieces_of(source.whole(), 7))
     assert len(pieces) > 3 and sum(piece.block.n_rows for piece in pieces) == 200
     again = engine.linear_response(model, source, stats)

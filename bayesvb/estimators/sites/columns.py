@@ -71,7 +71,7 @@ def _together(name: str, every: Sequence[list[Any]]) -> list[object]:
         raise DataError(
             f"`{name}` has both text and numbers as levels", hint="give it one type at all sites"
         ) from error
-    before: dict[Any, set[Any]] = {value: set() for values in every for value in values}
+    before: dict[object, set[object]] = {value: set() for values in every for value in values}
     for values in every:
         for lower, upper in pairwise(values):
             before[upper].add(lower)

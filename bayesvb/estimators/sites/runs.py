@@ -21,11 +21,6 @@ RUN = "run"
 """Prefix of the names of arrays with the state of a run, before its number."""
 
 
-def state_name(number: int, entry: str) -> str:
-    """Name of an array with part of the state of a run."""
-    return f"{RUN}{number}.{entry}"
-
-
 def states(arrays: Arrays) -> dict[str, np.ndarray]:
     """Arrays that hold states of runs.
 
@@ -62,7 +57,7 @@ def arrays_of(runs: Sequence[RemoteRun]) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {"seen": np.array([float(run.seen) for run in runs])}
     for number, run in enumerate(runs):
         for entry, values in run.reached.items():
-            found[state_name(number, entry)] = np.asarray(values, dtype=float)
+            found[f"{RUN}{number}.{entry}"] = np.asarray(values, dtype=float)
     return found
 
 

@@ -121,17 +121,13 @@ def _scale(call: _Call, state: State, values: Values, n_rows: int) -> State:
     new = dict(state)
     if state.get("center") is not None and call.options.get("center", True) is True:
         new["center"] = found.mean[0]
-    if state.get("scale") is not None and _rescaled(call) is True:
+    name = "rescale" if call.name == "standardize" else "scale"
+    if state.get("scale") is not None and call.options.get(name, True) is True:
         centre = state.get("center")
         away = 0.0 if centre is None else float(new["center"])
         square = found.deviation[0] ** 2 + (found.mean[0] - away) ** 2
         new["scale"] = np.sqrt(square * (n_rows / (n_rows - state["ddof"])))
     return new
-
-
-def _rescaled(call: _Call) -> object:
-    """Argument for the scale: True, or a number."""
-    return call.options.get("rescale" if call.name == "standardize" else "scale", True)
 
 
 def _moments(batches: Iterator[Vector]) -> ColumnMoments:

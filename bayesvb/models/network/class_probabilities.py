@@ -19,10 +19,8 @@ from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.compiled import compiled_sweep
 from bayesvb.numerics.linalg import products, quadratic_weights
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.special import LARGEST_EXPONENT, balanced_points, log_total, normal_points
-
-CELLS = 80_000
-"""Rows times points gone over at once."""
 
 FEW_POINTS, FEW_DIMS = 64, 4
 """Points up to which those are taken that have the right covariance, and how many of them for each
@@ -98,7 +96,7 @@ def class_probabilities(
     features = products(points.reshape(n_latents + 1, -1)).reshape(-1, n_experts, n_points)
     kept = np.nonzero(~(latents.weights < least_share / n_experts))
     result = np.zeros((n_sticks + 1, n_rows))
-    for part in _parts(len(kept[0]), n_points):
+    for part in pieces(len(kept[0]), n_points, AT_ONCE):
         experts, rows = kept[0][part], kept[1][part]
         each = _runs(experts)
         mean, variance = _in_points(
@@ -175,13 +173,6 @@ def _exp_of_minus(logit: Float[np.ndarray, "rows points"]) -> Float[np.ndarray, 
     np.negative(logit, out=logit)
     np.minimum(logit, 2.0 * LARGEST_EXPONENT, out=logit)
     return np.asarray(np.exp(logit, out=logit))
-
-
-def _parts(n_rows: int, n_points: int) -> Iterator[slice]:
-    """Positions of rows that are processed together."""
-    longest = max(CELLS // n_points, 1)
-    for start in range(0, n_rows, longest):
-        yield slice(start, start + longest)
 
 
 def _stick_means(
@@ -373,7 +364,7 @@ def drawn_probabilities(
         return compiled
     result = np.zeros((len(coefficients), n_sticks + 1, n_rows))
     # Several draws of few rows at once, as components of one draw are.
-    for at in _parts(len(coefficients), max(n_experts * n_rows, 1) * len(points)):
+    for at in pieces(len(coefficients), n_experts * n_rows * len(points), AT_ONCE):
         location, variance = latents.location[at], latents.variance[at]
         own = np.repeat(coefficients[at], n_experts, axis=0)
         flat = location.reshape(len(own), *location.shape[2:])  # also of no rows
@@ -420,12 +411,12 @@ def _together(
     """Experts and rows that are evaluated at once: all experts where most have some weight."""
     n_experts, n_rows = kept.shape
     if kept.sum() > MOST * kept.size:
-        for part in _parts(n_rows, n_experts * n_points):
+        for part in pieces(n_rows, n_experts * n_points, AT_ONCE):
             yield slice(None), part
         return
     for k, one in enumerate(kept):
         rows = np.flatnonzero(one)
-        for part in _parts(len(rows), n_points):
+        for part in pieces(len(rows), n_points, AT_ONCE):
             yield slice(k, k + 1), rows[part]
 
 

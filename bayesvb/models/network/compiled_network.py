@@ -6,15 +6,13 @@ for classes and for numbers. All other networks are left to NumPy.
 
 from __future__ import annotations
 
-from typing import Any
-
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.gates.stick_breaking import StickBreakingGate
 from bayesvb.models.compiled_pass import MOST_COMPONENTS, CompiledPass, compiled_block, is_plain
-from bayesvb.models.network.output import AbstractOutput
+from bayesvb.models.network.output import AnyOutput
 from bayesvb.models.network.output_classes import CONDITIONAL_PASSES, ClassOutput
 from bayesvb.models.network.output_gaussian import GaussianOutput
 from bayesvb.variational.model import CompiledSweep
@@ -26,7 +24,7 @@ MOST_LATENTS, MOST_OUTPUTS = 12, 24
 def compile_network(
     experts: MatrixNormalGamma,
     gate: StickBreakingGate,
-    output: AbstractOutput[Any, Any],
+    output: AnyOutput,
     source: AbstractSource,
 ) -> CompiledSweep | None:
     """The compiled sweep over these rows; None if the core is absent, or does not cover them."""
@@ -57,7 +55,7 @@ def compile_network(
     return None if found is None else found.over(source, _arrays)
 
 
-def _arrays(block: Block) -> list[Any]:
+def _arrays(block: Block) -> list[object]:
     """Response, weights, and columns of a block."""
     weight = [] if block.weight is None else [block.weight]
     return [block.response, *weight, block.designs[MEAN], block.designs[GATING]]

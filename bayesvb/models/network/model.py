@@ -24,7 +24,7 @@ from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.network.compiled_network import compile_network
 from bayesvb.models.network.experts import LatentExperts, LatentPrior, latent_sums
 from bayesvb.models.network.likelihood import NetworkLikelihood, without_noise
-from bayesvb.models.network.output import AbstractOutput, LatentDraws, LatentPredictive
+from bayesvb.models.network.output import AnyOutput, LatentDraws, LatentPredictive
 from bayesvb.models.network.output_gaussian import matched
 from bayesvb.models.network.shared_products import PairedProducts
 from bayesvb.models.network.state import NetworkPosterior, NetworkStats
@@ -74,7 +74,7 @@ class Network(
 
     experts: LatentExperts
     gate: StickBreakingGate
-    output: AbstractOutput[Any, Any]
+    output: AnyOutput
     variances: tuple[float, ...] = VARIANCES
     with_noise: LatentExperts | None = None
 
@@ -181,7 +181,7 @@ class Network(
                 "without a prior its noise variances are not identified for a "
                 "numeric response; DensityRegression(gate='stick-breaking') has the same likelihood"
             )
-        output: Any = self.output.with_prior_power(0.0)
+        output = self.output.with_prior_power(0.0)
         experts = without_noise(self.experts)
         return replace(self, experts=experts, output=output, with_noise=self.experts)
 
@@ -235,7 +235,7 @@ class Network(
     def permuted(self, order: Sequence[int], stats: NetworkStats) -> tuple[Network, NetworkStats]:
         """Model and statistics after a new labelling: component ``order[0]`` comes first."""
         gate, gate_sums = self.gate.permuted(order, stats.gate)
-        experts = stats.experts.permuted(list(order))
+        experts = stats.experts.permuted(order)
         output = self.output.permuted(list(order), stats.output)
         return replace(self, gate=gate), NetworkStats(experts, gate_sums, output)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from jaxtyping import Float
@@ -203,3 +203,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         self, draws: OutputDraws, latents: LatentDraws, block: Block
     ) -> Float[np.ndarray, "draws rows"]:
         """Log likelihood of each row for each draw, latent vector and component summed out."""
+
+
+AnyOutput = AbstractOutput[Any, Any]
+"""An output layer of any posterior and statistics."""

@@ -18,6 +18,7 @@ from bayesvb.numerics.linalg import (
     times,
     unpack,
 )
+from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 
@@ -174,9 +175,8 @@ def _of_pattern(
     """Scores of rows that share their observed variables (Woodbury's identity)."""
     xp, t = namespace(draws["precision"]), t[pattern]
     square = (t * t).sum(axis=0)
-    pieces = []
-    for first in range(0, len(draws["precision"]), DRAWS_AT_ONCE):
-        some = slice(first, first + DRAWS_AT_ONCE)
+    parts = []
+    for some in pieces(len(draws["precision"]), 1, DRAWS_AT_ONCE):
         loadings, centre = draws["loadings"][some][:, pattern], draws["centre"][some][:, pattern]
         tau = draws["precision"][some][:, None]
         turned = xp.swapaxes(loadings, 1, 2)
@@ -186,6 +186,6 @@ def _of_pattern(
         distance = square - 2.0 * (centre @ t) + (centre * centre).sum(axis=1, keepdims=True)
         explained = ((inverse @ pull) * pull).sum(axis=1)
         constant = len(t) * (xp.log(tau) - LOG_2PI) - log_det[:, None]
-        pieces.append(0.5 * (constant - tau * distance + explained))
-    found: Float[np.ndarray, "draws rows"] = xp.concatenate(pieces)
+        parts.append(0.5 * (constant - tau * distance + explained))
+    found: Float[np.ndarray, "draws rows"] = xp.concatenate(parts)
     return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Float
@@ -321,7 +321,7 @@ def still_changing(fit: AbstractFit) -> float | None:
     return float(np.sqrt(change / variance)) if variance > 0.0 else None
 
 
-def _after(fit: AbstractFit) -> Any:
+def _after(fit: AbstractFit) -> object:
     """Statistics of one restart after further passes, if it ran out of them."""
     if fit.converged:
         return fit.stats

@@ -91,7 +91,7 @@ def test_drawn_probabilities_of_extreme_logits_are_finite(make_problem, all_comp
 def test_drawn_probabilities_do_not_depend_on_how_many_rows_go_together(make_problem, monkeypatch):
     coefficients, latents = drawn(make_problem("classes", 1, rows=30))
     whole = module.drawn_probabilities(coefficients, latents)
-    monkeypatch.setattr(module, "CELLS", 7 * module.LIKELIHOOD_POINTS)
+    monkeypatch.setattr(module, "AT_ONCE", 7 * module.LIKELIHOOD_POINTS)
     assert_allclose(module.drawn_probabilities(coefficients, latents), whole, rtol=1e-13)
 
 
@@ -170,7 +170,7 @@ def test_predictive_probabilities_do_not_depend_on_which_rows_go_together(
         module.class_probabilities(q.output, latents.part(row, row + 1), 64, share)
         for row in range(n_rows)
     ]
-    monkeypatch.setattr(module, "CELLS", cells)
+    monkeypatch.setattr(module, "AT_ONCE", cells)
     together = module.class_probabilities(q.output, latents, 64, share)
     assert_allclose(together, np.concatenate(alone, axis=1), rtol=1e-12, atol=1e-15)
 

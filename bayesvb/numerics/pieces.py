@@ -1,0 +1,24 @@
+"""Sizes of arrays that are made at one time."""
+
+from __future__ import annotations
+
+IN_CACHE = 1 << 15
+"""Numbers of arrays of 256 KiB: a chain of elementwise steps over them stays in the cache."""
+
+AT_ONCE = 1 << 16
+"""Numbers of arrays of 512 KiB: enough that calls take little of the time of their arithmetic."""
+
+IN_MEMORY = 1 << 22
+"""Numbers of arrays of 32 MiB, of which some tens may be in memory."""
+
+
+def pieces(n: int, size: int, most: int) -> list[slice]:
+    """Positions of a few of ``n`` items at a time, of this size each: at most ``most`` numbers.
+
+    Examples
+    --------
+    >>> pieces(5, 10, 25)
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    """
+    step = max(most // max(size, 1), 1)
+    return [slice(start, start + step) for start in range(0, n, step)]
