@@ -286,8 +286,9 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[StudentStats, Float[np.ndarray, "many entries"]]:
         """Changes in closed form of the expectations of regressions and degrees of freedom."""
+        size, xx, xy, yy = change.by_regression()
         moments, squares = posterior.linear.expectations_along(
-            *change.by_regression(self._linear.operator.like), precision
+            size, self._linear.operator.like(xx), xy, yy, precision
         )
         slope, moved = posterior.dof_along(change.weight.sum(axis=-1), change.tail.sum(axis=-2))
         weight, xx, xy, yy = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +17,8 @@ from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
+
+Sums = Float[np.ndarray, "..."]
 
 
 @dataclass(frozen=True)
@@ -81,14 +82,12 @@ class StudentStats(SufficientStats):
             tail=np.moveaxis(responsibilities[:, None] * tail, -1, 0),
         )
 
-    def by_regression(
-        self, packed: Callable[[Any], object] = lambda packed: packed
-    ) -> tuple[Any, Any, Any, Any]:
+    def by_regression(self) -> tuple[Sums, Sums, Sums, Sums]:
         """Sums of every expert and response as sums of separate experts with one response."""
         many, n_terms = self.yy.shape[:-2], self.xy.shape[-1]
         return (
             np.repeat(self.weight, self.yy.shape[-1], axis=-1),
-            packed(self.xx.reshape(*many, -1, self.xx.shape[-1])),
+            self.xx.reshape(*many, -1, self.xx.shape[-1]),
             self.xy.reshape(*many, -1, 1, n_terms),
             self.yy.reshape(*many, -1, 1),
         )

@@ -257,18 +257,20 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         found = logit - xp.expand_dims(log_total(logit, axis=1), 1)
         return found
 
-    def permuted(self, order: Sequence[int], stats: Any) -> tuple[AbstractSoftmaxGate, Any]:
+    def permuted(
+        self, order: Sequence[int], stats: LogitStats
+    ) -> tuple[AbstractSoftmaxGate, LogitStats]:
         prior = self.prior.with_mean(self.prior.mean[np.asarray(order)])
         return replace(self, prior=prior), stats.permuted(order)
 
     def merged(
         self,
-        stats: Any,
+        stats: LogitStats,
         kept: Sequence[int],
         pair: tuple[int, int],
         rows: tuple[float, float],
         intercept: int | None,
-    ) -> tuple[Any, float]:
+    ) -> tuple[LogitStats, float]:
         r"""Statistics of the merged components.
 
         Where the logits ``g_j' x = g_m' x + log(1 - s)`` and ``g_m' x + log s`` of two components

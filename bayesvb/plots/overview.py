@@ -7,6 +7,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from jaxtyping import Shaped
+
 from bayesvb.argument_checks import check_listed, checked
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.distributions.intervals import PROB
@@ -29,12 +32,15 @@ if TYPE_CHECKING:
 
 Panel = Callable[..., object]
 
+Grid = Shaped[np.ndarray, " panels"]
+"""Axes of a figure."""
+
 MOST_COVARIATES = 6
 """Covariates to draw by default."""
 
 
 @checked
-def overview(fit: AbstractFit, along: str | None = None) -> Any:
+def overview(fit: AbstractFit, along: str | None = None) -> Grid:
     """Figures of the fit on one grid.
 
     For numbers: quantiles of the response along each covariate, weights of the components along
@@ -69,7 +75,7 @@ def conditional_effects(
     target: str | None = None,
     prob: float = PROB,
     response: str | None = None,
-) -> Any:
+) -> Grid:
     """Predictions with intervals along each covariate, others at their mean or most frequent level.
 
     Parameters
@@ -110,7 +116,7 @@ def _predictions(fit: AbstractFit, name: str, options: Mapping[str, Any], ax: Ax
     return effects(predictions(fit, name, **options), ax=ax)
 
 
-def _on_grid(panels: Sequence[Panel]) -> object:
+def _on_grid(panels: Sequence[Panel]) -> Grid:
     """Axes of a figure with these pictures, two in a row."""
     import matplotlib.pyplot as plt
 

@@ -139,7 +139,7 @@ def _moved(
     return deletion.posterior
 
 
-def _with_number(fit: AbstractFit, name: str, factor: float) -> Any:
+def _with_number(fit: AbstractFit, name: str, factor: float) -> AnyModel:
     """The model on the standardised scale, its components as in the fit, with another prior."""
     priors = fit.model.priors
     model = with_fields(fit.model, priors=replace(priors, **{name: factor * getattr(priors, name)}))

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from bayesvb.errors import DataError
 from bayesvb.numerics.forking import can_fork, end_with_parent
@@ -120,12 +120,12 @@ def _received(
     work: bytes,
     numbers: Iterator[int],
     busy: dict[Connection, _Worker],
-    crashed: Crashed[object],
-) -> Any:
+    crashed: Crashed[ResultT],
+) -> ResultT:
     """Result of a worker, which gets the next number; another takes its place if it has ended."""
     following = next(numbers, None)
     try:
-        found = worker.channel.recv()
+        found: ResultT | _CannotTravel = worker.channel.recv()
     except (EOFError, OSError, pickle.UnpicklingError):
         worker.process.join(timeout=5.0)  # it is about to end; its code would be that of our kill
         if following is not None:
