@@ -55,7 +55,7 @@ forms: rows that certainly belong to other components, a third of them in the be
 COLUMNS_AT_ONCE = 144
 """Variables that are solved for together; there are about eight arrays of their scalars."""
 
-LEAST_STATISTICS = 4_000
+MOST_FACTORISED = 4_000
 """Statistics up to which ``I - F'`` is factorised, which takes the cube of them: a few seconds.
 
 Leave-one-out of 2,930 rows takes 5.6 s instead of 14.5 s with 4,732 statistics.
@@ -424,7 +424,7 @@ def count_scalars(
         Scalars relative to statistics up to which it takes less time.
     """
     n_entries = stats.to_vector().size
-    if n_entries <= LEAST_STATISTICS or not (source.rows_at_hand and model.draws_complete):
+    if n_entries <= MOST_FACTORISED or not (source.rows_at_hand and model.draws_complete):
         return None
     posterior, one = model.update(stats), source.take(np.arange(1))
     known = model.row_derivatives(posterior, one)

@@ -37,15 +37,12 @@ from bayesvb.sensitivity.operator import (
 )
 from bayesvb.sensitivity.row_directions import Directions
 from bayesvb.sensitivity.row_sensitivity import RowSensitivity
-from bayesvb.sensitivity.row_space import RowSpace, count_scalars
+from bayesvb.sensitivity.row_space import MOST_FACTORISED, RowSpace, count_scalars
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
 MOST_NUMBERS = 1 << 28
 """Numbers of a derivative at most: 2 GiB, and as much again on the way."""
-
-MOST_DENSE = 5_000
-"""Statistics up to which ``I - F'`` is factorised without a row space."""
 
 COPIES = 4
 """Arrays of the features of all rows that are in memory at once where directions are found."""
@@ -165,7 +162,7 @@ def choose_solver(
     if few is not None:
         _check_size(sum(one.size for one in few[1]), first.n_entries)
         return low_rank_sensitivity(model, stats, kept, *few)
-    if int(kept.sum()) > MOST_DENSE:
+    if int(kept.sum()) > MOST_FACTORISED:
         krylov = krylov_sensitivity(model, source, stats)
         if krylov is not None:
             return krylov

@@ -204,7 +204,7 @@ def test_rows_are_chosen_where_statistics_are_more(monkeypatch):
     arguments = fit.core, fit.model.source, fit.stats
     assert row_space.count_scalars(*arguments, 2.0) is None
     expected = linear_response(*arguments)
-    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
+    monkeypatch.setattr(row_space, "MOST_FACTORISED", 10)
     assert row_space.count_scalars(*arguments, 1.0) is None
     monkeypatch.setattr(covariance, "LONGER", 100.0)
     found = linear_response(*arguments)
@@ -216,7 +216,7 @@ def both_jackknives(name, monkeypatch):
     """With the dense solver, and in the space of rows."""
     fit, rng = fit_of(name), np.random.default_rng(0)
     dense = Jackknife(Deletion.of(fit.core, fit.model.source, fit.stats, rng))
-    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
+    monkeypatch.setattr(row_space, "MOST_FACTORISED", 10)
     monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
     solver = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100.0)
     deletion = replace(dense.deletion, derivative=replace(solver, accurate=1e-20))

@@ -124,7 +124,7 @@ def solver_of(name, fit, monkeypatch):
         found = solvers.krylov_sensitivity(fit.core, fit.model.source, fit.stats)
         return replace(found, tolerance=1e-11)
     if name == "rows":
-        monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
+        monkeypatch.setattr(row_space, "MOST_FACTORISED", 10)
         monkeypatch.setattr(row_space, "ACCURATE", 1e-20)
         found = solvers.row_sensitivity(fit.core, fit.model.source, fit.stats, 100.0)
         return replace(found, accurate=1e-20)
@@ -165,9 +165,9 @@ def test_very_many_statistics_are_solved_by_conjugate_gradients(kind, monkeypatc
     expected = leave_one_out(Fitted.of(fit), np.arange(30), row_passes=0.0)
     for module in (low_rank, solvers):
         monkeypatch.setattr(module, "SHARE", 0.0)
-    monkeypatch.setattr(solvers, "MOST_DENSE", 10)
+    monkeypatch.setattr(solvers, "MOST_FACTORISED", 10)
     if kind is RowSensitivity:
-        monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10)
+        monkeypatch.setattr(row_space, "MOST_FACTORISED", 10)
     one = Fitted.of(fit)
     found = leave_one_out(one, np.arange(30), row_passes=0.0)
     assert isinstance(one.deletion.derivative, kind)
@@ -178,8 +178,8 @@ def test_very_many_statistics_are_solved_by_conjugate_gradients(kind, monkeypatc
     assert_allclose(solved.log_density, expected.log_density, atol=1e-4)
     changes = one.jackknife.changes(-group_sums(one.deletion, np.arange(30)))
     plain = Fitted.of(fit)
-    monkeypatch.setattr(solvers, "MOST_DENSE", 10_000)
-    monkeypatch.setattr(row_space, "LEAST_STATISTICS", 10_000)
+    monkeypatch.setattr(solvers, "MOST_FACTORISED", 10_000)
+    monkeypatch.setattr(row_space, "MOST_FACTORISED", 10_000)
     assert_allclose(
         changes, plain.jackknife.changes(-group_sums(plain.deletion, np.arange(30))), atol=1e-3
     )
