@@ -15,7 +15,6 @@ from bayesvb.data.group_rows import GROUP_DESIGNS
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.distributions.intervals import tails
-from bayesvb.factors.normal import Normal
 from bayesvb.results.capabilities import scales_of
 from bayesvb.results.exact_draws import integrated_core, is_integrated
 
@@ -161,7 +160,7 @@ def _of_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataF
 
 
 def _variances(
-    fit: AbstractFit, weights: Float[np.ndarray, " effects"], laws: Sequence[Normal]
+    fit: AbstractFit, weights: Float[np.ndarray, " effects"], laws: Sequence[Any]
 ) -> Float[np.ndarray, "experts responses groups"]:
     """Variances of a combination of the effects of each group, in units of the noise.
 

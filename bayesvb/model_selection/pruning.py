@@ -31,7 +31,6 @@ from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.criteria import elpd, own_method
 from bayesvb.results.importance import with_default_covariance
 from bayesvb.results.named_draws import PosteriorDraws, count
-from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -205,7 +204,7 @@ def _begin(
     return core.partition_stats(block, shares / shares.sum(axis=0))
 
 
-def _bound_gap(core: AnyModel, source: AbstractSource, stats: object) -> float:
+def _bound_gap(core: Any, source: AbstractSource, stats: object) -> float:
     """Correction of a bound that ranks runs wrongly; see ``bound_gap`` of models."""
     gap = core.bound_gap(core.update(stats))
     return 0.0 if gap is None else float(source.map_reduce(gap).value)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float
@@ -37,10 +37,6 @@ from bayesvb.models.reduced_gates import (
 from bayesvb.models.reduced_predictors import PredictorRows, ReducedPredictors
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
-
-if TYPE_CHECKING:
-    from bayesvb.models.mixture import Mixture
-    from bayesvb.models.scaled_mixture import ScaledMixture
 
 FEW_ROWS, FEW_PER_COMPONENT = 200, 100
 """Rows, in all and per component, below which linear response is not always enough."""
@@ -110,7 +106,7 @@ class ReducedMixture(AbstractReducedSpace):
         Names of draws of the precisions: first of the experts, then of the gate.
     """
 
-    core: Mixture
+    core: Any
     rows: MixtureRows
     law: CoefficientLaw
     gate: AbstractReducedGate
@@ -205,7 +201,7 @@ def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray
     return np.concatenate(parts, axis=1)
 
 
-def reduce_mixture(core: Mixture, block: Block) -> AbstractReducedSpace | None:
+def reduce_mixture(core: Any, block: Block) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture with fixed scales at these rows, or None."""
     if _has_predictors(core.experts):
         own = IntegratedScales.from_precision(_precision(core.experts), core.n_components)
@@ -219,7 +215,7 @@ def reduce_mixture(core: Mixture, block: Block) -> AbstractReducedSpace | None:
 
 
 def reduce_scaled_mixture(
-    core: ScaledMixture, block: Block, scale_names: Sequence[str]
+    core: Any, block: Block, scale_names: Sequence[str]
 ) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture that learns scales at these rows, or None.
 
@@ -256,10 +252,9 @@ def reduce_scaled_mixture(
     return _build(core, block, law, gate_scales, (names[0], names[-1]))
 
 
-def _common_law(core: ScaledMixture, prior: Gamma) -> CommonLaw:
+def _common_law(core: Any, prior: Gamma) -> CommonLaw:
     """Prior of coefficients around common ones; blocks of differences come first."""
     common, scales, n_components = core.common, core.of_experts, core.n_components
-    assert common is not None
     n_terms = core.experts.prior.mean.shape[-1]
     n_differences, n_penalised, *_ = core.draw_sizes
     first, second = slice(n_differences), slice(n_differences, n_differences + n_penalised)
@@ -288,7 +283,7 @@ def _common_law(core: ScaledMixture, prior: Gamma) -> CommonLaw:
 
 
 def _build(
-    core: Mixture,
+    core: Any,
     block: Block,
     law: CoefficientLaw | IntegratedScales,
     gate_scales: IntegratedScales | None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
@@ -33,8 +33,6 @@ from bayesvb.variational.model import AnyModel
 
 if TYPE_CHECKING:
     import pandas as pd
-
-    from bayesvb.results.base import AbstractFit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -347,15 +345,15 @@ def _responding(fitted: Fitted) -> AnyModel:
         return fitted.core
 
 
-def every_row_without(fit: AbstractFit, *, refits: bool = True) -> RowsLeftOut:
+def every_row_without(fit: Any, *, refits: bool = True) -> RowsLeftOut:
     """Predictions of every row of a fit of one restart; without slow refits if so requested."""
     if refits or not fit.one_restart.has_slow_refits:
-        return fit.rows_left_out
+        return cast(RowsLeftOut, fit.rows_left_out)
     every = every_row(fit.model.source.n_rows, fit.seed)
     return leave_one_out(fit.one_restart, every, row_passes=0.0)
 
 
-def without_rows(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all.
 
     With very many rows none is refitted: no single row changes the fit.
@@ -546,7 +544,7 @@ def _together(
     return np.asarray(share @ deletion.of_rows(block))
 
 
-def leave_folds_out(fit: AbstractFit) -> None:
+def leave_folds_out(fit: Any) -> None:
     """Continue each restart without each fold, and store it; available results stay."""
     each = [one.fit for one in fit.parts if "fold statistics" not in one.fit.cache]
     for one, stats in zip(each, stats_without_folds(each), strict=True):
