@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -31,6 +32,25 @@ FLATTEN = 0.8
 
 LEAST_POWER = 0.05
 """Power of the weights below which they are not tempered further."""
+
+
+class AbstractProposal(Protocol):
+    """Distribution of the vectors of a round, which becomes that of the next by weighted draws."""
+
+    def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
+        """Independent draws."""
+
+    def log_density(
+        self, vectors: Float[np.ndarray, "draws numbers"]
+    ) -> Float[np.ndarray, " draws"]:
+        """Log density of each vector."""
+
+    def adapted(
+        self,
+        vectors: Float[np.ndarray, "draws numbers"],
+        weights: Float[np.ndarray, " draws"],
+    ) -> AbstractProposal:
+        """The proposal of the next round."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +83,14 @@ class StudentProposal:
         diagonal = np.maximum(np.diag(covariance), 1e-12)
         shrunk = (1.0 - share) * covariance + share * np.diag(diagonal)
         return cls(mean, np.linalg.cholesky(shrunk + 1e-10 * np.diag(diagonal)))
+
+    def adapted(
+        self,
+        vectors: Float[np.ndarray, "draws numbers"],
+        weights: Float[np.ndarray, " draws"],
+    ) -> StudentProposal:
+        """A t with the moments of weighted draws."""
+        return self.from_draws(vectors, weights)
 
     def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
         """Independent draws."""
@@ -106,7 +134,7 @@ class WeightedDraws:
 
 def sample_adaptively(
     space: AbstractReducedSpace,
-    proposal: StudentProposal,
+    proposal: AbstractProposal,
     rng: np.random.Generator,
     rounds: int = ROUNDS,
     n_each: int | None = None,
@@ -117,7 +145,7 @@ def sample_adaptively(
     Parameters
     ----------
     space : AbstractReducedSpace
-    proposal : StudentProposal
+    proposal : AbstractProposal
         Of the first round.
     rng : numpy.random.Generator
     rounds : int
@@ -134,7 +162,7 @@ def sample_adaptively(
     importance sampling, Scandinavian Journal of Statistics 39, for weights by all proposals.
     """
     size = n_each or max(FEWEST_VALUES, PER_NUMBER * space.size)
-    proposals: list[StudentProposal] = []
+    proposals: list[AbstractProposal] = []
     vectors, log_joint = np.empty((0, space.size)), np.empty(0)
     densities = np.empty((0, 0))
     parts: list[Draws] = []
@@ -152,7 +180,7 @@ def sample_adaptively(
         if len(proposals) == rounds or is_enough(log_joint - log_q):
             whole = {name: np.concatenate([part[name] for part in parts]) for name in draws}
             return WeightedDraws(vectors, whole, log_q, log_joint - log_q)
-        proposal = StudentProposal.from_draws(vectors, flatten(log_joint - log_q, space.size))
+        proposal = proposal.adapted(vectors, flatten(log_joint - log_q, space.size))
 
 
 def flatten(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float
-from scipy.special import expit
+from scipy.special import expit, logit
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.parts import ZERO
@@ -24,7 +24,7 @@ from bayesvb.models.mixture_rows import Coefficients, Further, Logits, LogPrecis
 from bayesvb.models.reduced_gates import AbstractReducedGate
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
-from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
+from bayesvb.variational.reduced_space import AbstractReducedSpace, LongTail, ValueAndGradient
 
 FEW_PER_COMPONENT = 300
 """Rows per component below which draws are exact by default, for several components with a
@@ -35,6 +35,13 @@ FEW_WITHOUT_DISPERSION = 100
 """Rows per component below which draws are exact by default, for several components without a
 dispersion: with 50 rows each, 90% intervals of slopes of two standard errors covered 78% by linear
 response, and 85% by exact draws."""
+
+FALLS = np.array([0.1, 0.5, 1.0, 1.7, 2.5, 3.5, 5.0])
+"""Log odds of a structural zero below those of any zero, at which the posterior is looked at.
+Beyond the last, the prior of 2.5 decides."""
+
+OVERDISPERSED, NEAR_POISSON = -1.5, 3.0
+"""Logs of dispersions of one component, and of the others, from which such optima are sought."""
 
 TWO_PI = 2.0 * np.pi
 
@@ -178,6 +185,21 @@ class ReducedPredictors(AbstractReducedSpace):
             dispersed, n_components = True, n_components + 1
         each = FEW_PER_COMPONENT if dispersed else FEW_WITHOUT_DISPERSION
         return 0 if n_components == 1 else each * n_components + n_apart
+
+    def long_tail(self, middle: Float[np.ndarray, " numbers"]) -> LongTail | None:
+        """Towards no structural zeros, where one of the components has the zeros in its place."""
+        zeros, block = self.rows.zeros, self.rows.block
+        if zeros is None or isinstance(zeros, HurdleExperts):
+            return None
+        share = np.average(block.response[0] == 0.0, weights=self.rows.weight)
+        constant = np.ptp(zeros.design(block).columns, axis=1) == 0.0
+        number = self.size - len(self.of_zeros) + int(np.argmax(constant))
+        experts, terms, positive = self._sizes
+        ends = np.tile(middle, (experts * positive, 1))
+        if positive:
+            logs = np.where(np.eye(experts, dtype=bool), OVERDISPERSED, NEAR_POISSON)
+            ends[:, experts * terms :][:, :experts] = logs
+        return LongTail(number, logit(share) - FALLS, ends)
 
     def split(
         self, vectors: Float[np.ndarray, "draws numbers"]

@@ -116,11 +116,14 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
     assert space is not None
     log_ratio = partial(log_importance_ratio, fit)
     try:
-        if space.size <= LIMITS.sampled_parameters:
-            found = importance_sample(fit, space, log_ratio)
-            if found.is_exact:
-                return replace_draws(fit, resample_posterior(fit, found, "exact"))
-        return replace_draws(fit, _sample_chains(fit, space, log_ratio()))
+        if space.size > LIMITS.sampled_parameters:
+            starts = _starts(fit, space.vectors(fit.draws), log_ratio())
+            return replace_draws(fit, _sample_chains(fit, space, starts))
+        found = importance_sample(fit, space, log_ratio)
+        if found.is_exact:
+            return replace_draws(fit, resample_posterior(fit, found, "exact"))
+        starts = _starts(fit, found.sample.vectors, found.sample.log_ratio)
+        return replace_draws(fit, _sample_chains(fit, space, starts))
     except KeyboardInterrupt:
         warn(
             "the sampler of the exact posterior was interrupted: intervals come from "
@@ -172,15 +175,24 @@ def log_importance_ratio(
     return np.asarray(joint - fit.log_q[:n_draws])
 
 
+def _starts(
+    fit: AbstractFit,
+    vectors: Float[np.ndarray, "draws numbers"],
+    log_ratio: Float[np.ndarray, " draws"],
+) -> Float[np.ndarray, "starts numbers"]:
+    """Vectors from which chains start: resampled by truncated weights."""
+    weights = truncate(log_ratio, vectors.shape[1])
+    return vectors[resample(weights, len(vectors), streams_of(fit).rng("starts"))]
+
+
 def _sample_chains(
-    fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Float[np.ndarray, " draws"]
+    fit: AbstractFit, space: AbstractReducedSpace, starts: Float[np.ndarray, "starts numbers"]
 ) -> PosteriorDraws:
     """Draws by parallel tempering, or by HMC where there are many numbers."""
     from bayesvb.engines.tempering import POWERS, Ladders
 
     tempered, streams = space.size <= LIMITS.sampled_parameters, streams_of(fit)
-    rng, vectors = streams.rng("chains"), space.vectors(fit.draws)
-    starts = vectors[resample(truncate(log_ratio, space.size), len(vectors), rng)]
+    rng = streams.rng("chains")
     chains = Ladders(space, POWERS if tempered else (1.0,)).sample(starts, STEPS, rng)
     draws, weights = _complete(space, chains, streams.rng("completion"))
     mixed = mixing(_quantities(fit, chains, draws))

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.engines.adaptive_importance import (
+    AbstractProposal,
     StudentProposal,
     WeightedDraws,
     flatten,
@@ -17,6 +18,7 @@ from bayesvb.engines.adaptive_importance import (
     sample_adaptively,
 )
 from bayesvb.engines.sampler_record import SamplerRecord
+from bayesvb.engines.tail_proposal import propose_along
 from bayesvb.evaluation.psis import psis
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows, has_all_rows
@@ -106,19 +108,30 @@ def importance_sample(
     tails, below 200 rows.
     """
     vectors, streams = space.vectors(fit.draws), streams_of(fit)
-    proposal = StudentProposal.from_draws(vectors, np.ones(len(vectors)))
+    proposal = _propose(space, vectors, np.ones(len(vectors)))
     first = ImportanceSample.from_sample(
         sample_adaptively(space, proposal, streams.rng("importance"), is_enough=is_enough)
     )
     if first.is_exact:
         return first
-    again = StudentProposal.from_draws(vectors, truncate(log_ratio(), space.size))
+    again = _propose(space, vectors, truncate(log_ratio(), space.size))
     second = ImportanceSample.from_sample(
         sample_adaptively(
             space, again, streams.branch("resampled").rng("importance"), is_enough=is_enough
         )
     )
     return second if second.record.khat < first.record.khat else first
+
+
+def _propose(
+    space: AbstractReducedSpace,
+    vectors: Float[np.ndarray, "draws numbers"],
+    weights: Float[np.ndarray, " draws"],
+) -> AbstractProposal:
+    """A t with the moments of weighted draws, with others along a tail that they do not reach."""
+    middle = StudentProposal.from_draws(vectors, weights)
+    tail = space.long_tail(middle.mean)
+    return middle if tail is None else propose_along(space, tail, middle)
 
 
 def truncate(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:

@@ -8,6 +8,7 @@ Hamiltonian Monte Carlo cheap.
 from __future__ import annotations
 
 import abc
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
@@ -16,6 +17,24 @@ from bayesvb.variational.local import Draws
 
 ValueAndGradient = tuple[Float[np.ndarray, " draws"], Float[np.ndarray, "draws numbers"]]
 """Log density at each vector, and its derivative in the vector."""
+
+
+@dataclass(frozen=True)
+class LongTail:
+    """Number of a vector along which a posterior has a long tail, and values that reach its end.
+
+    Attributes
+    ----------
+    number : int
+    values : ndarray, shape (values,)
+        From the middle of the posterior to the end of the tail.
+    ends : ndarray, shape (starts, numbers)
+        Vectors from which other optima are sought at its end, and followed back.
+    """
+
+    number: int
+    values: Float[np.ndarray, " values"]
+    ends: Float[np.ndarray, "starts numbers"]
 
 
 class AbstractReducedSpace(abc.ABC):
@@ -36,6 +55,10 @@ class AbstractReducedSpace(abc.ABC):
     @abc.abstractmethod
     def few_rows(self) -> int:
         """Number of rows below which linear response is not always enough."""
+
+    def long_tail(self, middle: Float[np.ndarray, " numbers"]) -> LongTail | None:
+        """Where the posterior has a tail that moments about a vector do not describe, if it has."""
+        return None
 
     @abc.abstractmethod
     def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import bayesvb as bvb
+from bayesvb.models.reduced_predictors import FALLS
 
 LEARNED, FIXED = bvb.Priors(scales="learned"), bvb.Priors(scales="fixed", coefficient_sd=2.5)
 
@@ -80,3 +81,19 @@ def test_the_moments_of_two_components_are_those_of_nuts():
     assert_allclose(found["mean"], [-0.732, 0.376], atol=0.05)
     assert_allclose(found["sd"], [0.2, 0.062], rtol=0.15)
     assert fit.covariance == "exact"
+
+
+def test_the_log_odds_of_structural_zeros_have_a_tail_and_those_of_a_hurdle_none():
+    _, space = space_of("negbinomial, zeros", **CASES["negbinomial, zeros"])
+    middle = np.arange(1.0, space.size + 1.0)
+    tail = space.long_tail(middle)
+    share = np.average(space.rows.block.response[0] == 0.0, weights=space.rows.weight)
+    assert tail.number == space.size - 2  # the intercept comes before z
+    assert_allclose(1.0 / (1.0 + np.exp(-tail.values - FALLS)), share)
+    moved = tail.ends != middle
+    assert moved[:, 4:6].all() and moved.sum() == 4, "log dispersions only, one start each"
+    _, poisson = space_of("poisson", "y ~ x | zero(1)")
+    assert len(poisson.long_tail(np.zeros(poisson.size)).ends) == 0
+    for family in ("gamma, zeros", "negbinomial"):
+        _, space = space_of(family, **CASES[family])
+        assert space.long_tail(np.zeros(space.size)) is None

@@ -9,11 +9,12 @@ from numpy.testing import assert_allclose
 
 import bayesvb as bvb
 import bayesvb.results.exact_draws as exact_draws
+from bayesvb.engines.adaptive_importance import WeightedDraws
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.engines.tempering import ChainDraws
 from bayesvb.errors import DataError
 from bayesvb.results.limits import LIMITS
-from bayesvb.results.reduced_draws import space_of
+from bayesvb.results.reduced_draws import ImportanceSample, space_of
 
 
 def two_lines(n=150, seed=2):
@@ -168,7 +169,9 @@ def test_an_interrupt_falls_back_to_the_draws_of_the_fit(fit, monkeypatch):
 
 
 def test_rough_chains_are_kept_with_a_warning(fit, monkeypatch):
-    monkeypatch.setattr(exact_draws, "importance_sample", lambda *args: _bad())
+    monkeypatch.setattr(
+        exact_draws, "importance_sample", lambda fit, space, ratio: _bad(fit, space)
+    )
     monkeypatch.setitem(vars(LIMITS), "exact_r_hat", 0.5)
     monkeypatch.setattr(exact_draws, "STEPS", 60)
     with pytest.warns(UserWarning, match="draws of the exact posterior are inaccurate"):
@@ -176,11 +179,12 @@ def test_rough_chains_are_kept_with_a_warning(fit, monkeypatch):
     assert found.covariance == "exact"
 
 
-def _bad():
-    class Sample:
-        is_exact = False
-
-    return Sample()
+def _bad(fit, space):
+    """Weights of two draws alone."""
+    log_ratio = np.where(np.arange(len(fit.log_q)) < 2, 0.0, -50.0)
+    return ImportanceSample.from_sample(
+        WeightedDraws(space.vectors(fit.draws), fit.draws, fit.log_q, log_ratio)
+    )
 
 
 def test_chains_of_inexact_integrals_are_weighed(fit):
