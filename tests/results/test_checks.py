@@ -165,6 +165,12 @@ def test_a_product_with_groups_is_a_slope_of_them_or_their_combinations(rows):
     assert "interaction `x:z`" in remedies.product("x", "z")
     added = f"{formula} + (0 + x | site) + (1 | site:day) + (1 | site:g)"
     bvb.DensityRegression(added, frame, n_components=1)
+    remedy = remedies.product("g", "site")
+    assert "or replace `(1 | site)` by `(g | site)`" in remedy
+    assert remedy.edits[1].formula(fit.model) == "y ~ x + z + g + (g | site) + (1 | day)"
+    many = frame.assign(g=np.arange(300) % 5).astype({"g": str})
+    fit = bvb.DensityRegression(formula, many, n_components=1).fit(seed=1, restarts=1, draws=25)
+    assert "replace" not in Remedies(fit).product("g", "site")
 
 
 def test_weights_of_groups_are_not_told_to_depend_on_what_changes_within(rows):

@@ -13,6 +13,7 @@ import numpy as np
 from bayesvb.data.line_width import number_text
 from bayesvb.data.parts import GATING, MEAN, SIGMA, ZERO
 from bayesvb.formula.formula_changes import listed_terms, written
+from bayesvb.formula.group_columns import MOST_CORRELATED
 from bayesvb.formula.limits import LIMITS as FORMULA
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.results.checks.edits import Edit, Remedy, code
@@ -114,7 +115,19 @@ class Remedies:
             return Remedy.of("Add the interaction ", product, " to the formula.")
         if {one, other} <= design.by_levels:
             groups = add(terms=(f"(1 | {written(one)}:{written(other)})",))
-            return Remedy.of("Let combinations of groups differ: add ", groups, ".")
+            factor, group = (other, one) if one in design.groupings else (one, other)
+            if factor in design.groupings or not self._can_correlate(factor, group):
+                return Remedy.of("Let combinations of groups differ: add ", groups, ".")
+            term, level = (f"({left} | {written(group)})" for left in (written(factor), "1"))
+            correlated = add(terms=(term,), replaced=(level,))
+            words = f"replace {code(level)} by {code(term)}", correlated
+            return Remedy.of(
+                f"Let the effect of `{factor}` differ between groups: add ",
+                groups,
+                ", or ",
+                words,
+                ".",
+            )
         number, group = (other, one) if one in design.groupings else (one, other)
         level = "0 + " if self._has_level(group) else ""
         slope = add(terms=(f"({level}{written(number)} | {written(group)})",))
@@ -318,6 +331,11 @@ class Remedies:
         """Whether groups have a level of their own in the mean."""
         blocks = self.fit.model.design.term_blocks.values()
         return any(f"(1 | {group})" == block.name for part in blocks for block in part)
+
+    def _can_correlate(self, factor: str, group: str) -> bool:
+        """Whether groups with a level of their own may have correlated effects of a factor."""
+        n_levels = self.fit.model.design.frame[factor].nunique()
+        return self._has_level(group) and n_levels <= MOST_CORRELATED
 
     def _can_enter_the_weights(self, name: str) -> bool:
         """Whether weights may depend on a column and do not: they are alike within a group."""
