@@ -35,7 +35,7 @@ LEAST_POWER = 0.05
 
 
 class AbstractProposal(Protocol):
-    """Distribution of the vectors of a round, which becomes that of the next by weighted draws."""
+    """Distribution of the vectors of a round; weighted draws adapt it to the next."""
 
     def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
         """Independent draws."""

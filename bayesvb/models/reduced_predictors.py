@@ -37,7 +37,7 @@ dispersion: with 50 rows each, 90% intervals of slopes of two standard errors co
 response, and 85% by exact draws."""
 
 FALLS = np.array([0.1, 0.5, 1.0, 1.7, 2.5, 3.5, 5.0])
-"""Log odds of a structural zero below those of any zero, at which the posterior is looked at.
+"""How far below the log odds of any zero the posterior of structural zeros is looked at.
 Beyond the last, the prior of 2.5 decides."""
 
 OVERDISPERSED, NEAR_POISSON = -1.5, 3.0
