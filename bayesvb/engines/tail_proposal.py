@@ -1,7 +1,7 @@
 """Mixture of multivariate t distributions along the one number with a long tail of a posterior.
 
-A proposal with the moments of an optimum does not visit such a tail, and the weights of its draws
-cannot tell. One t at the optimum given each of several values of the number does.
+A proposal with the moments of an optimum does not visit such a tail, which the weights of its draws
+do not show. One t at the optimum given each of several values of the number visits it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ LEAST_SHARE = 0.02
 """Share of a t in the next mixture, before they are normalised, if its draws have no weight."""
 
 LEAST_CURVATURE = 0.3
-"""Of minus the log posterior density: flatter directions have the spread of this one."""
+"""Least curvature of minus the log posterior density in any direction."""
 
 STEP = 1e-4
-"""Of the differences of gradients that give curvatures."""
+"""Width of the differences of gradients that give curvatures."""
 
 SAME = 0.1
 """Largest difference of two vectors at which they are one optimum."""

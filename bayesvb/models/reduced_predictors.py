@@ -37,8 +37,9 @@ dispersion: with 50 rows each, 90% intervals of slopes of two standard errors co
 response, and 85% by exact draws."""
 
 FALLS = np.array([0.1, 0.5, 1.0, 1.7, 2.5, 3.5, 5.0])
-"""How far below the log odds of any zero the posterior of structural zeros is looked at.
-Beyond the last, the prior of 2.5 decides."""
+"""Distances of the log odds of a structural zero below the log odds of any zero, along the tail.
+
+With log odds still lower, the prior of 2.5 decides."""
 
 OVERDISPERSED, NEAR_POISSON = -1.5, 3.0
 """Logs of dispersions of one component, and of the others, from which such optima are sought."""
@@ -187,7 +188,7 @@ class ReducedPredictors(AbstractReducedSpace):
         return 0 if n_components == 1 else each * n_components + n_apart
 
     def long_tail(self, middle: Float[np.ndarray, " numbers"]) -> LongTail | None:
-        """Towards no structural zeros, where one of the components has the zeros in its place."""
+        """Tail towards no structural zeros, which one component then has as its own."""
         zeros, block = self.rows.zeros, self.rows.block
         if zeros is None or isinstance(zeros, HurdleExperts):
             return None

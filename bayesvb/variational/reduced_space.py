@@ -57,7 +57,7 @@ class AbstractReducedSpace(abc.ABC):
         """Number of rows below which linear response is not always enough."""
 
     def long_tail(self, middle: Float[np.ndarray, " numbers"]) -> LongTail | None:
-        """Where the posterior has a tail that moments about a vector do not describe, if it has."""
+        """Tail of the posterior that moments about a vector do not describe; None without one."""
         return None
 
     @abc.abstractmethod
