@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -34,7 +34,8 @@ LEAST_POWER = 0.05
 """Power of the weights below which they are not tempered further."""
 
 
-class AbstractProposal(Protocol):
+@runtime_checkable
+class Proposal(Protocol):
     """Distribution of the vectors of a round; weighted draws adapt it to the next."""
 
     def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
@@ -49,7 +50,7 @@ class AbstractProposal(Protocol):
         self,
         vectors: Float[np.ndarray, "draws numbers"],
         weights: Float[np.ndarray, " draws"],
-    ) -> AbstractProposal:
+    ) -> Proposal:
         """The proposal of the next round."""
 
 
@@ -134,7 +135,7 @@ class WeightedDraws:
 
 def sample_adaptively(
     space: AbstractReducedSpace,
-    proposal: AbstractProposal,
+    proposal: Proposal,
     rng: np.random.Generator,
     rounds: int = ROUNDS,
     n_each: int | None = None,
@@ -145,7 +146,7 @@ def sample_adaptively(
     Parameters
     ----------
     space : AbstractReducedSpace
-    proposal : AbstractProposal
+    proposal : Proposal
         Of the first round.
     rng : numpy.random.Generator
     rounds : int
@@ -162,7 +163,7 @@ def sample_adaptively(
     importance sampling, Scandinavian Journal of Statistics 39, for weights by all proposals.
     """
     size = n_each or max(FEWEST_VALUES, PER_NUMBER * space.size)
-    proposals: list[AbstractProposal] = []
+    proposals: list[Proposal] = []
     vectors, log_joint = np.empty((0, space.size)), np.empty(0)
     densities = np.empty((0, 0))
     parts: list[Draws] = []

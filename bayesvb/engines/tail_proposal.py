@@ -98,7 +98,8 @@ def propose_along(
     outwards = np.arange(len(tail.values))
     widths = np.abs(np.gradient(tail.values))
     optima: list[np.ndarray] = []
-    parts, logs = [], []
+    parts: list[StudentProposal] = []
+    logs: list[float] = []
     for vector, order in [(middle.mean, outwards), *((end, outwards[::-1]) for end in tail.ends)]:
         for at in order:
             start = np.where(np.arange(space.size) == tail.number, tail.values[at], vector)

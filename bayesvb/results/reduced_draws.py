@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.engines.adaptive_importance import (
-    AbstractProposal,
+    Proposal,
     StudentProposal,
     WeightedDraws,
     flatten,
@@ -127,7 +127,7 @@ def _propose(
     space: AbstractReducedSpace,
     vectors: Float[np.ndarray, "draws numbers"],
     weights: Float[np.ndarray, " draws"],
-) -> AbstractProposal:
+) -> Proposal:
     """A t with the moments of weighted draws, with others along a tail that they do not reach."""
     middle = StudentProposal.from_draws(vectors, weights)
     tail = space.long_tail(middle.mean)
