@@ -134,7 +134,7 @@ class DesignWarning(UserWarning):
 
 
 class ExtrapolationWarning(UserWarning):
-    """New rows lie beyond the range of a covariate in the fit; the message says which."""
+    """New rows, or a contrast, lie beyond the range of a covariate in the fit, which is named."""
 
 
 class FileWarning(UserWarning):

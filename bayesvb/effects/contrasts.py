@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_positive
+from bayesvb.data.line_width import number_text
 from bayesvb.effects.covariates import (
     average,
     covariate,
@@ -19,7 +20,7 @@ from bayesvb.effects.covariates import (
 from bayesvb.effects.curve_settings import CURVES
 from bayesvb.effects.estimands import Values
 from bayesvb.effects.grid import EvaluationGrid, check_covariates
-from bayesvb.errors import DataError
+from bayesvb.errors import DataError, ExtrapolationWarning, warn
 
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 COMPARISONS = {"difference": "{b} - {a}", "ratio": "{b} / {a}", "lift": "({b} - {a}) / {a}"}
 """Comparisons of two predictions, with their words."""
+
+LEAST_RANGE = 0.5
+"""Range of a number in its own units below which one unit is far outside of the data."""
 
 SLOPES = ("dydx", "eyex", "eydx", "dyex")
 
@@ -69,6 +73,14 @@ def _usual_values(design: Design, name: str) -> list[object]:
         if len(one.values) < 2:
             raise DataError(f"`{name}` has a single value in the rows of the fit")
         return levels_from_reference(design, name)
+    low, high = (float(str(value)) for value in one.values)
+    if high - low < LEAST_RANGE:
+        warn(
+            f"one unit of `{name}` is an extrapolation: it lies between {number_text(low)} and "
+            f"{number_text(high)} in the fit. Give two values, "
+            f"{{{name!r}: [{number_text(low)}, {number_text(high)}]}}",
+            ExtrapolationWarning,
+        )
     mean = average(design, name)
     return [mean - 0.5, mean + 0.5]
 

@@ -164,8 +164,9 @@ def _check_columns(rows: EvaluationGrid, names: Sequence[str]) -> None:
     frame, held = rows.frame, [name for name in names if name in rows.held]
     if held:
         raise DataError(
-            f"average_by={held[0]!r} has a single value in the grid of conditional",
-            hint=f"add it to the grid: conditional={[*rows.by, held[0]]}",
+            f"average_by={held[0]!r}: predictions are made at a single value of `{held[0]}`, so "
+            "they cannot be averaged by it",
+            hint=f"vary it as well: conditional={[*rows.by, held[0]]}",
         )
     absent = [name for name in names if name not in frame.columns]
     if absent:

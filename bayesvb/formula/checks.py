@@ -233,6 +233,16 @@ def _require_values(matrix: Float[np.ndarray, "rows terms"], names: Sequence[str
         raise DataError(f"`{names[column]}` has no value in any row", hint="omit it")
 
 
+EMPTY_COMBINATIONS = (
+    ": some combinations of levels have no rows, and predictions for them are guesses. "
+    "Write + instead of * between the factors, or join them to one factor"
+)
+"""Reason and remedy where products of levels are constant, or sums of other columns."""
+
+SPLINES = " (a cr or cc spline next to an intercept needs constraints='center')"
+"""Likely reason where other columns are."""
+
+
 def _warn_of_part(
     part: str, matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], found: Ranges
 ) -> None:
@@ -243,10 +253,10 @@ def _warn_of_part(
     part = "formula" if " and " in part else part
     constant = [name for j, name in enumerate(names) if found.constant[j] and name != "Intercept"]
     if constant:
-        _warn(
-            f"the {part} has constant columns: {_listed(constant)}; their coefficients "
-            "are confounded with the intercept"
-        )
+        why = "are confounded with the intercept"
+        if _are_combinations(constant):
+            why = f"come from the prior alone{EMPTY_COMBINATIONS}"
+        _warn(f"the {part} has constant columns: {_listed(constant)}; their coefficients {why}")
     rows, terms = matrix.shape
     if rows < terms:
         _warn(
@@ -265,12 +275,19 @@ def _warn_of_part(
         for j, others in stats.items()
     ]
     if sums:
+        why = SPLINES
+        if _are_combinations([names[kept[j]] for j in stats]):
+            why = EMPTY_COMBINATIONS
         more = f" and {len(sums) - LIMITS.named} more" if len(sums) > LIMITS.named else ""
         _warn(
             f"the {part} has columns that are sums of others: "
-            f"{'; '.join(sums[: LIMITS.named])}{more}. Only the prior distinguishes them (a cr or "
-            "cc spline next to an intercept needs constraints='center')"
+            f"{'; '.join(sums[: LIMITS.named])}{more}. Only the prior distinguishes them{why}"
         )
+
+
+def _are_combinations(names: Sequence[str]) -> bool:
+    """Whether all columns with these names are products of levels of two factors or more."""
+    return all(name.count("[") > 1 and ":" in name for name in names)
 
 
 def warn_of_ids(role: ColumnRole, found: pd.Index, n_rows: int, *, own_noise: bool) -> None:

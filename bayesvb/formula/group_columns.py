@@ -205,8 +205,8 @@ def check_columns_of(found: GroupColumns, written: str) -> None:
         raise DataError(
             f"`{written}` has {count:,} groups, and at most {LIMITS.groups} are possible here: the "
             f"covariance of their effects has {count**2:,} entries for each component",
-            hint="group by something coarser; one term of more groups may stand in each part of a "
-            "DensityRegression with the default coefficient_units",
+            hint="use fewer, larger groups. With the default coefficient_units, one group-level "
+            "term in each part of the formula of a DensityRegression may have more groups",
         )
 
 

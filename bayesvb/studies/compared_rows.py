@@ -132,7 +132,11 @@ def _unit(made: Mapping[str, AbstractEstimator]) -> str | None:
     groupings = {name: grouping_of(model) for name, model in made.items()}
     names = {one.name for one in groupings.values() if one is not None}
     if len(names) > 1:
-        raise DataError(f"models: they have different groups, {' and '.join(sorted(names))}")
+        columns = " and ".join(sorted(names))
+        raise DataError(
+            f"models: they assign components by different groups, {columns}",
+            hint="give all models the same group=: whole groups are held out together",
+        )
     return next(iter(names), None)
 
 

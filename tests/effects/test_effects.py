@@ -6,7 +6,7 @@ import pytest
 
 import bayesvb as bvb
 from bayesvb import effects, plots
-from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning
+from bayesvb.errors import ConvergenceWarning, DataError, DesignWarning, ExtrapolationWarning
 from bayesvb.results.limits import LIMITS
 
 N = 120
@@ -180,6 +180,12 @@ def test_a_number_changes_by_one_unit_about_its_mean(one):
     assert found.summary["contrast"].tolist() == [f"{mean + 0.5:.4g} - {mean - 0.5:.4g}"]
 
 
+def test_one_unit_far_beyond_the_data_is_warned_of(data):
+    narrow = fitted("y ~ x", data.assign(x=1.0 + 0.01 * data["x"]), 1)
+    with pytest.warns(ExtrapolationWarning, match="one unit of `x` is an extrapolation"):
+        effects.comparisons(narrow, "x")
+
+
 def test_slopes_of_the_mean_are_its_derivative(fit):
     """Sum of w' mu + w mu', with w' by the softmax, on the standardised scale."""
     rows = fit.model.rows()
@@ -339,7 +345,7 @@ def test_the_result_says_what_it_is(fit):
             lambda f: effects.predictions(f, average_by="w"),
             "average_by=.w. is not a column of the rows",
         ),
-        (lambda f: effects.predictions(f, "x", average_by="g"), "single value in the grid"),
+        (lambda f: effects.predictions(f, "x", average_by="g"), "made at a single value of `g`"),
         (lambda f: effects.predictions(f, response="v"), "response='v'"),
         (lambda f: effects.comparisons(f, "w"), "contrast names 'w'"),
         (lambda f: effects.comparisons(f, {"x": [1.5]}), "fewer than two"),

@@ -320,6 +320,14 @@ def test_collinear_columns_are_named():
     assert len(caught) == 1
 
 
+def test_combinations_of_levels_without_rows_are_the_reason():
+    data = DATA.assign(a=list("pqr" * N)[:N], b=list("uuvv" * N)[:N])
+    for level, message in (("p", "are sums of others"), ("q", "constant columns")):
+        some = data[~((data["a"] == level) & (data["b"] == "v"))]
+        with pytest.warns(DesignWarning, match=f"{message}.* combinations of levels have no rows"):
+            design_of("y ~ a * b", some)
+
+
 def test_a_gating_like_the_mean_is_warned_of_once():
     with pytest.warns(DesignWarning, match="the formula has") as caught:
         design_of("y ~ x1 + double", DATA.assign(double=2 * DATA["x1"]))
