@@ -172,9 +172,9 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
     ) -> Float[np.ndarray, "draws responses rows"]:
         """One response per draw and row, for given latent vectors."""
 
-    @abc.abstractmethod
     def permuted(self, order: list[int], stats: StatsT) -> StatsT:
-        """Statistics after a new labelling of the components: ``order[0]`` comes first."""
+        """Statistics after a new labelling of the components: unchanged if none belongs to one."""
+        return stats
 
     @abc.abstractmethod
     def log_density(

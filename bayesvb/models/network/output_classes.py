@@ -241,10 +241,6 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         stops[:, :-1] = rng.logistic(size=logit.shape) < logit
         return np.asarray(stops.argmax(axis=1)[:, None], dtype=float)
 
-    def permuted(self, order: list[int], stats: LogitStats) -> LogitStats:
-        """Statistics unchanged: nothing in them belongs to a component."""
-        return stats
-
     def log_density(
         self, posterior: Normal | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:

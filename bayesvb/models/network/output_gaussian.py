@@ -227,10 +227,6 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         noise = rng.standard_normal(location.shape)
         return np.asarray(location + noise / np.sqrt(draws["output_precision"])[..., None])
 
-    def permuted(self, order: list[int], stats: GaussianStats) -> GaussianStats:
-        """Statistics unchanged: nothing in them belongs to a component."""
-        return stats
-
     def log_density(
         self, posterior: MatrixNormalGamma | None, draws: OutputDraws
     ) -> Float[np.ndarray, " draws"]:
