@@ -23,8 +23,6 @@ from bayesvb.experts.predictor import (
 )
 from bayesvb.experts.regression import (
     RegressionUnits,
-    coefficient_rows,
-    coefficients_parameter,
 )
 from bayesvb.factors.log_grid import GridLaw, LogGrid
 from bayesvb.factors.normal import Normal
@@ -298,16 +296,13 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
 
     def draws(self, posterior: DispersedPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, 1, terms), and the positive parameter by its name."""
-        coefficients = posterior.coefficients.draws(n, rng)[:, :, None]
-        further = posterior.dispersion.draws(n, rng)
-        return {"coefficients": coefficients, self.dispersion_name: further}
+        coefficients = super().draws(posterior, n, rng)
+        return {**coefficients, self.dispersion_name: posterior.dispersion.draws(n, rng)}
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Parameters of independent experts."""
-        drawn = self.prior.draws(n * n_components, rng)
+        coefficients = super().prior_draws(n, n_components, rng)
         further = self.dispersion.prior_draws((n, n_components), rng)
-        coefficients = drawn.reshape(n, n_components, 1, -1)
-        return {"coefficients": coefficients, self.dispersion_name: further}
+        return {**coefficients, self.dispersion_name: further}
 
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         values = draws[self.dispersion_name][..., None]
@@ -337,9 +332,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
     def log_density(
         self, posterior: DispersedPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        values = draws[self.dispersion_name]
-        law = self.prior if posterior is None else posterior.coefficients
-        density = law.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
+        values, density = draws[self.dispersion_name], super().log_density(posterior, draws)
         grid = self.dispersion if posterior is None else posterior.dispersion
         of_values = grid.log_prior if isinstance(grid, LogGrid) else grid.log_density
         found: Float[np.ndarray, " draws"] = density + of_values(values).sum(axis=1)
@@ -358,7 +351,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         words = f"log-normal, sd of the log {law.sd:g}"
         median = float(np.exp(law.centre))
         further = PriorRow(self.dispersion_name, "", words, median, np.nan)
-        return [*coefficient_rows(units, "Normal", self.prior.precisions**-0.5), further]
+        return [*super().prior_rows(units), further]
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """``beta``, and the positive parameter."""
@@ -366,7 +359,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         further = NamedParameter(
             name=name, values=draws[name], dims=("component",), text=self.dispersion_text, part=name
         )
-        return [replace(coefficients_parameter(draws, units), text=self.link_text), further]
+        return [*super().parameters(draws, units), further]
 
 
 @dataclass(frozen=True)

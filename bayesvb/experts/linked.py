@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -12,12 +13,18 @@ from bayesvb.data.parts import MEAN
 from bayesvb.data.responses import AllResponses
 from bayesvb.data.scaling import Scaling
 from bayesvb.experts.drawn_lines import drawn_lines
-from bayesvb.experts.regression import AbstractRegressionExperts, RegressionPrior
+from bayesvb.experts.regression import (
+    AbstractRegressionExperts,
+    RegressionPrior,
+    RegressionUnits,
+    coefficient_rows,
+    coefficients_parameter,
+)
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.linalg import effective_dof
 from bayesvb.numerics.records import changed
-from bayesvb.variational.descriptions import ParameterText
+from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import design_of, logit_moments
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Real
@@ -110,6 +117,29 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:
         """``coefficients``, any numbers."""
         return {"coefficients": Real((n_components, 1, int(self.prior.mean.shape[-1])))}
+
+    def draws(self, posterior: Any, n: int, rng: np.random.Generator) -> Draws:
+        """``coefficients`` (draws, experts, 1, terms)."""
+        return {"coefficients": self.coefficients(posterior).draws(n, rng)[:, :, None]}
+
+    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
+        """Parameters of independent experts."""
+        drawn = self.prior.draws(n * n_components, rng)
+        return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
+
+    def log_density(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+        law = self.prior if posterior is None else self.coefficients(posterior)
+        found: Float[np.ndarray, " draws"]
+        found = law.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
+        return found
+
+    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
+        """Coefficients on the scale of the predictor."""
+        return coefficient_rows(units, "Normal", self.prior.precisions**-0.5)
+
+    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
+        """``beta``, coefficients on the scale of the predictor."""
+        return [replace(coefficients_parameter(draws, units), text=self.link_text)]
 
     def drawn_predictor(
         self, draws: Draws, block: Block

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import replace
 from itertools import pairwise
 from typing import ClassVar
 
@@ -18,7 +17,7 @@ from bayesvb.distributions.ordinal_mixture import DrawnOrdinalMixture
 from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.experts.linked import AbstractLinkedExperts
-from bayesvb.experts.regression import RegressionUnits, coefficients_parameter
+from bayesvb.experts.regression import RegressionUnits
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
 
@@ -110,7 +109,7 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """``beta``, and thresholds where all terms are zero."""
-        beta = replace(coefficients_parameter(draws, units), text=self.link_text)
+        (beta,) = super().parameters(draws, units)
         at = self.drawn_thresholds(draws) - beta.values[..., [units.terms.index(INTERCEPT)]]
         names = [f"{lower}|{upper}" for lower, upper in pairwise(self.levels.labels)]
         dims, coords = ("component", "level"), {"level": names}

@@ -31,7 +31,6 @@ from bayesvb.experts.predictor import PredictorCoordinates
 from bayesvb.experts.regression import (
     RegressionPrior,
     RegressionUnits,
-    coefficient_rows,
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
@@ -181,17 +180,13 @@ class OrdinalExperts(AbstractOrderedExperts):
 
     def draws(self, posterior: OrdinalPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, 1, terms), and ``increments``, logs of distances."""
-        coefficients = posterior.coefficients.draws(n, rng)[:, :, None]
-        return {"coefficients": coefficients, "increments": posterior.increments.draws(n, rng)}
+        coefficients = super().draws(posterior, n, rng)
+        return {**coefficients, "increments": posterior.increments.draws(n, rng)}
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Parameters of independent experts."""
-        drawn = self.prior.draws(n * n_components, rng)
+        coefficients = super().prior_draws(n, n_components, rng)
         steps = self.increments.draws(n * n_components, rng)
-        return {
-            "coefficients": drawn.reshape(n, n_components, 1, -1),
-            "increments": steps.reshape(n, n_components, -1),
-        }
+        return {**coefficients, "increments": steps.reshape(n, n_components, -1)}
 
     def drawn_thresholds(self, draws: Draws) -> Float[np.ndarray, "draws experts thresholds"]:
         return thresholds(draws["increments"])
@@ -214,11 +209,10 @@ class OrdinalExperts(AbstractOrderedExperts):
     def log_density(
         self, posterior: OrdinalPosterior | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        laws = posterior or OrdinalPosterior(self.prior, self.increments)
-        density = laws.coefficients.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
-        found: Float[np.ndarray, " draws"]
-        found = density + laws.increments.log_density(draws["increments"]).sum(axis=1)
-        return found
+        law = self.increments if posterior is None else posterior.increments
+        density: Float[np.ndarray, " draws"] = law.log_density(draws["increments"]).sum(axis=1)
+        density = density + super().log_density(posterior, draws)
+        return density
 
     def predictive(
         self,
@@ -256,7 +250,7 @@ class OrdinalExperts(AbstractOrderedExperts):
         """Coefficients of the log odds, and distances between thresholds."""
         words = f"log-normal, sd of the log {INCREMENT_SD:g}"
         further = PriorRow("threshold", "", f"distances {words}", 1.0, np.nan)
-        return [*coefficient_rows(units, "Normal", self.prior.precisions**-0.5), further]
+        return [*super().prior_rows(units), further]
 
 
 @dataclass(frozen=True)

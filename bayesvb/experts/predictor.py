@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import abc
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.experts.linked import AbstractLinkedExperts, Rows, with_offset
-from bayesvb.experts.regression import (
-    RegressionUnits,
-    coefficient_rows,
-    coefficients_parameter,
-)
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.coordinates import AbstractCoordinates
-from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.passed_on import passed_on
@@ -182,15 +176,6 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         found = LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
         return found, -2.0 * found.squares
 
-    def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> Draws:
-        """``coefficients`` (draws, experts, 1, terms)."""
-        return {"coefficients": posterior.draws(n, rng)[:, :, None]}
-
-    def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Coefficients of independent experts."""
-        drawn = self.prior.draws(n * n_components, rng)
-        return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
-
     def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
         return self.log_mass(block, self.drawn_predictor(draws, block))
 
@@ -212,19 +197,6 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Responses given their predictor."""
-
-    def log_density(self, posterior: Normal | None, draws: Draws) -> Float[np.ndarray, " draws"]:
-        density = (posterior or self.prior).log_density(draws["coefficients"][:, :, 0])
-        found: Float[np.ndarray, " draws"] = density.sum(axis=1)
-        return found
-
-    def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
-        """Coefficients on the scale of the predictor."""
-        return coefficient_rows(units, "Normal", self.prior.precisions**-0.5)
-
-    def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
-        """``beta``, coefficients on the scale of the predictor."""
-        return [replace(coefficients_parameter(draws, units), text=self.link_text)]
 
 
 def local_posterior(
