@@ -18,7 +18,7 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from bayesvb.data.covariate_model import CovariateModel, put_in
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError, DesignWarning
-from bayesvb.estimators.model_rows import ModelRows, RowKind, RowOptions, model_rows
+from bayesvb.estimators.model_rows import ModelRows, RowKind, RowOptions, ScalesT, model_rows
 from bayesvb.formula.design import Design, build_design
 from bayesvb.formula.parser import Formula
 from bayesvb.numerics.streams import Streams
@@ -54,8 +54,8 @@ PROPOSALS = 20
 
 
 def imputed_rows(
-    formula: Formula, data: object, options: RowOptions, kind: RowKind[Any]
-) -> ModelRows[Any]:
+    formula: Formula, data: object, options: RowOptions, kind: RowKind[ScalesT]
+) -> ModelRows[ScalesT]:
     """Rows of a model, with observed values at random where covariates lack one.
 
     The draw is the same for the same table, so that a model of it has the same units. Rows without

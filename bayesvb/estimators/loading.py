@@ -36,6 +36,7 @@ from bayesvb.estimators.older_files import (
     without_lone_gate,
 )
 from bayesvb.estimators.saved_schema import (
+    Description,
     check_arrays,
     check_description,
     check_same_shapes,
@@ -175,7 +176,7 @@ def _check_names(file: PlainFile) -> None:
 
 
 def _model(
-    record: Mapping[str, Any],
+    record: Description,
     state: Mapping[str, np.ndarray],
     frame: pd.DataFrame,
     context: Mapping[str, object] | None,
@@ -217,7 +218,7 @@ COEFFICIENT_UNITS = {"conjugate": "noise", "semi-conjugate": "response"}
 """``Priors.coefficient_units`` by the name that it had in files of version 0.1."""
 
 
-def _renamed(options: Mapping[str, Any]) -> dict[str, object]:
+def _renamed(options: Description) -> dict[str, object]:
     """Options of a file under their present names; absent ones keep their former meaning."""
     options = {RENAMED.get(name, name): value for name, value in options.items()}
     priors = {RENAMED.get(name, name): value for name, value in options.get("priors", {}).items()}
@@ -230,9 +231,7 @@ def _renamed(options: Mapping[str, Any]) -> dict[str, object]:
     return {**options, "priors": priors} if priors else options
 
 
-def _rebuilt(
-    record: Mapping[str, Any], state: Mapping[str, np.ndarray], model: AbstractEstimator
-) -> Fit:
+def _rebuilt(record: Description, state: Mapping[str, np.ndarray], model: AbstractEstimator) -> Fit:
     """Fit from its stored parts."""
     parts = [
         Member(number=part["number"], weight=part["weight"], fit=_one(record, part, state, own))
@@ -259,8 +258,8 @@ def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) ->
 
 
 def _one(
-    record: Mapping[str, Any],
-    part: Mapping[str, Any],
+    record: Description,
+    part: Description,
     state: Mapping[str, np.ndarray],
     model: AbstractEstimator,
 ) -> Fit:
@@ -301,14 +300,14 @@ def _one(
     return _with_findings(fit, _named(state, f"{prefix}left_out."))
 
 
-def _sbc(record: Mapping[str, Any]) -> SimulationCalibration | None:
+def _sbc(record: Description) -> SimulationCalibration | None:
     """Simulation-based calibration of the model, where it was made."""
     known = record.get("audit")
     return None if known is None else SimulationCalibration.of_description(known)
 
 
 def _robust(
-    part: Mapping[str, Any], state: Mapping[str, np.ndarray], prefix: str
+    part: Description, state: Mapping[str, np.ndarray], prefix: str
 ) -> RobustCovariance | None:
     """Robust covariance of one restart, where it was made."""
     known = part.get("robust")

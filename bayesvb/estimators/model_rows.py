@@ -150,7 +150,7 @@ def model_rows(
 
 
 def _of_table(
-    formula: Formula, data: object, options: RowOptions, kind: RowKind[Any]
+    formula: Formula, data: object, options: RowOptions, kind: RowKind[ScalesT]
 ) -> tuple[RowsInMemory, CaseWeights, Grouping | None]:
     """Complete rows of a table, their case weights and their groups."""
     table, labels = without_groups(options.group, formula, data)
@@ -175,7 +175,7 @@ def _of_table(
 
 
 def _elsewhere(
-    formula: Formula, frames: AbstractFrames, options: RowOptions, kind: RowKind[Any]
+    formula: Formula, frames: AbstractFrames, options: RowOptions, kind: RowKind[ScalesT]
 ) -> AbstractDesignRows:
     """Complete rows that are read in blocks, or rows of a site."""
     asked: dict[str, Any] = {

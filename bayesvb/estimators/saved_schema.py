@@ -16,6 +16,9 @@ __all__ = ["check_arrays", "check_description", "check_same_shapes", "check_stat
 
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
+Description = Mapping[str, Any]
+"""Description of a saved fit, or of a part of it, as JSON has it."""
+
 CELL = OneOf((None, bool, float, str))
 
 RESPONSE = Record({"n_iter": int, "failure": OneOf((None, str))})
@@ -135,7 +138,7 @@ def check_description(record: Any) -> None:
     _require(len(set(numbers)) == len(numbers), "fit.parts.number", numbers)
 
 
-def check_state(state: Arrays, record: Mapping[str, Any]) -> None:
+def check_state(state: Arrays, record: Description) -> None:
     """Raise unless the arrays have the names and axes that the description speaks of.
 
     Raises

@@ -38,6 +38,9 @@ SAVED = ("history", "task", "typed")
 PAUSE = 1.0
 """Seconds between a change and its saving, in which others may follow."""
 
+Event = Mapping[str, Any]
+"""Message of the browser, as JSON has it."""
+
 OLDER = "The picture is of the last formula that could be read."
 
 
@@ -79,16 +82,16 @@ def make_app(opened: Open, start: Start, folder: Path) -> App:
 def _listen(page: Page, input: Inputs) -> None:
     """Let inputs change the page."""
 
-    async def complete(caret: Mapping[str, Any]) -> None:
+    async def complete(caret: Event) -> None:
         await page.complete(**caret)
 
-    async def act(event: Mapping[str, Any]) -> None:
+    async def act(event: Event) -> None:
         await page.act(event["name"], event["value"])
 
     async def predict(row: Any) -> None:
         page.predict({str(name): str(value) for name, value in row["values"].items()}, row["above"])
 
-    async def upload(files: Sequence[Mapping[str, Any]]) -> None:
+    async def upload(files: Sequence[Event]) -> None:
         (file,) = files
         await page.open(lambda: file_table(Path(file["datapath"]), file["name"]))
 
