@@ -164,7 +164,7 @@ def require_squares(
     """
     size = np.maximum(-_by_column(np.fmin, matrix), _by_column(np.fmax, matrix))
     for j in np.flatnonzero(size > LARGEST).tolist():
-        row = "" if index is None else f" (row {index[np.nanargmax(np.abs(matrix[:, j]))]})"
+        row = "" if index is None else f" (row {index[int(np.nanargmax(np.abs(matrix[:, j])))]})"
         raise DataError(
             f"`{names[j]}` has values up to {size[j]:g} in size{row}, whose squares leave the "
             "range of double precision",
