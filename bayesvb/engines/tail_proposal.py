@@ -83,7 +83,7 @@ class MixtureProposal:
     def _log_parts(self, vectors: Vectors) -> Float[np.ndarray, "parts draws"]:
         """Log density of each part times its share."""
         each = [part.log_density(vectors) for part in self.parts]
-        return np.asarray(each) + np.log(self.shares)[:, None]
+        return np.asarray(np.stack(each) + np.log(self.shares)[:, None])
 
 
 def propose_along(

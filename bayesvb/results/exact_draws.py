@@ -182,7 +182,7 @@ def _starts(
 ) -> Float[np.ndarray, "starts numbers"]:
     """Vectors from which chains start: resampled by truncated weights."""
     weights = truncate(log_ratio, vectors.shape[1])
-    return vectors[resample(weights, len(vectors), streams_of(fit).rng("starts"))]
+    return np.asarray(vectors[resample(weights, len(vectors), streams_of(fit).rng("starts"))])
 
 
 def _sample_chains(
