@@ -182,6 +182,18 @@ INLINE double log1(double x) {
     return z + k * 6.93147180369123816490e-01 + 0.0 * x;
 }
 
+/* Sums over l of a[u * across + l] b[l * stride + i]. */
+INLINE void tile(int64_t n, const double *a, int64_t across, const double *b, int64_t stride, double *out) {
+    double s[TILE][TILE];
+    for (int u = 0; u < TILE; u++) EACH(TILE) s[u][i] = 0.0;
+    for (int64_t l = 0; l < n; l++)
+        for (int u = 0; u < TILE; u++) {
+            double factor = a[u * across + l];
+            EACH(TILE) s[u][i] += factor * b[l * stride + i];
+        }
+    memcpy(out, s, sizeof(s));
+}
+
 /* Adds a multiple of some numbers. */
 INLINE void add_times(int64_t n, double factor, const double *from, double *to) {
     _Pragma("omp simd") for (int64_t i = 0; i < n; i++) to[i] += factor * from[i];
@@ -190,7 +202,7 @@ INLINE void add_times(int64_t n, double factor, const double *from, double *to) 
 /* Inverse and log-determinant by Cholesky; zero if the matrix is not positive definite. Innermost
  * are sums of whole rows, which need no order of additions to be changed for wide registers. */
 CLONES static int invert(const double *A, int64_t d, double *inverse, double *ld, double *work) {
-    double *U = work, *W = work + d * d, s = 0.0;
+    double *U = work, *W = work + d * d, s[TILE * TILE], logs = 0.0;
     copy(U, A, d * d);
     memset(W, 0, sizeof(double) * (size_t)(d * d));
     memset(inverse, 0, sizeof(double) * (size_t)(d * d));
@@ -198,7 +210,7 @@ CLONES static int invert(const double *A, int64_t d, double *inverse, double *ld
         double *own = U + j * d;
         if (!positive(own[j])) return 0;
         double root = sqrt(own[j]);
-        s += log(root);
+        logs += log(root);
         for (int64_t i = j; i < d; i++) own[i] /= root;
         for (int64_t i = j + 1; i < d; i++) add_times(d - i, -own[i], own + i, U + i * d + i);
     }
@@ -207,11 +219,18 @@ CLONES static int invert(const double *A, int64_t d, double *inverse, double *ld
         own[j] = 1.0;
         for (int64_t k = 0; k < j; k++) add_times(k + 1, -U[k * d + j], W + k * d, own);
         for (int64_t i = 0; i <= j; i++) own[i] /= U[j * d + j];
-        for (int64_t i = 0; i <= j; i++) add_times(i + 1, own[i], own, inverse + i * d);
+        for (int64_t i = 0; i <= j && d < TILE; i++) add_times(i + 1, own[i], own, inverse + i * d);
+        for (int64_t i = 0; i < d && d >= TILE; i++) U[i * d + j] = own[i];
     }
+    for (int64_t i = 0; i < d && d >= TILE; i += TILE) /* W'W, in tiles, of which the last ones overlap */
+        for (int64_t j = 0; j <= i; j += TILE) {
+            int64_t row = i < d - TILE ? i : d - TILE, at = j < d - TILE ? j : d - TILE;
+            tile(d - row, U + row * d + row, d, W + row * d + at, d, s);
+            for (int u = 0; u < TILE; u++) copy(inverse + (row + u) * d + at, s + u * TILE, TILE);
+        }
     for (int64_t i = 0; i < d; i++)
         for (int64_t j = 0; j < i; j++) inverse[j * d + i] = inverse[i * d + j];
-    *ld = 2.0 * s;
+    *ld = 2.0 * logs;
     return 1;
 }
 
@@ -262,6 +281,22 @@ static double sum_log(const double *a, int64_t n) {
 
 INLINE void times(const double *A, const double *x, int64_t rows, int64_t n, double *out) {
     for (int64_t i = 0; i < rows; i++) out[i] = dot(A + i * n, x, n);
+}
+
+/* A B, of so many rows, n, and columns: in tiles, of which the last ones overlap. */
+INLINE void multiply(int64_t rows, int64_t n, int64_t columns, const double *a, const double *b, double *out) {
+    double s[TILE * TILE];
+    if (rows < TILE || columns < TILE) {
+        memset(out, 0, sizeof(double) * (size_t)(rows * columns));
+        for (int64_t i = 0; i < rows * n; i++)
+            for (int64_t j = 0; j < columns; j++) out[i / n * columns + j] += a[i] * b[i % n * columns + j];
+    }
+    else for (int64_t i = 0; i < rows; i += TILE)
+        for (int64_t j = 0; j < columns; j += TILE) {
+            int64_t row = i < rows - TILE ? i : rows - TILE, at = j < columns - TILE ? j : columns - TILE;
+            tile(n, a + row * n, n, b + at, columns, s);
+            for (int u = 0; u < TILE; u++) copy(out + (row + u) * columns + at, s + u * TILE, TILE);
+        }
 }
 
 /* TermScales.by_term: precisions of coefficients from those of blocks. */
@@ -370,11 +405,8 @@ CLONES static void through_common(int64_t K, int64_t J, const double *score, con
     const int64_t JJ = J * J;
     EACH_COMPONENT {
         double *turned = seen + K * JJ;
-        for (int64_t i = 0; i < J; i++) {
-            double *own = seen + k * JJ + i * J;
-            times(middle, info + k * JJ + i * J, J, J, own);
-            for (int64_t j = 0; j < J; j++) turned[j * J + i] = own[j];
-        }
+        multiply(J, J, J, info + k * JJ, middle, seen + k * JJ);
+        for (int64_t i = 0; i < JJ; i++) turned[i % J * J + i / J] = seen[k * JJ + i];
         times(middle, score + k * J, J, J, work);
         for (int64_t l = 0; l <= k; l++)
             through[k * K + l] = through[l * K + k]
@@ -455,30 +487,36 @@ CLONES static void with_common(Model *m, Law *law, int64_t k, double *work) {
     int64_t p = m->p, J = m->J;
     Part *a = m->part;
     double *W = law->slope + k * p * J, *C = a->C + k * p * p, *mean = a->mean + k * p;
+    double *away = work, *through = away + p * J, *turned = through + p * J, *more = turned + p * J;
+    copy(away, W, p * J);
+    for (int64_t i = 0; i < p * J; i++) turned[i % J * p + i / J] = W[i];
+    for (int64_t j = 0; j < J; j++) away[m->at[j] * J + j] -= 1.0;
+    multiply(p, J, J, away, law->middle, through);
     for (int64_t i = 0; i < p; i++) {
-        double shift = mean[i] + dot(W + i * J, law->common, J), across = 0.0, own = C[i * p + i];
+        double shift = mean[i] + dot(W + i * J, law->common, J), own = C[i * p + i];
+        double across = dot(away + i * J, through + i * J, J);
         mean[i] = shift;
-        times(law->middle, W + i * J, J, J, work);
-        for (int64_t j = 0; j <= i; j++) C[j * p + i] = C[i * p + j] += a->tau[k] * dot(work, W + j * J, J);
-        copy(work, W + i * J, J);
-        for (int64_t j = 0; j < J; j++)
-            if (m->at[j] == i) work[j] -= 1.0, shift -= law->common[j];
-        for (int64_t j = 0; j < J; j++) across += work[j] * dot(law->middle + j * J, work, J);
+        for (int64_t j = 0; j < J; j++) shift -= m->at[j] == i ? law->common[j] : 0.0;
         a->squares[i] += a->tau[k] * (shift * shift + across) + own;
     }
+    for (int64_t j = 0; j < J; j++) add_times(J, 1.0, law->middle + j * J, through + m->at[j] * J);
+    multiply(p, J, p, through, turned, more);
+    for (int64_t i = 0; i < p; i++)
+        for (int64_t j = 0; j <= i; j++) C[j * p + i] = C[i * p + j] += a->tau[k] * more[i * p + j];
 }
 
 /* CommonEffectPrior.posterior, from that of components without common coefficients. */
 static int add_common(Model *m, Law *law, double *work, Room *room) {
     int64_t K = m->K, p = m->p, J = m->J;
     double *info = take(room, K * J * J), *pull = take(room, K * J), *squares = m->part->squares;
+    double *space = take(room, J ? (3 * J + p) * p : 0);
     law->slope = take(room, K * p * J), law->common = take(room, J), law->middle = take(room, J * J);
     if (room->failed) return 0;
     EACH_COMPONENT around_common(m, law, k, pull + k * J, info + k * J * J);
     if (J && !solve_common(m, law, pull, info, work, room)) return 0;
     settle_part(m->part);
     if (J) memset(squares, 0, sizeof(double) * (size_t)p);
-    for (int64_t k = 0; k < K && J; k++) with_common(m, law, k, work);
+    for (int64_t k = 0; k < K && J; k++) with_common(m, law, k, space);
     for (int64_t j = 0; j < J; j++)
         squares[p + j] = law->common[j] * law->common[j] + law->middle[j * J + j];
     return 1;
@@ -675,18 +713,6 @@ INLINE double *features(const double *from, int64_t n, int64_t first, int64_t d,
             EACH_ROW pair[i] = to[j * R + i] * to[l * R + i];
     }
     return to + d * R;
-}
-
-/* Sums over l of a[u * across + l] b[l * stride + i]. */
-INLINE void tile(int64_t n, const double *a, int64_t across, const double *b, int64_t stride, double *out) {
-    double s[TILE][TILE];
-    for (int u = 0; u < TILE; u++) EACH(TILE) s[u][i] = 0.0;
-    for (int64_t l = 0; l < n; l++)
-        for (int u = 0; u < TILE; u++) {
-            double factor = a[u * across + l];
-            EACH(TILE) s[u][i] += factor * b[l * stride + i];
-        }
-    memcpy(out, s, sizeof(s));
 }
 
 /* quadratic_weights, times a factor. */
