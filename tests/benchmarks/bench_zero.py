@@ -10,7 +10,8 @@ intervals are of exact draws. The seeds chose no rule of the package.
     python tests/benchmarks/bench_zero.py [sets] [first seed] [components] [family ...]
 
 writes docs/benchmarks/zero.csv; rows of other families or numbers of components stay. There, rows
-with first seed 0 are of 150 and 600 rows, by an earlier version.
+with first seed 0 are of 150 and 600 rows, by an earlier version, and the row "along the tail" is of
+effects of 2 standard errors alone, with proposals along the tail of structural zeros.
 
     python tests/benchmarks/bench_zero.py nuts [sets] [first seed]
 
