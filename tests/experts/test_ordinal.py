@@ -10,6 +10,7 @@ from scipy.special import expit
 
 import bayesvb as bvb
 from bayesvb.errors import DataError, DesignWarning
+from bayesvb.factors.normal import Normal
 
 CUTS = np.array([-1.0, 0.3, 1.5])
 
@@ -146,6 +147,16 @@ def test_predictions_are_probabilities_of_the_levels(fit):
 def test_draws_of_thresholds_are_ordered(fit):
     at = fit.posterior["threshold"].to_numpy()
     assert (np.diff(at, axis=-1) > 0.0).all()
+
+
+def test_thresholds_are_sums_of_log_normal_distances(fit):
+    mean, covariance = np.array([0.1, -0.4]), np.array([[0.2, -0.05], [-0.05, 0.3]])
+    law = Normal.from_precision(mean, np.linalg.inv(covariance))
+    steps = np.exp(mean + 0.5 * np.diagonal(covariance))
+    products = np.outer(steps, steps) * np.expm1(covariance)
+    at, variance = fit.core.experts._threshold_moments(law)
+    assert_allclose(at, [0.0, steps[0], steps.sum()], rtol=1e-12)
+    assert_allclose(variance, [0.0, products[0, 0], products.sum()], rtol=1e-12)
 
 
 def test_effects_are_of_the_levels():
