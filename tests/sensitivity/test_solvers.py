@@ -54,6 +54,7 @@ def test_features_that_memory_does_not_hold_are_not_made(monkeypatch):
     monkeypatch.setattr(solvers, "MOST_NUMBERS", 1000)
     monkeypatch.setattr(solvers, "few_directions", pytest.fail)
     assert n_answering(fit.core, fit.model.source, fit.stats) == n_entries
+    assert not solvers.is_affordable(fit.core, fit.model.source, fit.stats)
 
 
 def both_derivatives(fit, monkeypatch):
