@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from bayesvb.engines.adaptive_importance import StudentProposal
@@ -126,6 +125,7 @@ def _optimum_given(
     space: AbstractReducedSpace, number: int, start: Float[np.ndarray, " numbers"]
 ) -> tuple[Float[np.ndarray, " numbers"], float]:
     """Vector of highest posterior density with one number as in ``start``, and that density."""
+    from scipy.optimize import minimize  # 0.1 s that a fit without a tail need not wait
 
     def negative(vector: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = _gradient(space, vector[None])
