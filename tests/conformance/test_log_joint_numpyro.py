@@ -79,7 +79,7 @@ def mixture(names, weights, components, observed, weight):
 
 def term_sds(names, name, intercept, n_terms):
     """Prior scales of an intercept, and of numeric terms, of which each has its own."""
-    rate = 0.05 if name.startswith("gate") else 0.005
+    rate = 0.05 if name.startswith("gate") else 0.1
     law = names.dist.Gamma(0.5, rate).expand([n_terms - 1]).to_event(1)
     learned = names.sample(name, law)
     return names.jnp.concatenate([np.array([intercept]), 1.0 / names.jnp.sqrt(learned)])
@@ -374,7 +374,7 @@ def test_the_log_joint_with_common_group_effects_is_that_of_numpyro(names):
 
     def of_rows():
         dist, np_ = names.dist, names.jnp
-        law = dist.Gamma(0.5, 0.005).expand([2]).to_event(1)
+        law = dist.Gamma(0.5, 0.1).expand([2]).to_event(1)
         differences = 1.0 / np_.sqrt(names.sample("term_precision", law))
         sds = np_.append(10.0, np_.repeat(differences, np.array([1, n_groups + 1])))
         x = np.vstack([z, of_groups])

@@ -83,14 +83,14 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     mean = _mean_of_typical_group(fit, seen) if design.groupings else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
+        line, square = sets[0].T
         distinct_values = {name: len(np.unique(own)) for name, own in numbers.items()}
-        bend = np.polyfit(mean - mean.mean(), seen.scores, 2)[0]
-        curved = remedies.curved(distinct_values, convex=bool(bend > 0.0))
+        bend = float((square - (line**3).mean() * line - 1.0) @ seen.scores)
+        curved = remedies.curved(distinct_values, convex=bend > 0.0)
         found += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
         if has_spread:
             squares = np.minimum(seen.scores**2, SCOPE.largest_square)
-            rising = float((mean - mean.mean()) @ squares) > 0.0
-            fanned = remedies.fanned(rising=rising)
+            fanned = remedies.fanned(rising=float(line @ squares) > 0.0)
             found += _spread(f"Spread by prediction{whose}", seen.scores, sets, fanned)
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
