@@ -151,12 +151,12 @@ def test_draws_of_thresholds_are_ordered(fit):
 
 def test_thresholds_are_sums_of_log_normal_distances(fit):
     mean, covariance = np.array([0.1, -0.4]), np.array([[0.2, -0.05], [-0.05, 0.3]])
-    law = Normal.from_precision(mean, np.linalg.inv(covariance))
+    law = Normal.from_precision(mean[None], np.linalg.inv(covariance)[None])
     steps = np.exp(mean + 0.5 * np.diagonal(covariance))
     products = np.outer(steps, steps) * np.expm1(covariance)
     at, variance = fit.core.experts._threshold_moments(law)
-    assert_allclose(at, [0.0, steps[0], steps.sum()], rtol=1e-12)
-    assert_allclose(variance, [0.0, products[0, 0], products.sum()], rtol=1e-12)
+    assert_allclose(at, [[0.0, steps[0], steps.sum()]], rtol=1e-12)
+    assert_allclose(variance, [[0.0, products[0, 0], products.sum()]], rtol=1e-12)
 
 
 def test_effects_are_of_the_levels():

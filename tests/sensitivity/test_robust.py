@@ -7,6 +7,7 @@ from scipy.stats import multivariate_normal, multivariate_t
 
 from bayesvb.sensitivity.robust import RobustCovariance
 from bayesvb.variational.coordinates import AbstractCoordinates
+from bayesvb.variational.model import AbstractVariationalModel
 
 COVARIANCE = np.array([[2.0, 0.5], [0.5, 1.0]])
 
@@ -30,14 +31,17 @@ class Plain(AbstractCoordinates):
         return np.zeros(len(draws["z"]))
 
 
-class PlainModel:
-    """A model with such a posterior."""
+class PlainModel(AbstractVariationalModel):
+    """A model with such a posterior, and no other methods."""
 
     def coordinates(self, posterior):
         return Plain()
 
     def log_posterior(self, posterior, draws):
         return multivariate_normal(np.zeros(2)).logpdf(draws["z"])
+
+
+PlainModel.__abstractmethods__ = frozenset()
 
 
 def moved(n_clusters, n_draws=40_000):
