@@ -1,5 +1,6 @@
 """The printed lines make the fit again: in Python, and on the command line."""
 
+import os
 import re
 import shlex
 import subprocess
@@ -98,7 +99,9 @@ def test_a_fresh_process_prints_the_numbers(tmp_path):
         [sys.executable, "-c", f"{code}\nprint(fit)"],
         [sys.executable, "-m", *shlex.split(fit.shell(str(path)))],
     ):
-        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        # Without ``env`` the width that readline sets in the environment of C is inherited.
+        options = {"capture_output": True, "text": True, "check": True, "env": dict(os.environ)}
+        printed = subprocess.run(command, **options).stdout
         assert numbers(printed) == numbers(str(fit))
 
 
