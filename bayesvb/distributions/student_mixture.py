@@ -162,9 +162,8 @@ class StudentMixture(AbstractComponentMixture):
         rows = self.weights.shape[1]
         found = np.where(q > 0.5, np.inf, -np.inf)[:, None].repeat(rows, axis=1)
         (inner,) = np.nonzero((q > 0.0) & (q < 1.0))
-        every = np.arange(inner.size * rows)
-        for some in pieces(len(every), len(self.weights), AT_ONCE):
-            points = every[some]
+        for some in pieces(inner.size * rows, len(self.weights), AT_ONCE):
+            points = np.arange(some.start, some.stop)
             at = inner[points // rows], points % rows
             found[at] = _quantiles(self, q, *at)
         order = np.argsort(q, kind="stable")

@@ -73,7 +73,7 @@ def _usual_values(design: Design, name: str) -> list[object]:
         if len(one.values) < 2:
             raise DataError(f"`{name}` has a single value in the rows of the fit")
         return levels_from_reference(design, name)
-    low, high = (float(str(value)) for value in one.values)
+    low, high = one.ends
     if high - low < LEAST_RANGE:
         warn(
             f"one unit of `{name}` is an extrapolation: it lies between {number_text(low)} and "

@@ -38,12 +38,17 @@ class Covariate:
     discrete: bool
     values: tuple[object, ...]
 
+    @property
+    def ends(self) -> tuple[float, float]:
+        """Smallest and largest value of a number."""
+        low, high = (float(str(value)) for value in self.values)
+        return low, high
+
     def grid(self, points: int) -> list[object]:
         """Values between the extremes, or the levels."""
         if self.discrete:
             return list(self.values)
-        low, high = (float(str(value)) for value in self.values)
-        return list(np.linspace(low, high, points))
+        return list(np.linspace(*self.ends, points))
 
 
 def covariate(design: Design, name: str, *, most: int | None = None) -> Covariate:

@@ -92,7 +92,7 @@ def propose_along(
 
     Half of the draws come from the given t. Shares of the others are half of them even, and half
     by Laplace's approximation of the posterior probability. Optima continue from their neighbour,
-    out along the tail, and back from each optimum that is found at its end.
+    out along the tail, and back from each optimum at its end.
     """
     outwards = np.arange(len(tail.values))
     widths = np.abs(np.gradient(tail.values))
@@ -133,8 +133,8 @@ def _optimum_given(
 
     bounds = np.tile([-np.inf, np.inf], (space.size, 1))
     bounds[number] = start[number]
-    found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds)
-    return found.x, -float(found.fun)
+    optimum = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return optimum.x, -float(optimum.fun)
 
 
 def _scale_given(

@@ -248,11 +248,11 @@ def _best_run(
     if new_starts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            anew = model.over(rows).fit(
+            scratch = model.over(rows).fit(
                 restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
                 tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
             )  # fmt: skip
-        starts.append((anew.core, anew.order, anew.stats))
+        starts.append((scratch.core, scratch.order, scratch.stats))
     place = Streams(fit.seed).branch("update")
     runs = [
         Run(model, core, order, Cavi().run(core, rows, stats, budget, place))

@@ -129,9 +129,9 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
 
     def log_density(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
         law = self.prior if posterior is None else self.coefficients(posterior)
-        found: Float[np.ndarray, " draws"]
-        found = law.log_density(draws["coefficients"][:, :, 0]).sum(axis=1)
-        return found
+        by_expert = law.log_density(draws["coefficients"][:, :, 0])
+        total: Float[np.ndarray, " draws"] = by_expert.sum(axis=1)
+        return total
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Coefficients on the scale of the predictor."""

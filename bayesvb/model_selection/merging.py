@@ -121,7 +121,7 @@ def _candidates(state: _State) -> Iterator[tuple[Any, MixtureStats, float]]:
         model = state.model.resized(n_components - 1)
         yield from ((model, *merger) for merger in _mergers(state))
     if n_components > 1:
-        # The bound of one component is exact, while that of pairs may be far below the ELBO.
+        # With one component the ELBO is known; the lower bound of a pair may be far below it.
         model, experts = state.model.resized(1), state.stats.experts
         sums = {name: values.sum(axis=0, keepdims=True) for name, values in experts.leaves()}
         yield model, *_of_one(model, experts.with_leaves(sums))

@@ -13,12 +13,12 @@ IN_MEMORY = 1 << 22
 
 
 def pieces(n: int, size: int, most: int) -> list[slice]:
-    """Positions of a few of ``n`` items at a time, of this size each: at most ``most`` numbers.
+    """Slices of a few of ``n`` items, of this size each: at most ``most`` numbers at a time.
 
     Examples
     --------
     >>> pieces(5, 10, 25)
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 6, None)]
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
     """
     step = max(most // max(size, 1), 1)
-    return [slice(start, start + step) for start in range(0, n, step)]
+    return [slice(start, min(start + step, n)) for start in range(0, n, step)]

@@ -116,13 +116,13 @@ def with_exact_draws(fit: AbstractFit) -> AbstractFit:
     assert space is not None
     log_ratio = partial(log_importance_ratio, fit)
     try:
-        if space.size > LIMITS.sampled_parameters:
+        if space.size <= LIMITS.sampled_parameters:
+            weighted = importance_sample(fit, space, log_ratio)
+            if weighted.is_exact:
+                return replace_draws(fit, resample_posterior(fit, weighted, "exact"))
+            starts = _starts(fit, weighted.sample.vectors, weighted.sample.log_ratio)
+        else:
             starts = _starts(fit, space.vectors(fit.draws), log_ratio())
-            return replace_draws(fit, _sample_chains(fit, space, starts))
-        found = importance_sample(fit, space, log_ratio)
-        if found.is_exact:
-            return replace_draws(fit, resample_posterior(fit, found, "exact"))
-        starts = _starts(fit, found.sample.vectors, found.sample.log_ratio)
         return replace_draws(fit, _sample_chains(fit, space, starts))
     except KeyboardInterrupt:
         warn(
