@@ -16,9 +16,6 @@ if TYPE_CHECKING:
 INTERRUPTED = 128 + signal.SIGINT
 """Exit code after an interrupt, as shells count."""
 
-SOON = 0.01
-"""Seconds after which an interrupt that Python has ignored is sent again."""
-
 
 def run() -> None:
     """Run the command that the arguments name.
@@ -45,7 +42,8 @@ def _interrupt_again(ignored: sys.UnraisableHookArgs) -> None:
     Python prints these exceptions and continues: Ctrl-C would be a traceback without effect.
     """
     if isinstance(ignored.exc_value, KeyboardInterrupt):
-        threading.Timer(SOON, _interrupt).start()
+        # Seconds after which an interrupt that Python has ignored is sent again.
+        threading.Timer(0.01, _interrupt).start()
     else:
         sys.__unraisablehook__(ignored)
 

@@ -14,9 +14,6 @@ from bayesvb.errors import DataError
 if TYPE_CHECKING:
     from bayesvb.data.frames import Kind
 
-NEARLY = 0.8
-"""Share of numbers from which on a column of text is meant to be one of numbers."""
-
 
 def column_kinds(data: object) -> pd.DataFrame:
     """Describe the columns of a table: their kind in a formula, and possible errors.
@@ -78,7 +75,8 @@ def stray_text(values: pd.Series) -> str:
     """
     words = values.astype(str)
     stray = words[pd.to_numeric(words, errors="coerce").isna()]
-    if not len(words) or len(words) - len(stray) < NEARLY * len(words):
+    # Share of numbers from which on a column of text is meant to be one of numbers.
+    if not len(words) or len(words) - len(stray) < 0.8 * len(words):
         return ""
     if not len(stray):
         return "numbers written as text"

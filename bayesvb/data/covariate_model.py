@@ -19,9 +19,6 @@ from bayesvb.data.frames import kind_of, numbers
 MOST_LEVELS = 20
 """Levels of a column up to which it helps to predict others: each of them costs a coefficient."""
 
-RIDGE = 1e-3
-"""Prior precision of coefficients between normal scores, in units of the noise."""
-
 
 @dataclass(frozen=True, eq=False)
 class NumericValues:
@@ -186,7 +183,8 @@ def _draw_linear(
 ) -> Float[np.ndarray, "n missing"]:
     """Draw responses of a linear regression at new rows, with one draw of its parameters."""
     x, new = (np.column_stack([np.ones(len(one)), one]) for one in (x, new))
-    precision = x.T @ x + RIDGE * np.eye(x.shape[1])
+    # Prior precision of coefficients between normal scores, in units of the noise.
+    precision = x.T @ x + 1e-3 * np.eye(x.shape[1])
     centre = np.linalg.solve(precision, x.T @ y)
     # One degree of freedom at least: with as many columns as rows the ridge alone is known.
     freedom = max(len(y) - x.shape[1], 1)

@@ -28,9 +28,6 @@ ResultT = TypeVar("ResultT")
 TOGETHER = 8
 """Partial sums that are put together at a time, and results that are waited for."""
 
-ALIGNMENT = 16
-"""Bytes of which the address of every array is a multiple that NumPy allocates."""
-
 Blocks = tuple[Block, ...]
 
 
@@ -172,7 +169,8 @@ def _aligned(block: Block) -> Block:
     copies: dict[int, object] = {}
 
     def own(array: Any) -> Any:
-        if array is None or array.ctypes.data % ALIGNMENT == 0:
+        # Bytes of which the address of every array is a multiple that NumPy allocates.
+        if array is None or array.ctypes.data % 16 == 0:
             return array
         return copies.setdefault(id(array), array.copy(order="K"))
 

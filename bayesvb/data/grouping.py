@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 SUMMARY = "summary"
 """Design of a block of groups with the coefficients of each group's own regression, shrunken."""
 
-SHRINKAGE = 1.0
-"""Precision, in rows, that draws the coefficients of a group to zero."""
-
 
 @dataclass(frozen=True, eq=False)
 class Grouping:
@@ -196,7 +193,8 @@ def own_coefficients(members: Members) -> Float[np.ndarray, "coefficients groups
     design, response = members.rows.designs[MEAN], members.rows.response
     second = np.moveaxis(segment_sums(products(design), members.starts), -1, 0)
     cross = segment_sums(response[:, None] * design, members.starts)
-    precision = unpack(second) + SHRINKAGE * np.eye(len(design))
+    # A precision of one row draws the coefficients of a group to zero.
+    precision = unpack(second) + np.eye(len(design))
     found = np.linalg.solve(precision, np.moveaxis(cross, -1, 0).swapaxes(-1, -2))
     return np.ascontiguousarray(found.reshape(len(found), -1).T)
 

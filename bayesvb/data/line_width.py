@@ -16,10 +16,6 @@ LEAST = 40
 """Columns below which text is not made narrower."""
 
 
-FIRST_SCIENTIFIC = 1e9
-"""Size from which on numbers are printed in scientific notation."""
-
-
 def number_text(value: float, digits: int = 4) -> str:
     """Return a number with four significant digits, from 10,000 on with commas.
 
@@ -29,7 +25,8 @@ def number_text(value: float, digits: int = 4) -> str:
     ('87,680', '0.03142', '-10,000')
     """
     text = f"{value:.{digits}g}"
-    return f"{float(text):,.0f}" if "e+" in text and abs(value) < FIRST_SCIENTIFIC else text
+    # Size from which on numbers are printed in scientific notation.
+    return f"{float(text):,.0f}" if "e+" in text and abs(value) < 1e9 else text
 
 
 class PrintedTable(pd.DataFrame):

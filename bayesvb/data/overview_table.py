@@ -15,9 +15,6 @@ from bayesvb.data.line_width import PrintedTable
 ALL, MISSING, DIFFERENCE = "all", "missing", "difference"
 """Columns of the overview: all rows, missing values, standardised difference of two groups."""
 
-MOST_LEVELS = 20
-"""Levels of a column that are counted one by one; the number of more levels is stated."""
-
 
 @checked
 def describe(data: object, *, by: str | None = None) -> pd.DataFrame:
@@ -109,7 +106,8 @@ def _numeric(columns: dict[str, pd.Series], name: str) -> dict[str, dict[str, st
 def _counts(columns: dict[str, pd.Series]) -> dict[str, dict[str, str]]:
     """Count and percentage of each level."""
     counts = columns[ALL].value_counts(sort=not isinstance(columns[ALL].dtype, pd.CategoricalDtype))
-    if len(counts) > MOST_LEVELS:
+    # Levels of a column that are counted one by one; the number of more levels is stated.
+    if len(counts) > 20:
         return {"levels": {group: f"{own.nunique():,}" for group, own in columns.items()}}
     found = {}
     for level in counts.index:

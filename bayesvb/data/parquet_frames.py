@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 ENDINGS = (".parquet", ".pq", ".parq")
 
-READ_AHEAD = 2
-"""Batches and files that are read ahead."""
-
 
 @final
 @dataclass(frozen=True, eq=False)
@@ -68,10 +65,11 @@ class ParquetFrames(AbstractFrames):
         self._check_columns(names)
         for file in self.files:
             try:
+                # Batches and files that are read ahead.
                 batches = dataset.dataset(file, format="parquet").to_batches(
                     columns=list(names),
                     batch_size=FRAME_ROWS,
-                    batch_readahead=READ_AHEAD,
+                    batch_readahead=2,
                     fragment_readahead=1,
                 )
                 for batch in batches:

@@ -15,10 +15,6 @@ from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.root_finding import invert_log_cdf
 
-SLACK = 1e-9
-"""Relative widening of the bracket of a quantile, beyond the rounding of its ends."""
-
-
 # Not `Self`: beartype refuses it in methods that are checked one by one, as jaxtyping does.
 Mixture = TypeVar("Mixture", bound="AbstractLocationScaleMixture")
 
@@ -142,7 +138,8 @@ def _quantiles(mixture: AbstractLocationScaleMixture, q: float) -> Float[np.ndar
 
     ends = location + scale * mixture.standard_quantile(tail)
     used = weights > 0.0
-    slack = SLACK * (1.0 + np.abs(ends))
+    # Relative widening of the bracket of a quantile, beyond the rounding of its ends.
+    slack = 1e-9 * (1.0 + np.abs(ends))
     lower = np.where(used, ends - slack, np.inf).min(axis=0)
     upper = np.where(used, ends + slack, -np.inf).max(axis=0)
     start = np.clip((weights * ends).sum(axis=0), lower, upper)

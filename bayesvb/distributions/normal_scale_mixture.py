@@ -22,12 +22,6 @@ from bayesvb.numerics.special import LOG_2PI, log_total
 LEFT_OUT = 1e-60
 """Probability of the precision beyond either end of the rule: farther tails are cut off."""
 
-STEP = 0.25
-"""Longest step in ``log lambda``: the rule errs by ``exp(-pi^2 / step)``, which is 7e-18."""
-
-STEP_IN_SDS = 0.5
-"""Longest step in standard deviations of ``log lambda``, for gammas that are nearly normal."""
-
 POINTS_PER_BLOCK = 4096
 """Points evaluated together: one row of work for each node of the rule."""
 
@@ -229,7 +223,9 @@ def _rule(
 ) -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " nodes"]]:
     """Nodes in ``log lambda`` and their probabilities."""
     shape = precision.shape
-    step = min(STEP, STEP_IN_SDS / np.sqrt(shape))
+    # With steps of 0.25 in ``log lambda`` the rule errs by ``exp(-pi^2 / step)``, which is 7e-18;
+    # gammas that are nearly normal need half a standard deviation of ``log lambda``.
+    step = min(0.25, 0.5 / np.sqrt(shape))
     last = np.log(gammainccinv(shape, LEFT_OUT))
     if shape < 1.0:  # the inverse underflows; the distribution function is below this power
         first = (np.log(LEFT_OUT) + gammaln(shape + 1.0)) / shape

@@ -10,15 +10,6 @@ from jaxtyping import Float
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.errors import DataError
 
-LEVELS = 1025
-"""Probabilities between which the map is straight, closer to one another near 0 and 1."""
-
-DEGREE = 4.0
-"""Degree of the polynomial over the two-thirds power of the number of rows."""
-
-HIGHEST_DEGREE = 1000
-"""The degree stays there however many the rows: it is smooth within 0.02 on the PIT's scale."""
-
 
 @dataclass(frozen=True)
 class Recalibration:
@@ -83,10 +74,12 @@ class Recalibration:
             raise DataError("no row has a PIT value", hint="omit recalibrate=True")
         pit, weight = pit[counts], weight[counts]
         total = float(weight.sum())
-        degree = min(int(np.ceil(DEGREE * total ** (2.0 / 3.0))), HIGHEST_DEGREE)
+        # From 1,000 on the degree stays: the map is smooth within 0.02 on the PIT's scale.
+        degree = min(int(np.ceil(4.0 * total ** (2.0 / 3.0))), 1000)
         nodes = np.arange(degree + 1) / degree
         ends = (total * _quantiles(pit, weight, nodes) + nodes) / (total + 1.0)
-        levels = np.sin(np.linspace(0.0, 0.5 * np.pi, LEVELS)) ** 2
+        # Probabilities between which the map is straight, closer to one another near 0 and 1.
+        levels = np.sin(np.linspace(0.0, 0.5 * np.pi, 1025)) ** 2
         levels[-1] = 1.0
         values = binom.pmf(np.arange(degree + 1), degree, levels[:, None]) @ ends
         values[[0, -1]] = 0.0, 1.0

@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 COMPARISONS = {"difference": "{b} - {a}", "ratio": "{b} / {a}", "lift": "({b} - {a}) / {a}"}
 """Comparisons of two predictions, with their words."""
 
-LEAST_RANGE = 0.5
-"""Range of a number in its own units below which one unit is far outside of the data."""
-
 SLOPES = ("dydx", "eyex", "eydx", "dyex")
 
 
@@ -74,7 +71,8 @@ def _usual_values(design: Design, name: str) -> list[object]:
             raise DataError(f"`{name}` has a single value in the rows of the fit")
         return levels_from_reference(design, name)
     low, high = one.ends
-    if high - low < LEAST_RANGE:
+    # Range of a number in its own units below which one unit is far outside of the data.
+    if high - low < 0.5:
         warn(
             f"one unit of `{name}` is an extrapolation: it lies between {number_text(low)} and "
             f"{number_text(high)} in the fit. Give two values, "

@@ -27,12 +27,6 @@ FEWEST_VALUES, PER_NUMBER = 2000, 100
 DOF = 6.0
 """Degrees of freedom of the proposals, whose tails must be heavier than the posterior's."""
 
-FLATTEN = 0.8
-"""Factor by which log weights are tempered until enough draws have weight for a covariance."""
-
-LEAST_POWER = 0.05
-"""Power of the weights below which they are not tempered further."""
-
 
 @runtime_checkable
 class Proposal(Protocol):
@@ -189,9 +183,11 @@ def flatten(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.
     power, enough = 1.0, min(8.0 * n_numbers, 0.3 * len(log_ratio))
     while True:
         weights = np.exp(power * (log_ratio - log_ratio.max()))
-        if weights.sum() ** 2 / (weights**2).sum() > enough or power < LEAST_POWER:
+        # Power of the weights below which they are not tempered further.
+        if weights.sum() ** 2 / (weights**2).sum() > enough or power < 0.05:
             return np.asarray(weights)
-        power *= FLATTEN
+        # Factor by which log weights are tempered until enough draws have weight for a covariance.
+        power *= 0.8
 
 
 def resample(

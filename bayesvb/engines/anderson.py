@@ -10,12 +10,6 @@ from jaxtyping import Float
 from bayesvb.engines.run_log import Arrays
 from bayesvb.engines.stopping import SMALL_ENTRY
 
-SMALLEST_SINGULAR = 1e-8
-"""Relative singular value of the residuals' differences below which a direction is rounding."""
-
-FEWEST_PAIRS = 4
-"""Pairs before the first extrapolation: fewer say no more than SQUAREM's two sweeps."""
-
 MOST_ENTRIES = 50_000
 """Statistics beyond which nothing is kept: twenty vectors would take 8 MB, and more with groups."""
 
@@ -70,7 +64,8 @@ class AndersonMemory:
 
     def extrapolation(self) -> Vector | None:
         """Proposed statistics; None while there are too few pairs."""
-        if len(self._points) < FEWEST_PAIRS:
+        # Pairs before the first extrapolation: fewer say no more than SQUAREM's two sweeps.
+        if len(self._points) < 4:
             return None
         images = np.array(self._images)
         # Entries differ by the number of rows: sums of squares of the largest would decide alone.
@@ -81,7 +76,8 @@ class AndersonMemory:
         length = np.linalg.norm(changes, axis=1) + np.finfo(float).tiny
         scaled = (changes / length[:, None]).T
         # Least squares by singular values: changes near convergence are nearly parallel.
-        solved = np.linalg.lstsq(scaled, residuals[-1], rcond=SMALLEST_SINGULAR)[0]
+        # Relative singular value of the residuals' differences below which a direction is rounding.
+        solved = np.linalg.lstsq(scaled, residuals[-1], rcond=1e-8)[0]
         ahead: Vector = images[-1] - (solved / length) @ np.diff(images, axis=0)
         return ahead
 

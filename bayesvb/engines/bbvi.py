@@ -45,12 +45,6 @@ PRESETS: Mapping[str, GuideFit] = {
 START_DRAWS, BOUND_DRAWS, LABEL_DRAWS = 1000, 1000, 100
 """Draws of which the first Gaussian, the last bound and the last memberships are made."""
 
-NOISE = 1.0
-"""Nats by which the final ELBO may be below the initial one: the last steps are random."""
-
-SWEEPS = 20
-"""Sweeps in which a gate and experts come to agree with memberships, before labels are read off."""
-
 
 @dataclass(frozen=True)
 class Bbvi(AbstractEngine):
@@ -202,7 +196,8 @@ def _bound(target: Target, guide: GaussianGuide, streams: EngineStreams) -> floa
 
 def _fall(before: float, after: float, learning_rate: float) -> str:
     """Warning that the steps diverged from their start, with the remedy; empty if they did not."""
-    if after > before - NOISE:
+    # Nats by which the final ELBO may be below the initial one: the last steps are random.
+    if after > before - 1.0:
         return ""
     return (
         f"method='bbvi': the bound fell from {before:.1f} to {after:.1f} nats; choose a smaller "
@@ -219,6 +214,7 @@ def _stats(model: ModelOf[StatsT], source: AbstractSource, draws: Draws) -> Stat
         return model.partition_stats(block, shares)
 
     stats = model.first_stats(source.map_reduce(sums))
-    for _ in range(SWEEPS):
+    # Sweeps in which a gate and experts come to agree with memberships, before labels are read off.
+    for _ in range(20):
         stats = one_pass(model, source, stats).following
     return stats

@@ -39,9 +39,6 @@ from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import ModelOf
 from bayesvb.variational.streamed_model import AbstractStreamedModel
 
-SHORTENINGS = 30
-"""A step that still lowers the bound at 2^-30 of its length starts at the optimum."""
-
 LEAST_SHARE = 0.125
 """Least share of a step that is tried after it: a map is seldom linear further out."""
 
@@ -171,7 +168,8 @@ class _CaviState(Generic[StatsT]):
         self.calm += 1
         if self.calm > CALM:
             self.share, self.calm = min(2.0 * self.share, 1.0), 0
-        for _ in range(SHORTENINGS):
+        # A step that still lowers the bound at 2^-30 of its length starts at the optimum.
+        for _ in range(30):
             if not self.has_passes or self.moves_to(between(here, ahead, self.share)):
                 return
             self.share, self.calm = self.share * self.shorter(here), 0

@@ -16,9 +16,6 @@ from bayesvb.numerics.array_library import AnyArray, ArrayFunction
 PIECE = 100
 """Steps of a piece at most."""
 
-PAUSE = 0.25
-"""Seconds that a piece is to take."""
-
 ENOUGH = 50
 """Draws of each chain that are kept after Ctrl-C; with fewer it goes through."""
 
@@ -220,5 +217,6 @@ def next_count(count: int, seconds: float) -> int:
     (20, 5, 100)
     """
     # At most halved or doubled: a piece that waited for another process says little.
-    factor = min(max(PAUSE / max(seconds, 1e-9), 0.5), 2.0)
+    # Seconds that a piece is to take.
+    factor = min(max(0.25 / max(seconds, 1e-9), 0.5), 2.0)
     return max(min(int(count * factor), PIECE), 1)

@@ -17,9 +17,6 @@ from bayesvb.data.blocks import Block
 from bayesvb.engines.differentiated import Target
 from bayesvb.numerics.array_library import AnyArray, ArrayFunction
 
-MOST_KEPT = 8
-"""Compiled functions of each kind that are kept for data of the same shape to come."""
-
 
 @dataclass(frozen=True)
 class Place:
@@ -108,7 +105,8 @@ def kept_for_equal(make: ArrayFunction) -> ArrayFunction:
 
     Others are not kept: they hold the rows.
     """
-    keeping = lru_cache(maxsize=MOST_KEPT)(make)
+    # Compiled functions of each kind that are kept for data of the same shape to come.
+    keeping = lru_cache(maxsize=8)(make)
 
     @wraps(make)
     def found(potential: ArrayFunction, *settings: AnyArray) -> AnyArray:

@@ -15,9 +15,6 @@ from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AnyModel, ModelOf
 
-CHECKED_ROWS = 20_000
-"""Rows, of many, on which it is looked whether the likelihood has a maximum."""
-
 
 @dataclass(frozen=True)
 class Em(AbstractEngine):
@@ -121,7 +118,8 @@ class Em(AbstractEngine):
     @staticmethod
     def _warned(model: AnyModel, source: AbstractSource, at: object) -> dict[str, float]:
         """Components on a few rows, and separated rows, with a warning of either."""
-        rows = source.thinned(CHECKED_ROWS)
+        # Rows, of many, on which it is looked whether the likelihood has a maximum.
+        rows = source.thinned(20_000)
         if not isinstance(model, PointEstimates):
             return {}
         collapsed = np.flatnonzero(model.collapsed(at, rows))

@@ -39,9 +39,6 @@ DOUBLINGS = 3.0
 """Number of imagined doublings of the iterations, from twice ``FEW_PASSES`` to more than
 ``PASSES``."""
 
-LIKELIHOOD_PASSES = 500
-"""Passes of a fold whose run starts again."""
-
 DENSITY = 3e-3
 """Nats per row by which held-out densities may err as the ELBO is not at its maximum."""
 
@@ -192,7 +189,8 @@ def continued(
     else:
         memberships = partial(_divided, model, posterior)
         first = model.first_stats(rest.map_reduce(memberships))
-        budget = replace(budget, max_iter=LIKELIHOOD_PASSES)
+        # Passes of a fold whose run starts again.
+        budget = replace(budget, max_iter=500)
     return engine.run(model, rest, first, budget, streams).whole().stats
 
 

@@ -13,12 +13,6 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
-MOST_STEPS = 64
-"""Leapfrog steps of a transition at most."""
-
-LARGEST_STEP = 0.7
-"""Log of the largest step, in standard deviations."""
-
 GOLDEN = 0.6180339887498949
 """Lengths follow the golden ratio: spread evenly, and the same for every seed."""
 
@@ -109,7 +103,8 @@ class StepSize:
         count = self.count + 1
         share = 1.0 / (count + 5.0)
         error = (1.0 - share) * self.error + share * (self.goal - acceptance)
-        log_step = min(self.centre - np.sqrt(count) / 0.3 * error, LARGEST_STEP)
+        # Log of the largest step, in standard deviations.
+        log_step = min(self.centre - np.sqrt(count) / 0.3 * error, 0.7)
         weight = count**-0.75
         average = weight * log_step + (1.0 - weight) * self.average
         return replace(self, log_step=log_step, error=error, average=average, count=count)
@@ -153,7 +148,8 @@ class Hamiltonian:
         before = walkers.log_density(self.powers) - 0.5 * (momentum**2).sum(axis=1)
         other = walkers
         with np.errstate(all="ignore"):
-            for _ in range(min(max(steps, 1), MOST_STEPS)):
+            # Leapfrog steps of a transition at most.
+            for _ in range(min(max(steps, 1), 64)):
                 momentum = momentum + 0.5 * step * (other.gradient(self.powers) @ self.root)
                 other = Walkers.at(self.space, other.vectors + step * (momentum @ self.root.T))
                 momentum = momentum + 0.5 * step * (other.gradient(self.powers) @ self.root)

@@ -27,17 +27,8 @@ from bayesvb.variational.model import AnyModel, ModelOf
 
 STARTS = ("optimum", "random")
 
-DEEPEST_TREE = 30
-"""A transition with this number of doublings has a billion gradients."""
-
 DENSE_NUMBERS = 300
 """Default limit of unconstrained parameters for a mass matrix."""
-
-NEAR_DRAWS = 1000
-"""Draws of the variational posterior of which the first masses are made."""
-
-LABEL_ROWS = 500
-"""Rows, about, on which draws are labelled as the variational optimum is."""
 
 
 @dataclass(frozen=True)
@@ -91,7 +82,8 @@ class Nuts(AbstractEngine):
     def __post_init__(self) -> None:
         check_count("chains", self.chains)
         check_count("warmup", self.warmup)
-        check_count("max_tree_depth", self.max_tree_depth, most=DEEPEST_TREE, what="that ever end")
+        # A transition with this number of doublings has a billion gradients.
+        check_count("max_tree_depth", self.max_tree_depth, most=30, what="that ever end")
         check_choice("start", self.start, STARTS)
         check_probability("target_accept", self.target_accept)
         check_flag("vectorized", self.vectorized)
@@ -132,7 +124,8 @@ class Nuts(AbstractEngine):
         """
         target, posterior = Target.of(model, source), model.update(result.stats)
         rng = streams.rng("start")
-        n_near = max(NEAR_DRAWS, self.chains)
+        # Draws of the variational posterior of which the first masses are made.
+        n_near = max(1000, self.chains)
         near = target.space.vectors(model.draws(posterior, n_near, rng))
         starts = near if self.start == "optimum" else target.prior_vectors(self.chains, rng)
         n_each = -(-budget.n_draws // self.chains)
@@ -141,7 +134,8 @@ class Nuts(AbstractEngine):
                 target, starts[: self.chains], self._masses(near), n_each, streams, budget.progress
             )
             drawn = target.draws(sample.vectors)
-        draws, n_moved = model.relabelled_draws(drawn, posterior, source.thinned(LABEL_ROWS))
+        # Rows, about, on which draws are labelled as the variational optimum is.
+        draws, n_moved = model.relabelled_draws(drawn, posterior, source.thinned(500))
         findings["relabelled"] = float(n_moved)
         found = replace(
             result,

@@ -14,9 +14,6 @@ from bayesvb.engines.base import Budget, EngineResult, StatsT, is_ended_by
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.variational.likelihood import AbstractLikelihood
 
-CORRECTIONS = 20
-"""Earlier steps from which the curvature is approximated."""
-
 LAST_GAIN = 0.01
 """Part of the tolerance that the last iteration gains at most: gains shrink slowly on ridges."""
 
@@ -82,8 +79,9 @@ def maximum(
 
     vector = likelihood.vector(start)
     objective = _Objective(likelihood, source, budget, vector)
+    # Earlier steps from which the curvature is approximated.
     options = {
-        "maxcor": CORRECTIONS,
+        "maxcor": 20,
         "maxiter": budget.max_iter,
         "maxfun": budget.max_iter + 1,
         "ftol": LAST_GAIN * budget.tol / source.total_weight,

@@ -24,12 +24,6 @@ EXACT = Budget(tol=1e-4, max_iter=500)
 PASSES = 12
 """Iterations after which Newton steps are abandoned for a run."""
 
-LAST_MOVE = 1e-5
-"""Nats by which the last two bounds of Newton steps may differ."""
-
-FALL = 0.02
-"""Nats that a Newton step may lose on the way to a maximum that is near."""
-
 HISTORY = 6
 """Points before the last that a step is mixed from."""
 
@@ -111,9 +105,11 @@ def settled_by_newton(
         except np.linalg.LinAlgError:
             return None, passes
         bounds.append(bound)
-        if bound < max(bounds) - FALL:
+        # Nats that a Newton step may lose on the way to a maximum that is near.
+        if bound < max(bounds) - 0.02:
             return None, passes
-        if passes > 1 and abs(bound - bounds[-2]) < LAST_MOVE and bound >= bounds[0]:
+        # Nats by which the last two bounds of Newton steps may differ.
+        if passes > 1 and abs(bound - bounds[-2]) < 1e-5 and bound >= bounds[0]:
             return here, passes
         steps.append(deletion.solve(missing[None])[0])
         points.append(_mixed(np.array(points[-HISTORY:]), np.array(steps[-HISTORY:])))

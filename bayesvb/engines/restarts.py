@@ -43,14 +43,8 @@ ROUGH = 10.0
 ROUGH_PER_ROW = 1e-5
 """Tolerance per row, used if it is larger: optima of more rows are further apart."""
 
-ROUGH_WEIGHED = 30.0
-"""Multiple of a tolerance per row, which is for runs that are combined."""
-
 LEAST_PASSES = 40
 """Passes that such runs make at least."""
-
-FURTHER_PASSES = 200
-"""Approximate number of further iterations of the runs with weight."""
 
 RIVAL = 2.0
 """Nats below the best ELBO from which a run need not converge: no rival of the best."""
@@ -196,7 +190,8 @@ class RestartSearch:
             return task.continued(self.runs[number])
 
         tasks = [partial(go_on, number) for number in chosen]
-        places = each.places(runs[0].model, len(tasks) * FURTHER_PASSES)
+        # Approximate number of further iterations of the runs with weight.
+        places = each.places(runs[0].model, len(tasks) * 200)
         found = side_by_side(tasks, places, progress, last=_ended)
         try:
             for number, run in zip(chosen, found, strict=True):
@@ -309,7 +304,8 @@ def _rough(budget: Budget, total_weight: float) -> Budget:
     tol = max(ROUGH * budget.tol, ROUGH_PER_ROW * total_weight)
     if not budget.per_row:
         return replace(budget, tol=tol)
-    per_row = ROUGH_WEIGHED * budget.per_row
+    # Multiple of a tolerance per row, which is for runs that are combined.
+    per_row = 30.0 * budget.per_row
     return replace(budget, tol=tol, per_row=per_row, least=LEAST_PASSES).over(total_weight)
 
 
@@ -601,10 +597,6 @@ def enlarged(model: AnyModel, source: AbstractSource, stats: SufficientStats) ->
     return following
 
 
-RECENT = 100
-"""Steps whose gain predicts the remaining gain of a run that was stopped."""
-
-
 def warn_if_unfinished(
     ascents: Sequence[EngineResult[SufficientStats]], max_iter: int, *, interrupted: bool
 ) -> None:
@@ -619,7 +611,8 @@ def warn_if_unfinished(
     elif failed:
         warn(failed[0], ConvergenceWarning)
     elif unfinished:
-        last = max((t[-RECENT - 1 :] for t in unfinished), key=lambda t: float(t[-1] - t[-2:][0]))
+        # Steps whose gain predicts the remaining gain of a run that was stopped.
+        last = max((t[-101:] for t in unfinished), key=lambda t: float(t[-1] - t[-2:][0]))
         gains = [f"by {last[-1] - last[-2]:.2g} nats in the last step"] if len(last) > 1 else []
         gains += [f"{last[-1] - last[0]:.3g} in the last {len(last) - 1}"] if len(last) > 2 else []
         by = f" ({', '.join(gains)})" if gains else ""

@@ -32,9 +32,6 @@ STRICTER = 0.1
 HARDLY = 0.1
 """Standard deviations that a sweep may move parameters by after an engine that ends up to noise."""
 
-DOUBLINGS = 12
-"""Longest step from a saddle point, in powers of two of a standard deviation."""
-
 
 @dataclass(frozen=True)
 class SettledResponse:
@@ -204,7 +201,8 @@ def stepped(
     for sign in (1.0, -1.0):
         # To second order the ELBO rises both ways along a direction of negative curvature.
         size = 1.0
-        for _ in range(DOUBLINGS):
+        # Longest step from a saddle point, in powers of two of a standard deviation.
+        for _ in range(12):
             ahead = stats.with_vector(centre + sign * size * direction)
             bound = _bound(model, source, ahead)
             if not bound > highest:

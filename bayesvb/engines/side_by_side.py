@@ -39,9 +39,6 @@ Task = Callable[[ProgressCallback | None], ResultT]
 LITTLE_WORK = 300_000
 """Rows x components x passes that take less time than processes would save."""
 
-MOST_TASKS = 1000
-"""Tasks whose numbers fit into a pipe at once."""
-
 NUMBER = struct.Struct("<I")
 
 
@@ -74,7 +71,8 @@ def side_by_side(
     [1, 2]
     """
     places = min(workers, len(tasks))
-    if not 1 < places <= len(tasks) <= MOST_TASKS or not can_fork():
+    # Tasks whose numbers fit into a pipe at once.
+    if not 1 < places <= len(tasks) <= 1000 or not can_fork():
         yield from _in_turn(tasks, progress, last)
         return
     collected = _Collected(len(tasks), progress)

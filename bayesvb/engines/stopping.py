@@ -31,9 +31,6 @@ MARGIN = 1.5
 random mixtures of binary, count and gamma regressions that did not start at a saddle point 6 gained
 more than `tol` after the end; without the factor 10, with 2.5 still 5 for more sweeps."""
 
-ROUNDING_OF_A_SUM = 1e-14
-"""Gains smaller than this, relative to the bound, are none."""
-
 
 def sweeps_to_go(
     start: Float[np.ndarray, " entries"],
@@ -144,7 +141,8 @@ class RemainingGain:
 
         Gains that rounding of a bound of this size may have made count as none.
         """
-        least = ROUNDING_OF_A_SUM * abs(bound)
+        # Gains smaller than this, relative to the bound, are none.
+        least = 1e-14 * abs(bound)
         latest = [*self._latest_sweeps, *list(self._cycles)[-2:]]
         if len(latest) == 4 and max(latest) <= least:
             return 0.0

@@ -39,9 +39,6 @@ from bayesvb.variational.model import ModelOf
 FEWEST_STEPS = 300
 """Steps that are made where a pass over the rows has fewer minibatches."""
 
-AVERAGED = 0.5
-"""Share of the steps, the last ones, over which the statistics are averaged."""
-
 
 @dataclass(frozen=True)
 class _Steps(Generic[StatsT]):
@@ -209,7 +206,8 @@ class Svi(AbstractEngine):
         its pass that it had used, and continues after them.
         """
         n_steps = passes * max(source.n_rows // self.batch, 1)
-        before = n_steps - int(AVERAGED * n_steps) - 1
+        # Share of the steps, the last ones, over which the statistics are averaged.
+        before = n_steps - int(0.5 * n_steps) - 1
         known: Arrays = {} if page is None else page.known
         at = _Steps.known(start, known)
         with state_read():

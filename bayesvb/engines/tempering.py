@@ -14,9 +14,6 @@ from jaxtyping import Float
 from bayesvb.engines.hamiltonian import Hamiltonian, StepSize, Walkers, inverse_mass_root
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
-LADDERS = 16
-"""Ladders, and chains of the posterior."""
-
 POWERS = (1.0, 0.75, 0.55, 0.4)
 """Powers of the likelihood in a ladder."""
 
@@ -25,12 +22,6 @@ WARM_UP = (25, 30, 40, 25)
 
 FEWEST_KEPT = 50
 """Fewest draws of each chain that Ctrl-C keeps; with fewer it interrupts the program."""
-
-NEAR = 400
-"""Starting points from whose spread the first mass matrix is estimated."""
-
-ACCEPT = 0.8
-"""Acceptance probability to which step sizes are adapted."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +55,8 @@ class Ladders:
 
     space: AbstractReducedSpace
     powers: tuple[float, ...] = POWERS
-    n_ladders: int = LADDERS
+    # Ladders, and chains of the posterior.
+    n_ladders: int = 16
 
     def sample(
         self,
@@ -105,7 +97,8 @@ class Ladders:
     ) -> _State:
         """Chains after masses and step size are adapted."""
         powers, n_chains = np.tile(self.powers, self.n_ladders), self.n_ladders * len(self.powers)
-        near = Walkers.at(self.space, starts[:NEAR])
+        # Starting points from whose spread the first mass matrix is estimated.
+        near = Walkers.at(self.space, starts[:400])
         slopes = near.row_slopes + near.prior_slopes
         usable = np.isfinite(slopes).all(axis=1)
         # Masses from starts and slopes: the first transitions then already have the scale.
@@ -113,10 +106,11 @@ class Ladders:
         chosen = rng.choice(len(starts), n_chains, replace=len(starts) < n_chains)
         # At a given acceptance steps scale as d^(-1/4) (Beskos et al. 2013, Bernoulli 19(5A)).
         first = np.log(0.6 * self.space.size**-0.25)
+        # Acceptance probability to which step sizes are adapted.
         state = _State(
             Walkers.at(self.space, starts[chosen]),
             Hamiltonian(self.space, powers, root),
-            StepSize.first(first, ACCEPT),
+            StepSize.first(first, 0.8),
         )
         for n_steps in WARM_UP[:-1]:
             places, gradients = [], []

@@ -27,10 +27,6 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
-MEMBERSHIP_DRAWS = 100
-"""Draws over which memberships of the rows are averaged."""
-
-
 @dataclass(frozen=True)
 class Membership(SufficientStats):
     """Sums over rows by most likely component.
@@ -107,7 +103,8 @@ def responsibilities_of(
     if not (fit.is_sampled and hasattr(fit.parts[0].fit.core, "drawn_responsibilities")):
         return partial(fit.mixture.responsibilities, fit.q)
     every = fit.predictive_draws
-    draws = thinned(every, min(count(every), MEMBERSHIP_DRAWS))
+    # Draws over which memberships of the rows are averaged.
+    draws = thinned(every, min(count(every), 100))
     return lambda block: cast(Mixture, fit.core).drawn_responsibilities(draws, block).mean(axis=0)
 
 

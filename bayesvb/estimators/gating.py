@@ -50,9 +50,6 @@ def gate_prior(scaling: Scaling, priors: Priors) -> GatePrior:
 SHARE_ENTRIES = 1 << 21
 """Entries of the array of which shares are averaged; rows are thinned to fit."""
 
-SHARE_ROWS = 10_000
-"""Rows over which expected weights are averaged: each costs a quadrature."""
-
 
 def shares(
     core: Mixture | Network | Ensemble, source: AbstractSource, draws: Draws
@@ -66,7 +63,8 @@ def expected_shares(
     core: ComponentModel, source: AbstractSource, posterior: object
 ) -> Float[np.ndarray, " experts"]:
     """Posterior mean of the weights, averaged over the rows."""
-    rows = source.thinned(SHARE_ROWS)
+    # Rows over which expected weights are averaged: each costs a quadrature.
+    rows = source.thinned(10_000)
     return averaged(core.mean_weights(posterior, rows), rows)
 
 

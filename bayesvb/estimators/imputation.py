@@ -49,9 +49,6 @@ IMPUTATIONS = 20
 FIRST, APART = 10, 3
 """Iterations before the first table that is kept, and from one to the next."""
 
-PROPOSALS = 20
-"""Values from which each missing value is chosen, besides its present one."""
-
 
 def imputed_rows(
     formula: Formula, data: object, options: RowOptions, kind: RowKind[ScalesT]
@@ -178,7 +175,8 @@ def _redraw(
     chosen = rng.integers(count(fit.draws), size=1)
     draw = {name: values[chosen] for name, values in fit.draws.items()}
     for name, absent in covariates.missing.items():
-        proposed = covariates.propose(frame, name, PROPOSALS, rng)
+        # Values from which each missing value is chosen, besides its present one.
+        proposed = covariates.propose(frame, name, 20, rng)
         present = frame[name][absent].to_numpy()[None]
         values = np.concatenate([present.astype(proposed.dtype), proposed])
         places = np.tile(np.flatnonzero(absent), len(values))

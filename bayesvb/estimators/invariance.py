@@ -36,9 +36,6 @@ SHIFT = 3.1
 CALLS = frozenset({"s", "te", "bs", "cr", "cc", "poly", "scale", "center", "", *PARTS})
 """Functions, and parentheses, within which a column may have other units."""
 
-DRAWS = 400
-"""Draws of the log density of models for which it has no closed form."""
-
 MOVED = 0.01
 """Nats per row above which a fit has changed: ten times the error that the default tol allows."""
 
@@ -208,6 +205,7 @@ def _refitted(fit: AbstractFit, change: _Change) -> AbstractFit:
 def _log_density(fit: AbstractFit, rows: pd.DataFrame) -> Float[np.ndarray, " rows"]:
     """Log predictive density of every row, in its units; draws use the same random numbers."""
     if not has_log_predictive(fit.core, fit.model.source, fit.stats):
-        draws = fit.core.draws(fit.q, DRAWS, np.random.default_rng(0))
+        # Draws of the log density of models for which it has no closed form.
+        draws = fit.core.draws(fit.q, 400, np.random.default_rng(0))
         fit = replace(fit, variational_draws=draws)
     return np.asarray(fit.log_density(rows), dtype=float)

@@ -21,9 +21,6 @@ from bayesvb.results.base import with_fields
 
 Arrays = Mapping[str, Float[np.ndarray, "..."]]
 
-COUNTS = 5
-"""Counts that describe a sample."""
-
 
 def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
     """The model of a sample of rows, in the units of all of them.
@@ -64,7 +61,8 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
 def _counts(state: Arrays, n_kept: int) -> tuple[int, int, float, int, int]:
     """The counts, refused if they cannot be."""
     found = state["counts"].tolist()
-    if len(found) != COUNTS or not all(number >= 0.0 for number in found):
+    # Counts that describe a sample.
+    if len(found) != 5 or not all(number >= 0.0 for number in found):
         raise DataError(f"counts are {found}")
     n_rows, n_missing, total, n_sample, times = found
     if not 0 < n_sample <= n_kept or n_rows < n_sample or not 0.0 < total < np.inf:

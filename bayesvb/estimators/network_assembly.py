@@ -104,13 +104,6 @@ def _sticks(
     return StickBreakingGate.from_prior(n_choices, prior)
 
 
-FEW_VALUES = 3
-"""Whole numbers of a response, so few that classes were probably meant."""
-
-
-MANY_CLASSES = 10
-"""Largest number of classes without a warning about their numbers of rows."""
-
 FEW_ROWS = 5
 """Rows of a class below which it is rare."""
 
@@ -180,7 +173,8 @@ def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:
     """Warn of many classes of which most have hardly a row, and of the time that they take."""
     counts = np.unique(codes, return_counts=True)[1]
     rare = int((counts < FEW_ROWS).sum())
-    if len(counts) > MANY_CLASSES and 2 * rare > len(counts):
+    # Largest number of classes without a warning about their numbers of rows.
+    if len(counts) > 10 and 2 * rare > len(counts):
         warn(
             f"{rare} of the {len(counts)} classes of `{name}` have fewer than {FEW_ROWS} rows, "
             "too few to estimate their probabilities, and time grows with the cube of the "
@@ -193,7 +187,8 @@ def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:
 def _doubt(column: Float[np.ndarray, " rows"], name: str) -> bool:
     """Warn of numbers that look like codes of classes; whether they do."""
     found = np.unique(column)
-    few = bool(len(found) <= FEW_VALUES and (found == np.round(found)).all())
+    # Whole numbers of a response, so few that classes were probably meant.
+    few = bool(len(found) <= 3 and (found == np.round(found)).all())
     if few:
         listed = ", ".join(f"{value:g}" for value in found)
         warn(

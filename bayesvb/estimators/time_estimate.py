@@ -12,9 +12,6 @@ from bayesvb.errors import LongFitWarning, warn
 LONG = 10.0
 """Seconds from which on a fit is announced."""
 
-PASSES = 100
-"""Passes of one restart, about: the medians of fits to three data sets are from 20 to 340."""
-
 WATCHED = 1.0
 """Seconds that a fit is watched: one that ends before is short, and times of a few passes of a
 millisecond say nothing."""
@@ -68,7 +65,8 @@ class FirstPasses:
         each = (now - began) / (passes - before)
         # Restarts that go on side by side do not tell yet how many passes one takes.
         begun = run == 0 or self._side_by_side
-        expected = max(PASSES, *self._passes.values()) if begun else passes / (run + 1)
+        # Passes of one restart, about: the medians of fits to three data sets are from 20 to 340.
+        expected = max(100, *self._passes.values()) if begun else passes / (run + 1)
         whole = seconds(each * expected, self.restarts, self.share) + each * self.later
         weighed = f", {self.later:.0f} for their weights" if self.later else ""
         if whole > LONG:

@@ -64,9 +64,6 @@ KEPT_ROWS = 10_000
 """Rows of networks up to which all are kept and read again at each update, so that latent vectors
 of earlier rows follow. Together these updates take about as long as one fit."""
 
-FEWEST_DRAWS = 25
-"""Draws of the fits among which a new start is chosen, which has no use of them."""
-
 STANDING_ROWS = 10_000
 """Rows whose missing values represent all rows if only the pattern of these counts."""
 
@@ -248,8 +245,9 @@ def _best_run(
     if new_starts:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
+            # Draws of the fits among which a new start is chosen, which has no use of them.
             scratch = model.over(rows).fit(
-                restarts=new_starts, combine="best", covariance="mean-field", draws=FEWEST_DRAWS,
+                restarts=new_starts, combine="best", covariance="mean-field", draws=25,
                 tol=budget.tol, max_iter=budget.max_iter, seed=fit.seed,
             )  # fmt: skip
         starts.append((scratch.core, scratch.order, scratch.stats))

@@ -21,9 +21,6 @@ from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.limits import LIMITS
 from bayesvb.variational.model import AnyModel
 
-WEIGHING_DRAWS = 250
-"""Draws behind the held-out densities by which restarts are weighed."""
-
 PRIOR_ROWS = 0.3
 """Rows of a prior that shrinks the weights of networks towards equality, for each restart:
 cross-validation has little information about which of several good restarts is best."""
@@ -208,17 +205,14 @@ def _held_out(
     if request.engine.maximises_bound and has_log_predictive(run.model, source, stats):
         one = Fitted(run.model, source, stats, request.engine, place, 0.0)
         return leave_one_out(one, np.arange(source.n_rows)).log_density
-    n_draws = min(request.n_draws, WEIGHING_DRAWS)
+    # Draws behind the held-out densities by which restarts are weighed.
+    n_draws = min(request.n_draws, 250)
     if run.ascent.draws is not None:
         few = {name: values[:n_draws] for name, values in run.ascent.draws.items()}
         return held_out(run.model, source, few)
     posterior = run.model.update(stats)
     draws = run.model.draws(posterior, n_draws, streams.draws())
     return held_out(run.model, source, draws)
-
-
-MOST_ROWS = 2000
-"""Rows at which predictions are compared."""
 
 
 def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
@@ -249,6 +243,7 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
 def _log_density(found: RestartSearch, run: Restart) -> Float[np.ndarray, " rows"] | None:
     """Log predictive density of one run at rows that it has seen, evenly chosen."""
     n_rows = found.screened.n_rows
-    at = np.unique(np.linspace(0, n_rows - 1, min(n_rows, MOST_ROWS)).astype(np.intp))
+    # Rows at which predictions are compared.
+    at = np.unique(np.linspace(0, n_rows - 1, min(n_rows, 2000)).astype(np.intp))
     posterior = run.model.update(run.ascent.stats)
     return run.model.log_predictive(posterior, found.screened.take(at))

@@ -14,15 +14,6 @@ from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import DataError
 from bayesvb.evaluation.crps import crps
 
-MOST_POINTS = 100
-"""Points at which the ECDF is compared; more make the band wider, not the picture clearer."""
-
-DIRECT = 2e5
-"""Products up to which a sum of them is faster than Fourier transforms."""
-
-HALVINGS = 20
-"""Bisections of the logarithm of γ: it is then known to 1e-5, finer than the steps it makes."""
-
 
 @dataclass(frozen=True)
 class Coverage:
@@ -251,7 +242,8 @@ def _counts(
 
 def _points(rows: int) -> Float[np.ndarray, " points"]:
     """Equally spaced points at which this number of values is compared."""
-    n_points = min(rows, MOST_POINTS)
+    # Points at which the ECDF is compared; more make the band wider, not the picture clearer.
+    n_points = min(rows, 100)
     return np.arange(1, n_points + 1) / n_points
 
 
@@ -289,7 +281,8 @@ def _simultaneous_gamma(rows: int, prob: float) -> float:
     """Largest γ with which uniform values stay inside at all points with probability prob."""
     points = _points(rows)
     low, high = np.log((1.0 - prob) / points.size), 0.0  # Bonferroni's is always wide enough
-    for _ in range(HALVINGS):
+    # Bisections of the logarithm of γ: it is then known to 1e-5, finer than the steps it makes.
+    for _ in range(20):
         middle = 0.5 * (low + high)
         band = _band(float(np.exp(middle)), rows, points)
         if _stay_probability(*band, rows, points) >= prob:
@@ -316,7 +309,8 @@ def _stay_probability(
     inside, first = np.ones(1), 0
     for low, high in zip(lower, upper, strict=True):
         reach = step[: high - first + 1]
-        direct = inside.size * reach.size <= DIRECT
+        # Products up to which a sum of them is faster than Fourier transforms.
+        direct = inside.size * reach.size <= 2e5
         reached = np.convolve(inside, reach) if direct else _fourier_convolve(inside, reach)
         inside, first = reached[low - first : high - first + 1], low
     return float(inside[0] / _poisson(np.array(rows), float(rows)))

@@ -26,9 +26,6 @@ Blocks = Iterable[np.ndarray]
 
 Pointwise = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
-CONSTANT = 0.05
-"""Relative standard deviation of importance ratios up to which draws count as posterior draws."""
-
 
 def waic(
     blocks: Blocks,
@@ -167,7 +164,8 @@ def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:
     ratio = np.asarray(log_ratio, dtype=float)
     _, pareto_k = psis(ratio[:, None])
     varies = np.exp(ratio - ratio.max())
-    return float("nan") if varies.std() <= CONSTANT * varies.mean() else float(pareto_k[0])
+    # Relative standard deviation of importance ratios up to which draws count as posterior draws.
+    return float("nan") if varies.std() <= 0.05 * varies.mean() else float(pareto_k[0])
 
 
 def _counting(

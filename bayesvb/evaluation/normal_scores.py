@@ -11,9 +11,6 @@ Scores = Float[np.ndarray, " rows"]
 FARTHEST = 4.0
 """Normal scores are limited to this: one unexpected row is not evidence of more."""
 
-SMALLEST_SPREAD = 1e-15
-"""Standard deviation relative to the largest value below which it is rounding."""
-
 LOWER_TAIL = 0.34
 """Statistic up to which the approximation below is of one less the p-value."""
 
@@ -131,7 +128,8 @@ def _standard_moment(values: Scores, order: int) -> float:
     """Central moment over as high a power of the standard deviation; NaN without any spread."""
     centred = values - values.mean()
     variance = float(np.mean(centred**2))
-    if variance <= (SMALLEST_SPREAD * float(np.abs(values).max(initial=0.0))) ** 2:
+    # Standard deviation relative to the largest value below which it is rounding.
+    if variance <= (1e-15 * float(np.abs(values).max(initial=0.0))) ** 2:
         return float("nan")
     return float(np.mean(centred**order) / variance ** (0.5 * order))
 

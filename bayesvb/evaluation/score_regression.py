@@ -14,14 +14,8 @@ from bayesvb.numerics.order_statistics import mid_ranks
 
 Columns = Float[np.ndarray, "rows _"]
 
-FEWEST_FREE = 10
-"""Degrees of freedom that must remain for a test."""
-
 DEPENDENT = 1e-6
 """Relative length below which a column counts as a combination of others."""
-
-WAVES = 3
-"""Highest degree of the polynomials in ranks: shapes with up to two bends."""
 
 
 def added_columns(
@@ -60,7 +54,8 @@ def added_beyond(
     n_added = added.shape[1]
     free = len(scores) - estimated.n_coefficients - n_added
     whole = float(rest @ rest)
-    if n_added == 0 or free < FEWEST_FREE or whole <= 0.0:
+    # Degrees of freedom that must remain for a test.
+    if n_added == 0 or free < 10 or whole <= 0.0:
         return None
     explained = float(np.sum((added.T @ rest) ** 2))
     ratio = (explained / n_added) / max((whole - explained) / free, 1e-300)
@@ -128,7 +123,8 @@ def powers(values: Float[np.ndarray, " rows"]) -> Columns:
 def waves(values: Float[np.ndarray, " rows"]) -> Columns:
     """Legendre polynomials of the ranks: bends that no outlying value hides."""
     ranks = (2.0 * mid_ranks(values) - 1.0) / len(values) - 1.0
-    return np.asarray(legendre.legvander(ranks, WAVES)[:, 1:])
+    # Highest degree of the polynomials in ranks: shapes with up to two bends.
+    return np.asarray(legendre.legvander(ranks, 3)[:, 1:])
 
 
 def standardised(values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:

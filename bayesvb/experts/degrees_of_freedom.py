@@ -19,9 +19,6 @@ DOF_RANGE = (0.05, 1e4)
 lower end draws of a response are beyond the largest float."""
 
 
-MOST_STEPS = 100
-"""Steps for learned degrees of freedom; five to ten are usual, halves of the bracket end before."""
-
 SETTLED = 1e-11
 """Change of their logarithm after which another step, quadratically smaller, is rounding."""
 
@@ -46,7 +43,8 @@ def learned_dof(total: Numbers, tail: Numbers) -> Float[np.ndarray, "..."]:
     at = np.full(total.shape, np.log(FIRST_DOF))
     below = _slope(np.exp(low), total, tail)[0] <= 0.0
     above = ~below & (_slope(np.exp(high), total, tail)[0] >= 0.0)
-    for _ in range(MOST_STEPS):
+    # Steps for learned degrees of freedom; five to ten are usual, halves of the bracket end before.
+    for _ in range(100):
         slope, bend = _slope(np.exp(at), total, tail)
         low, high = np.where(slope > 0.0, at, low), np.where(slope > 0.0, high, at)
         # A bend of zero makes a step that is infinite or nan; the bracket takes over below.

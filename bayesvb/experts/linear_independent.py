@@ -22,17 +22,8 @@ from bayesvb.numerics.linalg import match_covariance
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
 
-LEAST_DOF = 5.0
-"""Degrees of freedom from which draws have the variance of a Student t distribution."""
-
-TURNS = 200
-"""Most turns between noise and coefficients. A wide prior needs three."""
-
 SETTLED = 1e-13
 """Relative change of the noise after which another turn changes nothing."""
-
-SHAPE_STEPS = 50
-"""Most Newton steps for the shape of the noise; a wide prior needs two."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +87,8 @@ class IndependentLinearExperts(LinearExperts):
         first = self.prior.rate[..., 0] / self.prior.shape + np.zeros_like(flat)
         path = _NoisePath.from_posterior(self._given(first).posterior(*sums), self)
         variance = first
-        for _ in range(TURNS):
+        # Most turns between noise and coefficients. A wide prior needs three.
+        for _ in range(200):
             residual, undetermined = path.at(variance, first)
             shape = best_shape(flat, undetermined)
             degrees = flat + 0.5 * undetermined * shape / (shape - 1.0)
@@ -155,7 +147,8 @@ class IndependentLinearExperts(LinearExperts):
     def linear_dof(self, posterior: Regressions) -> float | None:
         """Degrees of freedom of coefficients, if none has a learned scale."""
         dof = 2.0 * float(posterior.shape[0])
-        return dof if self.free.all() and dof >= LEAST_DOF else None
+        # Degrees of freedom from which draws have the variance of a Student t distribution.
+        return dof if self.free.all() and dof >= 5.0 else None
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         """Draws of the parameters from the prior."""
@@ -240,7 +233,8 @@ def best_shape(
     """
     small = np.sqrt(undetermined / (1.3 * (2.0 - np.minimum(shape, 1.0))))
     found = np.maximum(shape, 1.0 + np.minimum(small, 1.0))
-    for _ in range(SHAPE_STEPS):
+    # Most Newton steps for the shape of the noise; a wide prior needs two.
+    for _ in range(50):
         left, inverse = found - 1.0, 1.0 / found
         first = zeta(2.0, found) - inverse  # the trigamma function is zeta(2, a)
         scale = left**2 * first

@@ -32,12 +32,6 @@ from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
-TURNS = 8
-"""Most turns between coefficients and noise in one sweep."""
-
-SETTLED = 1e-9
-"""Relative change of the noise precisions after which another turn changes nothing."""
-
 
 @dataclass(frozen=True)
 class NormalAndGamma:
@@ -131,10 +125,12 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         known = self.prior.noise if posterior is None else posterior.noise
         precision = np.broadcast_to(known.mean, stats.yy.shape)
         noise = NoiseGivenCoefficients.of(self.prior.coefficients, self.prior.noise, stats)
-        for _ in range(TURNS):
+        # Most turns between coefficients and noise in one sweep.
+        for _ in range(8):
             before = precision
             precision = noise.next(before)
-            if (np.abs(precision - before) <= SETTLED * before).all():
+            # Relative change of the noise precisions after which another turn changes nothing.
+            if (np.abs(precision - before) <= 1e-9 * before).all():
                 break
         return SemiConjugateStats(stats, precision)
 

@@ -38,9 +38,6 @@ from bayesvb.numerics.linalg import (
 from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.special import LOG_2PI
 
-MOST_ROUNDS = 100
-"""Updates of ``q(b)`` and ``q(tau)`` in turn, at most; five or six are usual."""
-
 SETTLED = 1e-12
 """Relative change of the noise precisions below which another round is rounding."""
 
@@ -182,7 +179,8 @@ class CommonEffectPrior:
         prior = self.common[..., None] * np.eye(self.common.shape[-1])
         check_gamma(shape, rate)  # here and below before logarithms, which sums of no data lack
         noise, step = shape / rate, np.full(1, np.inf)
-        for turn in range(MOST_ROUNDS):
+        # Updates of ``q(b)`` and ``q(tau)`` in turn, at most; five or six are usual.
+        for turn in range(100):
             before, far = noise, (np.abs(step) > NEAR).any()
             covariance, log_det = inverse_and_log_det(prior + _weighted_sum(noise, information))
             mean = (covariance @ (noise[..., None] * pull).sum(axis=-2)[..., None])[..., 0]

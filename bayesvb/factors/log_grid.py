@@ -22,9 +22,6 @@ by 0.002 posterior standard deviations, of a Weibull shape by 0.03; with degree 
 DEPTH = 60.0
 """Log density below its largest value, in nats, from which it counts as zero."""
 
-NEGLIGIBLE = 1e-14
-"""Probability of a point below which it has no part in derivatives."""
-
 N_POINTS = 129
 """Points of the quadrature: three or more within a standard deviation, as the range shrinks until
 the density is not negligible (``DEPTH``, 11 standard deviations) in half of it."""
@@ -256,7 +253,8 @@ class GridLaw:
     @cached_property
     def active(self) -> Bool[np.ndarray, "*laws nodes"]:
         """Nodes whose interpolation weight is not zero, under each law."""
-        used = (self._basis != 0.0) & (self.probabilities > NEGLIGIBLE)[..., None]
+        # Probability of a point below which it has no part in derivatives.
+        used = (self._basis != 0.0) & (self.probabilities > 1e-14)[..., None]
         return np.asarray(used.any(axis=-2))
 
     @property

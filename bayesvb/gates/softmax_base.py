@@ -34,9 +34,6 @@ from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
 
-PINNED = 1e10
-"""Power of the prior of a lone component's gate that nothing moves."""
-
 
 @dataclass(frozen=True)
 class SlopeStats(SufficientStats):
@@ -199,7 +196,8 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         """Gate whose prior density is to a power; the bounds of most gates are tight at a point."""
         if power == 0.0:  # a lone component has nothing to learn, and stays where the prior is
             alone = self.n_components == 1
-            return replace(self, flat=True, prior=self.prior.to_the_power(PINNED**alone))
+            # Power of the prior of a lone component's gate that nothing moves.
+            return replace(self, flat=True, prior=self.prior.to_the_power(1e10**alone))
         return replace(self, prior=self.prior.to_the_power(power))
 
     def global_step(

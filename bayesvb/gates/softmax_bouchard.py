@@ -18,12 +18,6 @@ from bayesvb.numerics.special import jaakkola
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
-SHIFT_STEPS = 60
-"""Most steps for the shift of a row; five to ten are usual, and any shift gives a valid bound."""
-
-SETTLED = 1e-9
-"""Relative step of a shift after which the next, quadratically smaller, is rounding."""
-
 
 def product_bound(
     logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
@@ -78,7 +72,8 @@ def _best_shift(
     below, above = _bracket(logit, variance)
     shift = 0.5 * (below + above)
     surplus = 0.5 * len(logit) - 1.0
-    for _ in range(SHIFT_STEPS):
+    # Most steps for the shift of a row; five to ten are usual, and any shift gives a valid bound.
+    for _ in range(60):
         distance = logit - shift
         square = distance * distance
         xi_square = np.maximum(square + variance, np.finfo(float).tiny)
@@ -93,7 +88,8 @@ def _best_shift(
         # Where the bend is next to nothing a step would leave the bracket: halve it instead.
         inside = (ahead >= below) & (ahead <= above)
         ahead = np.where(inside, ahead, 0.5 * (below + above))
-        settled = np.abs(ahead - shift) <= SETTLED * (1.0 + np.abs(shift))
+        # Relative step of a shift after which the next, quadratically smaller, is rounding.
+        settled = np.abs(ahead - shift) <= 1e-9 * (1.0 + np.abs(shift))
         shift = ahead
         if settled.all():
             break

@@ -18,9 +18,6 @@ block.
 LARGE_VARIANCE = 4.0
 """Variance of a logit above which Newton's steps for the tilt may cycle."""
 
-MOST_STEPS = 12
-"""Steps for the normaliser of a row with a large variance; seven to ten are usual."""
-
 SETTLED = 1e-8
 """Relative step of the normaliser, and step of the logarithms, after which the next one,
 quadratically smaller, is rounding."""
@@ -137,7 +134,7 @@ def _by_normaliser(
     normaliser = least.copy()
     # Both are above the root of l + exp(l), which is convex: from there steps only fall.
     log_pull = np.minimum(target, np.log(np.maximum(target, 1.0)))
-    for _ in range(MOST_STEPS):
+    for _ in range(12):  # seven to ten are usual where a row has a large variance
         pull = np.exp(log_pull)
         slope = 1.0 / (1.0 + pull)
         miss = (log_pull + pull - target) * slope

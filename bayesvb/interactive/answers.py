@@ -75,10 +75,6 @@ def component_tables(fit: Fit) -> ComponentTables:
     )
 
 
-MOST_VALUES = 12
-"""Levels of a covariate that have a row, the first ones."""
-
-
 def picture_numbers(fit: AbstractFit, along: str) -> PictureNumbers | None:
     """Return quantiles of the first response, or probabilities, along a covariate.
 
@@ -88,8 +84,9 @@ def picture_numbers(fit: AbstractFit, along: str) -> PictureNumbers | None:
     if not along or not design.response_names:
         return None
     one = covariate(design, along)
+    # Levels of a covariate that have a row, the first ones.
     values: list[object] = (
-        list(one.values)[:MOST_VALUES]
+        list(one.values)[:12]
         if one.discrete
         else [float(value) for value in dict.fromkeys(quantiles(design, along, CURVES.quantiles))]
     )

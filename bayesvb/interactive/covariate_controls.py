@@ -17,12 +17,6 @@ from bayesvb.interactive.messages import Control
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-MOST_LEVELS = 500
-"""Levels that a control offers, the first ones in their order."""
-
-STEPS = 200
-"""Least number of steps of a slider; a step is a round number."""
-
 
 def covariate_controls(fit: AbstractFit) -> tuple[Control, ...]:
     """Return a control for each covariate of a fit; none of a model without a response.
@@ -68,12 +62,14 @@ def _levels(fit: AbstractFit, name: str) -> dict[str, object]:
     design = fit.model.design
     if is_number(design, name) and not covariate(design, name).discrete:
         return {}
-    levels = {_text(value): value for value in covariate(design, name).values[:MOST_LEVELS]}
+    # Levels that a control offers, the first ones in their order.
+    levels = {_text(value): value for value in covariate(design, name).values[:500]}
     return {**levels, UNSEEN: UNSEEN} if name in design.groupings else levels
 
 
 def _round_step(width: float, *, whole: bool) -> float:
-    step = float(10.0 ** np.floor(np.log10(width / STEPS)))
+    # Least number of steps of a slider; a step is a round number.
+    step = float(10.0 ** np.floor(np.log10(width / 200)))
     return max(step, 1.0) if whole else step
 
 

@@ -54,9 +54,6 @@ QUICK: dict[str, object] = {
 }  # fmt: skip
 """Arguments of a quick fit: of slow families it ends by the clock."""
 
-BETWEEN = 0.2
-"""Seconds between two messages about progress: more often cannot be read."""
-
 ANSWERS: Mapping[type, Callable[[Fit, Any, Sequence[Check]], object]] = {
     Along: lambda fit, question, checks: picture(fit, question.along, checks),
     Components: lambda fit, question, checks: component_tables(fit),
@@ -212,7 +209,8 @@ def _throttled(tell: Tell) -> Callable[[int, int, float], None]:
 
     def progress(restart: int, iteration: int, bound: float) -> None:
         nonlocal last
-        if time.perf_counter() - last > BETWEEN:
+        # Seconds between two messages about progress: more often cannot be read.
+        if time.perf_counter() - last > 0.2:
             last = time.perf_counter()
             tell(Progress(restart=restart + 1, iteration=iteration))
 

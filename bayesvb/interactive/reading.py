@@ -25,9 +25,6 @@ from bayesvb.interactive.request import Request
 ROWS = 500
 """Rows of which the model is made: 2 to 5 ms; 2,000 rows take four times as long."""
 
-MOST_WORDS = 8
-"""Words that are offered at once."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Reading:
@@ -143,4 +140,5 @@ def completions(text: str, caret: int, words: Sequence[str]) -> list[str]:
     if not begun:
         return []
     fitting = [w for w in words if w.casefold().strip("`").startswith(begun.strip("`"))]
-    return [word for word in fitting if word.casefold() != begun][:MOST_WORDS]
+    # Words that are offered at once.
+    return [word for word in fitting if word.casefold() != begun][:8]

@@ -13,12 +13,6 @@ from bayesvb.data.line_width import number_text
 from bayesvb.errors import DataError
 from bayesvb.formula.formula_changes import written
 
-BINS = 18
-"""Bars of the histogram of a number."""
-
-MOST_LEVELS = 9
-"""Bars of levels, the most frequent ones."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class Variable:
@@ -84,11 +78,13 @@ def _of_numbers(values: pd.Series) -> tuple[str, str, np.ndarray]:
         return "no value", odd, np.zeros(0)
     if finite.min() == finite.max():
         return f"always {number_text(finite[0])}", odd or "constant", np.zeros(0)
-    counts = np.histogram(finite, BINS)[0].astype(float)
+    # Bars of the histogram of a number.
+    counts = np.histogram(finite, 18)[0].astype(float)
     return f"{number_text(finite.min())} to {number_text(finite.max())}", odd, counts
 
 
 def _of_levels(values: pd.Series) -> tuple[str, str, np.ndarray]:
     counts = values.astype(str).value_counts()
-    bars = counts.to_numpy(dtype=float)[:MOST_LEVELS]
+    # Bars of levels, the most frequent ones.
+    bars = counts.to_numpy(dtype=float)[:9]
     return f"{len(counts):,} levels", stray_text(values), bars

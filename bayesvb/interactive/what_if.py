@@ -26,9 +26,6 @@ from bayesvb.results.local_support import has_support, supported
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
 
-MOST_RESPONSES = 4
-"""Responses that are predicted, the first ones."""
-
 TAIL = 0.002
 """Probability on each side beyond which the density is not drawn."""
 
@@ -49,7 +46,8 @@ def predicted(fit: Fit, question: WhatIf) -> Predicted:
         If a value is not one of its covariate.
     """
     row = row_of(fit, question.values)
-    names = fit.model.design.response_names[:MOST_RESPONSES]
+    # Responses that are predicted, the first ones.
+    names = fit.model.design.response_names[:4]
     notes = [] if not has_support(fit) or supported(fit, row)[0] else [EXTRAPOLATION]
     notes += [NEW_GROUP] if (row == UNSEEN).any(axis=None) else []
     made = [_prediction(_Row(fit, row, name), question.above, i) for i, name in enumerate(names)]

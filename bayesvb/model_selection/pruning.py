@@ -37,10 +37,6 @@ if TYPE_CHECKING:
 
     from bayesvb.estimators.fit import Fit
 
-LEAST_SHARE = 1e-8
-"""Share of every row that each component left begins with: a row may have been another's alone."""
-
-
 CLEAR_NATS, CLEAR_ERRORS = 4.0, 2.0
 """Nats, and standard errors, above which a difference between leave-one-out estimates is clear.
 
@@ -200,7 +196,8 @@ def _begin(
 ) -> SufficientStats:
     """Sums of the partition that is left when a component is gone."""
     shares: Float[np.ndarray, "experts rows"] = old.responsibilities(posterior, block)[kept]
-    shares = shares + LEAST_SHARE
+    # Share of every row that each component left begins with: a row may have been another's alone.
+    shares = shares + 1e-8
     return core.partition_stats(block, shares / shares.sum(axis=0))
 
 

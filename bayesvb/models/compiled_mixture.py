@@ -50,8 +50,6 @@ EXPERTS, GATES = (GAUSSIAN, STUDENT, POISSON), (SOFTMAX, STICKS, CONSTANT)
 """Kinds that the core knows, by their numbers there: modules that no fit uses are not imported."""
 
 VARIABLES = "variables"
-MOST_VARIABLES = 12
-"""Variables of a mixture of Gaussians up to which the core runs."""
 
 NO_TERMS = TermScales.of((), np.empty(0), 1)
 NO_PRECISIONS = Gamma(np.empty(0), np.empty(0))
@@ -141,7 +139,8 @@ def compile_gaussians(experts: Any, gate: AnyGate, source: AbstractSource) -> Co
     block, prior = compiled_block(source), experts.prior
     if block is None or experts.point or gate.n_components > MOST_COMPONENTS:
         return None
-    if list(block.designs) != [VARIABLES] or prior.n_dims > MOST_VARIABLES:
+    # Variables of a mixture of Gaussians up to which the core runs.
+    if list(block.designs) != [VARIABLES] or prior.n_dims > 12:
         return None
     sizes = [block.n_rows, gate.n_components, prior.n_dims, int(block.weight is not None)]
     law = [prior.mean_precision, prior.dof, prior.log_det, prior.mean, prior.scatter]

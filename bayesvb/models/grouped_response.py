@@ -51,9 +51,6 @@ MOST_BESIDE = 2000
 """Number of shared statistics, products of other columns, up to which groups are
 eliminated; differences of passes take no longer with as many, and grow more slowly."""
 
-STEP = 1e-5
-"""Step of differences of the gate's expectations, relative to a statistic and at least one."""
-
 
 @dataclass(frozen=True, eq=False)
 class GroupedResponse(AbstractSharedResponse):
@@ -151,7 +148,8 @@ class GroupedResponse(AbstractSharedResponse):
             return np.asarray(known)
         centre = self.gate_stats.to_vector()
         found = np.empty((centre.size, centre.size))
-        for entry, size in enumerate(STEP * np.maximum(np.abs(centre), 1.0)):
+        # Step of differences of the gate's expectations, relative to a statistic and at least one.
+        for entry, size in enumerate(1e-5 * np.maximum(np.abs(centre), 1.0)):
             ends = []
             for step in (size, -size):
                 moved = centre.copy()

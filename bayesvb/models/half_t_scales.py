@@ -29,12 +29,6 @@ from bayesvb.numerics.special import LOG_2PI, log_total
 
 __all__ = ["HalfTScales", "ScaledRegression"]
 
-NOISE_POINTS = 41
-"""Values of the noise: cells of 0.2 posterior sd, within which draws are uniform."""
-
-NOISE_REACH = 5.0
-"""Posterior standard deviations on both sides that these cover."""
-
 POINTS, MOST_POINTS = 128, 8192
 """Values of the scales at first, and in the last of the rounds; each has twice as many."""
 
@@ -158,8 +152,10 @@ class ScaledRegression:
         """Logarithms of the noise around those that the rows and its own prior make likely."""
         shape = self.noise_shape
         centre = 0.5 * np.log((self.rate + 0.5 * known.residual) / shape)
-        reach = NOISE_REACH / np.sqrt(4.0 * shape) * (1.0 + 3.0 / shape)
-        return np.asarray(centre[:, None] + np.linspace(-reach, reach, NOISE_POINTS))
+        # Posterior standard deviations on both sides that these cover.
+        reach = 5.0 / np.sqrt(4.0 * shape) * (1.0 + 3.0 / shape)
+        # Values of the noise: cells of 0.2 posterior sd, within which draws are uniform.
+        return np.asarray(centre[:, None] + np.linspace(-reach, reach, 41))
 
     @property
     def most_values(self) -> int:

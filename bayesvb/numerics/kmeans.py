@@ -5,9 +5,6 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
-ITERATIONS = 10
-"""Iterations of Lloyd: clusters start runs, and need not be final."""
-
 
 def kmeans_centres(
     points: Float[np.ndarray, "columns points"], n_clusters: int, rng: np.random.Generator
@@ -29,7 +26,8 @@ def kmeans_centres(
     Arthur and Vassilvitskii (2007), k-means++: the advantages of careful seeding, SODA.
     """
     centres = _seeds(points, n_clusters, rng)
-    for _ in range(ITERATIONS):
+    # Iterations of Lloyd: clusters start runs, and need not be final.
+    for _ in range(10):
         offset = 0.5 * (centres * centres).sum(axis=1)
         labels = np.argmin(offset[:, None] - centres @ points, axis=0)
         members = np.bincount(labels, minlength=n_clusters)

@@ -25,17 +25,8 @@ from bayesvb.numerics.packed_matrices import solve_and_invert
 MANY_TERMS = 16
 """Terms, and two more for each matrix, from which one product for each matrix is faster."""
 
-MOST_PRESENT = 0.5
-"""Share of products of terms up to which those that are zero in all rows are looked for."""
-
-MANY_OF_ROW = 10
-"""Terms from which products of a row with its own matrices are faster than of packed ones."""
-
 DRAWS_PER_NUMBER = 10
 """Draws for each number from which their covariance is made exact."""
-
-FEW_MATRICES = 16
-"""Matrices, plus the cube of their terms, from which eliminations run in all at once."""
 
 
 @lru_cache(maxsize=64)
@@ -119,7 +110,8 @@ def present_products(
     if n_terms >= MANY_TERMS:
         there = (x != 0.0).astype(np.float32)
         present = (there @ there.T)[first, second] > 0.0
-        if np.count_nonzero(present) < MOST_PRESENT * len(present):
+        # Share of products of terms up to which those that are zero in all rows are looked for.
+        if np.count_nonzero(present) < 0.5 * len(present):
             return present, x[first[present]] * x[second[present]]
     return np.ones(len(first), dtype=bool), products(x)
 
@@ -233,7 +225,8 @@ def inverse_and_log_det(
     if xp is not np:
         return xp.linalg.inv(matrix), xp.linalg.slogdet(matrix).logabsdet
     n_terms = matrix.shape[-1]
-    if matrix.size >= (n_terms**3 + FEW_MATRICES) * n_terms**2:
+    # Matrices, plus the cube of their terms, from which eliminations run in all at once.
+    if matrix.size >= (n_terms**3 + 16) * n_terms**2:
         return _of_many(matrix)
     half = np.ascontiguousarray(np.linalg.cholesky(matrix))
     log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
@@ -380,7 +373,8 @@ def quadratic_at(
     >>> quadratic_at(each, x), quadratic_at(np.stack([each, 2.0 * each]), x)
     (array([[14.,  8.]]), array([[14., 16.]]))
     """
-    if matrix.ndim > 3 and len(x) >= MANY_OF_ROW:
+    # Terms from which products of a row with its own matrices are faster than of packed ones.
+    if matrix.ndim > 3 and len(x) >= 10:
         own = x.T[:, None, :]
         return np.asarray(np.vecdot(np.matmul(matrix, own[..., None])[..., 0], own).T)
     if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):

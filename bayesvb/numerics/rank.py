@@ -18,7 +18,6 @@ ROWS = 8_192
 
 # Smallest eigenvalue of the correlation matrix above which no column is a sum of others; its
 # rounding error is near 1e-15 times the number of columns.
-SAFE = 1e-9
 
 # Part of a column, relative to its length, below which others explain it: what lm() of R takes.
 RELATIVE = 1e-7
@@ -51,7 +50,7 @@ def dependent_columns(
     gram = sum((block.T @ block for block in scaled), np.zeros((len(scale), len(scale))))
     length = np.sqrt(np.diag(gram))
     length[length == 0] = 1.0
-    if _exceeds(gram / np.outer(length, length), SAFE):
+    if _exceeds(gram / np.outer(length, length), 1e-9):
         return {}
     triangle = _triangle(block / scale - centre for block in blocks)
     return {j: found for j, found in _sums(triangle) if found}

@@ -12,9 +12,6 @@ from bayesvb.errors import BayesVBError
 MAX_STEPS = 400
 """Far more than bisection needs between any two doubles; finite input cannot reach it."""
 
-SETTLED = 1e-15
-"""A gap between logarithms which is the rounding of the distribution function itself."""
-
 TINY = float(np.finfo(float).tiny)
 """Value at an end of a bracket that is the root itself."""
 
@@ -72,7 +69,8 @@ def invert_log_cdf(
             moved, before = _step(x, gap / slope, lower, upper, before)
         rounding = 4.0 * np.finfo(float).eps * np.abs(moved)
         near = np.abs(moved - x) <= np.maximum(1e-8 * width[which], rounding)
-        near |= (np.abs(gap) <= SETTLED) | (upper - lower <= rounding)
+        # A gap between logarithms which is the rounding of the distribution function itself.
+        near |= (np.abs(gap) <= 1e-15) | (upper - lower <= rounding)
         root[which] = moved
         keep = ~near
         which, x, before = which[keep], moved[keep], before[keep]

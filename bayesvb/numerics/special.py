@@ -20,9 +20,6 @@ SMALLEST_XI = 1e-5
 SMALL_SQUARE = 1e-4
 """Below this two terms of the series of ``omega`` in ``xi^2`` are right to ten digits."""
 
-SMALLEST_SQUARE = 1e-300
-"""Added to squares whose roots are divided by; without effect on those that are not zero."""
-
 
 def log_sum_exp(
     terms: Float[np.ndarray, "experts rows"],
@@ -139,7 +136,8 @@ def polya_gamma_mean(
 
     ``jaakkola`` without the constant and without a new array, for inner iterations.
     """
-    second_moment += SMALLEST_SQUARE
+    # Added to squares whose roots are divided by; without effect on those that are not zero.
+    second_moment += 1e-300
     xi: Float[np.ndarray, "*shape"] = np.sqrt(second_moment, out=second_moment)
     mean = 0.5 * xi
     np.tanh(mean, out=mean)

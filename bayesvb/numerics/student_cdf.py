@@ -9,9 +9,6 @@ from scipy.special import ndtr, poch, stdtr
 MANY = 30.0
 """Degrees of freedom from which the expansion is right to 1e-12."""
 
-NORMAL = 1e12
-"""Degrees of freedom from which more of them change no digit."""
-
 FARTHEST = 1e150
 """Largest number whose square is finite."""
 
@@ -77,7 +74,8 @@ def _by_expansion(
     dof: Float[np.ndarray, "*experts _"], z: Float[np.ndarray, "*points rows"]
 ) -> tuple[Float[np.ndarray, "*points rows"], Float[np.ndarray, "*points rows"]]:
     """Normal distribution function at the deviates, and ``log(1 + z^2 / nu)``."""
-    nu = np.minimum(dof, NORMAL)
+    # Degrees of freedom from which more of them change no digit.
+    nu = np.minimum(dof, 1e12)
     a = nu - 0.5
     b = 48.0 * a * a
     log_ratio = np.clip(z, -FARTHEST, FARTHEST)

@@ -15,9 +15,6 @@ NODES, NODE_WEIGHTS = (0.5 * one for one in np.polynomial.legendre.leggauss(24))
 NODES = 0.5 + NODES
 """Gauss-Legendre nodes on the unit interval, exact to rounding for exp(-40 x) times a quartic."""
 
-FAR = 4.0
-"""Distance of the nearer end beyond which differences of moments lose digits."""
-
 NARROW = 1.0
 """Width below which they do."""
 
@@ -69,7 +66,8 @@ def truncated_normal(lower: Values, upper: Values) -> TruncatedNormal:
         flipped = lower + upper < 0.0
     near, far = np.where(flipped, -upper, lower), np.where(flipped, -lower, upper)
     with np.errstate(invalid="ignore"):
-        hard = (near >= FAR) | (far - near <= NARROW)
+        # Distance of the nearer end beyond which differences of moments lose digits.
+        hard = (near >= 4.0) | (far - near <= NARROW)
     found = TruncatedNormal(*(np.empty(lower.shape) for _ in fields(TruncatedNormal)))
     for where, method in ((~hard, _by_differences), (hard, _by_quadrature)):
         if where.any():

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
 MOST_PANELS = 6
 """Pictures of one figure."""
 
-BINS = 10
-"""Classes of rows with equally many, of which means are drawn."""
-
 Panel = tuple[str, Callable[..., object]]
 """Title with a good result, and the picture."""
 
@@ -202,7 +199,8 @@ def _mean_bars(
     """Means of classes of rows with two standard errors, where both are finite."""
     known = np.isfinite(x) & np.isfinite(y)
     order = np.argsort(x[known], kind="stable")
-    classes = [part for part in np.array_split(order, BINS) if len(part) > 1]
+    # Classes of rows with equally many, of which means are drawn.
+    classes = [part for part in np.array_split(order, 10) if len(part) > 1]
     x, y = x[known], y[known]
     places = np.array([x[part].mean() for part in classes])
     means = np.array([y[part].mean() for part in classes])

@@ -35,9 +35,6 @@ Panel = Callable[..., object]
 Grid = Shaped[np.ndarray, " panels"]
 """Axes of a figure."""
 
-MOST_COVARIATES = 6
-"""Covariates to draw by default."""
-
 
 @checked
 def overview(fit: AbstractFit, along: str | None = None) -> Grid:
@@ -137,7 +134,8 @@ def _drawn(fit: AbstractFit) -> list[str]:
     """Covariates to draw by default."""
     design = fit.model.design
     others = [name for name in design.covariates if name not in design.groupings]
-    return (others or list(design.covariates))[:MOST_COVARIATES]
+    # Covariates to draw by default.
+    return (others or list(design.covariates))[:6]
 
 
 def _check_along(fit: AbstractFit, along: str) -> None:

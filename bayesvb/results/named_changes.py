@@ -27,17 +27,11 @@ Points = Float[np.ndarray, "points coordinates"]
 POINTS_AT_ONCE = 256
 """Points whose parameters are in memory together, the centre among them."""
 
-PREDICTED = 200
-"""Rows at which changes of predictions are looked for."""
-
 SPREAD_DRAWS = 200
 """Draws of which ratios of standard deviations are taken; common to both, they hardly vary."""
 
 STEP = 1e-3
 """Step of differences, in standard deviations of the posterior."""
-
-SMALLEST = 1e-10
-"""Smallest variance of a combination of parameters, relative to the largest, that counts."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +130,8 @@ class NamedChanges:
         sd = np.where(self.sd[chosen] > 0.0, self.sd[chosen], 1.0)
         correlation = self.covariance[np.ix_(chosen, chosen)] / np.outer(sd, sd)
         values, axes = np.linalg.eigh(correlation)
-        kept = values > SMALLEST * values[-1]
+        # Smallest variance of a combination of parameters, relative to the largest, that counts.
+        kept = values > 1e-10 * values[-1]
         along = (changes[:, chosen] / sd) @ axes[:, kept] / np.sqrt(values[kept])
         return np.asarray((along**2).mean(axis=1))
 
@@ -161,7 +156,8 @@ class NamedChanges:
         model = self.fit.model
         if not isinstance(model, HasDrawnDistributions):
             return np.empty((len(points), 0))
-        block = model.source.thinned(PREDICTED).ungrouped()
+        # Rows at which changes of predictions are looked for.
+        block = model.source.thinned(200).ungrouped()
         given = ModelDraws(self.fit.core, self._draws(points))
         each = [model.drawn_mixture(given, block, i).mean() for i in range(len(block.response))]
         return np.concatenate(each, axis=1)

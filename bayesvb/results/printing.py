@@ -45,9 +45,6 @@ SHARES_DISAGREE = (
     "little weight."
 )
 
-MOST_SPREADS = 5
-"""Terms whose effect on the standard deviation is printed in words."""
-
 LEVELS_LEARNED = (
     "whose coefficients share one learned scale, as effects of groups do; "
     "Priors(scales='fixed') makes them fixed effects"
@@ -429,7 +426,8 @@ def spread_lines(rows: pd.DataFrame) -> list[str]:
     Without the intercept and linear parts of smooths, which are not effects of one unit.
     """
     terms = rows.index.get_level_values("term").astype(str)
-    shown = rows[(terms != INTERCEPT) & ~terms.str.endswith(".line")].iloc[:MOST_SPREADS]
+    # Terms whose effect on the standard deviation is printed in words.
+    shown = rows[(terms != INTERCEPT) & ~terms.str.endswith(".line")].iloc[:5]
     if len(rows.index.unique("component")) > 1 or shown["lower"].isna().any():
         return []
     each = 100.0 * np.expm1(shown[["mean", "lower", "upper"]].to_numpy())
@@ -469,9 +467,6 @@ def _indented(text: str) -> str:
 NUMBERED = re.compile(r"(?<=\))(\.\d+|\[.*\])$")
 """Endings of names that number the coefficients of ``s(x)`` or ``(1 | g)``."""
 
-FEWEST = 4
-"""Coefficients from which on they stand in one row."""
-
 
 def folded(table: pd.DataFrame) -> pd.DataFrame:
     """The table with one row for the coefficients of a smooth, or of groups, with one prior.
@@ -491,7 +486,8 @@ def folded(table: pd.DataFrame) -> pd.DataFrame:
     described = pd.Series([repr(row) for row in rows], index=flat.index)
     run = (described.ne(described.shift()) | stem.eq(terms)).cumsum()
     size = run.groupby(run).transform("size")
-    whole = stem.ne(terms) & (size >= FEWEST)
+    # Coefficients from which on they stand in one row.
+    whole = stem.ne(terms) & (size >= 4)
     flat[last] = terms.where(~whole, stem + ": " + size.astype(str) + " coefficients")
     return flat[~(whole & run.duplicated())].set_index(list(table.index.names))
 

@@ -31,9 +31,6 @@ SMALL = 0.05
 STEPS = (-1.0, 1.0, -SMALL, SMALL)
 """Changes of the binary logarithm of a number: halved, doubled, and a little to either side."""
 
-NO_CHANGE = 1e-9
-"""Largest change, in standard deviations, of a quantity that does not depend on the prior."""
-
 
 def prior_sensitivity(fit: AbstractFit) -> pd.DataFrame:
     """Changes of every parameter with every number of the prior; see ``Fit.prior_sensitivity``."""
@@ -98,7 +95,8 @@ def changes_with_numbers(
     # all points at once: what a batch costs hardly depends on how many there are
     moved = named.in_sds(named.parameters(np.stack(points)), named.sd)
     each = moved.reshape(len(values), len(steps), -1)
-    matter = np.flatnonzero(np.abs(each).max(axis=(1, 2)) >= NO_CHANGE)
+    # Largest change, in standard deviations, of a quantity that does not depend on the prior.
+    matter = np.flatnonzero(np.abs(each).max(axis=(1, 2)) >= 1e-9)
     names = [list(values)[number] for number in matter]
     kept = {name: values[name] for name in names}
     return named, kept, each[matter], [posteriors[number] for number in matter]

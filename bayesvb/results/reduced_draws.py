@@ -30,9 +30,6 @@ from bayesvb.variational.reduced_space import AbstractReducedSpace
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-ENOUGH = 2000.0
-"""Effective draws, of which a fit keeps 1,000, at which the sampler stops before its last round."""
-
 
 @dataclass(frozen=True)
 class ImportanceSample:
@@ -68,7 +65,8 @@ class ImportanceSample:
 def is_enough(log_ratio: Float[np.ndarray, " draws"]) -> bool:
     """Whether further rounds of importance sampling are not needed."""
     log_weights, k = psis(log_ratio[:, None])
-    return bool(k[0] < LIMITS.exact_khat and 1.0 / np.exp(2.0 * log_weights).sum() >= ENOUGH)
+    # Effective draws, of which a fit keeps 1,000, at which the sampler stops before its last round.
+    return bool(k[0] < LIMITS.exact_khat and 1.0 / np.exp(2.0 * log_weights).sum() >= 2000.0)
 
 
 def space_of(fit: AbstractFit) -> AbstractReducedSpace | None:

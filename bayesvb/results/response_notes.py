@@ -13,9 +13,6 @@ from bayesvb.evaluation.response_support import response_support
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE
 
-MOST_ROWS = 100_000
-"""Largest number of rows examined; more are thinned evenly."""
-
 LONGEST_NAME = 60
 """Characters of a name that a message shows."""
 
@@ -54,7 +51,8 @@ def response_notes(design: Design, described: Response) -> list[str]:
     if design.response is None or described.kind != "continuous" or design.interval is not None:
         return []
     values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
-    values = values[:: max(len(values) // MOST_ROWS, 1)]
+    # Largest number of rows examined; more are thinned evenly.
+    values = values[:: max(len(values) // 100_000, 1)]
     found = []
     for name, column in zip(design.response_names, values.T, strict=True):
         support = response_support(column)

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["SurvivalCurves", "is_right_censored", "survival_curves"]
 
-POINTS = 200
-"""Points of the curve of a fit."""
-
 
 @dataclass(frozen=True)
 class SurvivalCurves:
@@ -71,7 +68,8 @@ def survival_curves(fit: AbstractFit) -> SurvivalCurves:
     weights = None if fit.model.weights is None else fit.model.weights[at]
     observed = kaplan_meier(values, ~design.hidden[at], weights)
     law = fit.predictive(design.data_at(at))
-    points = np.linspace(values.min(), values.max(), POINTS)
+    # Points of the curve of a fit.
+    points = np.linspace(values.min(), values.max(), 200)
     below = np.average(law.cdf_at(points), axis=1, weights=weights)
     steps = np.interp(observed.times, points, 1.0 - below)
     highest = np.maximum(np.append(1.0, observed.upper[:-1]), observed.upper)  # before the step

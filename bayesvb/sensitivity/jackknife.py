@@ -30,9 +30,6 @@ CURVED = 500
 PRIOR_STEP = 0.05
 """Step of second differences of log densities, in standard deviations of the posterior."""
 
-FLATTEST = 1e-6
-"""Smallest curvature of a posterior in its own coordinates; it is one where it is normal."""
-
 
 @dataclass(frozen=True)
 class Jackknife:
@@ -225,7 +222,8 @@ class Jackknife:
         """
         own, prior = self._curvatures()
         values, axes = np.linalg.eigh(own)
-        root = axes / np.sqrt(np.maximum(values, FLATTEST)) @ axes.T
+        # Smallest curvature of a posterior in its own coordinates; it is one where it is normal.
+        root = axes / np.sqrt(np.maximum(values, 1e-6)) @ axes.T
         values, axes = np.linalg.eigh(root @ prior @ root)
         return np.asarray(axes * np.clip(values, 0.0, 1.0) @ axes.T)
 

@@ -18,12 +18,6 @@ at a tolerance of 1e-5, which takes 17 products instead of 11. Predictions witho
 order, which is off by some percent of the indirect effect.
 """
 
-MOST_STEPS = 100
-"""Steps of conjugate gradients; with 50 columns and five components it takes about ten."""
-
-SLOW = 0.5
-"""Curvature of the bound, relative to the posterior's, below which a direction is deflated."""
-
 TOGETHER = 1 << 20
 """Numbers of right-hand sides that are solved for together; there are six such arrays."""
 
@@ -61,7 +55,8 @@ class Deflation:
             gram[part], among[part] = metric @ tilts.T, metric_of(curved(metric)) @ tilts.T
         root = np.linalg.inv(np.linalg.cholesky(0.5 * (gram + gram.T)))
         values, axes = np.linalg.eigh(np.eye(size) - root @ (0.5 * (among + among.T)) @ root.T)
-        directions = axes[:, values < SLOW].T @ root @ tilts
+        # Curvature of the bound, relative to the posterior's, below which a direction is deflated.
+        directions = axes[:, values < 0.5].T @ root @ tilts
         metric = metric_of(directions)
         return cls(directions, metric, directions - curved(metric))
 
@@ -133,7 +128,8 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
         length = np.vecdot(rest, metric)
         step, step_metric = np.zeros((2, *right.shape))
         ratio = np.zeros(len(right))
-        for _ in range(MOST_STEPS):
+        # Steps of conjugate gradients; with 50 columns and five components it takes about ten.
+        for _ in range(100):
             left = length > self.tolerance**2 * scale
             if not left.any():
                 return np.asarray(found)

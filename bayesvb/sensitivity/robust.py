@@ -13,14 +13,8 @@ from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 
-NEARLY_NORMAL = 500.0
-"""Degrees of freedom from which a Student t is a normal."""
-
 NODES = 32
 """Values of the common scale of a multivariate t over which its density is averaged."""
-
-FLATTEST = 1e-10
-"""Smallest variance of a coordinate, which draws need to have a density."""
 
 
 @dataclass(frozen=True)
@@ -66,11 +60,13 @@ class RobustCovariance:
         """
         own = coordinates_of(model, posterior)
         values, axes = np.linalg.eigh(self.covariance)
-        values = np.maximum(values, FLATTEST)
+        # Smallest variance of a coordinate, which draws need to have a density.
+        values = np.maximum(values, 1e-10)
         root, inverse = axes * np.sqrt(values) @ axes.T, axes / np.sqrt(values) @ axes.T
         standard = own.standard(draws) @ root
         scales = np.ones(1)
-        if self.dof < NEARLY_NORMAL:
+        # Degrees of freedom from which a Student t is a normal.
+        if self.dof < 500.0:
             standard *= np.sqrt(self.dof / rng.chisquare(self.dof, len(standard)))[:, None]
             probs = (np.arange(NODES) + 0.5) / NODES
             scales = np.sqrt(self.dof / (2.0 * gammaincinv(0.5 * self.dof, probs)))

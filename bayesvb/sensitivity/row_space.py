@@ -45,9 +45,6 @@ step divides gains by about 200, and standard deviations are within 2e-6 of them
 SINGLE = 1e-7
 """Accuracy down to which solutions are found in single precision."""
 
-MOST_STEPS = 50
-"""Steps of conjugate gradients; two are usual."""
-
 NEGLIGIBLE = 1e-10
 """Second derivative, in standard deviations of the scalars, below which a row is not in a vector's
 forms: rows that certainly belong to other components, a third of them in the benchmark."""
@@ -308,7 +305,8 @@ class RowSpace:
         active = np.flatnonzero(self.gain_bound(rest) > last)
         rest, step, step_metric = rest[:, active], 0.0, 0.0
         before = np.full(len(active), np.inf)
-        for _ in range(MOST_STEPS):
+        # Steps of conjugate gradients; two are usual.
+        for _ in range(50):
             if not active.size:
                 return found, product
             metric = self.squares_times(rest)

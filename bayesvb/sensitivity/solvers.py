@@ -44,9 +44,6 @@ from bayesvb.variational.row_derivatives import RowDerivatives
 MOST_NUMBERS = 1 << 28
 """Numbers of a derivative at most: 2 GiB, and as much again on the way."""
 
-COPIES = 4
-"""Arrays of the features of all rows that are in memory at once where directions are found."""
-
 FEW_ENTRIES = 500
 """Entries of the statistics of which all are taken to be added to by some row."""
 
@@ -251,7 +248,8 @@ def _few(
     if source.n_rows > SHARE * n_entries:  # each has a direction at least, unless rows repeat
         return None
     n_features = n_entries // min(len(one.entries) for one in first.scalars)
-    if COPIES * source.n_rows * n_features > MOST_NUMBERS:
+    # Arrays of the features of all rows that are in memory at once where directions are found.
+    if 4 * source.n_rows * n_features > MOST_NUMBERS:
         return None
     block = source.take(np.arange(source.n_rows))
     known = derivatives_of_rows(model, posterior, block)

@@ -26,9 +26,6 @@ LONGEST_STEM = 60
 OPEN_FILES = "/proc/self/fd"
 """Links to the open files of this process, on Linux."""
 
-TRIES = 8
-"""Partial files begun until one is ours: another process may take each for an abandoned one."""
-
 
 def as_path(path: object) -> Path:
     """The path, if it is one.
@@ -146,7 +143,8 @@ def _partial(final: Path) -> Iterator[tuple[int, Path]]:
 
 def _begun(final: Path) -> tuple[int, Path]:
     """Open a locked file, without a name where the system has such files."""
-    for _ in range(TRIES):
+    # Partial files begun until one is ours: another process may take each for an abandoned one.
+    for _ in range(8):
         name = f".{final.name[:LONGEST_STEM]}.{secrets.token_hex(4)}.part"
         partial = final.with_name(name)
         with suppress(OSError):  # not every file system has them

@@ -15,9 +15,6 @@ from bayesvb.interactive.model_controls import (
 )
 from bayesvb.interactive.request import DEFAULT_MODEL
 
-MOST_COMPONENTS = 8
-"""Components that the slider offers; code and files may have more."""
-
 ORDER = sorted(MODELS, key=lambda name: name != DEFAULT_MODEL)
 """Models, the default first."""
 
@@ -101,7 +98,8 @@ def _control(control: ModelControl, models: list[str], kind: str, id_: str) -> T
 
 
 def _slider(control: ModelControl, id_: str, data: Mapping[str, str]) -> Tag:
-    ends = {"min": "1", "max": str(MOST_COMPONENTS)}
+    # Components that the slider offers; code and files may have more.
+    ends = {"min": "1", "max": "8"}
     default = str(control.default)
     return tags.input(type="range", id=id_, value="1", data_default=default, **ends, **data)
 

@@ -38,10 +38,6 @@ def status(state: State) -> Tag:
     return tags.span(state.status, class_=state.tone, id="doing", data_tone=state.tone)
 
 
-MOST_SHOWN = 200
-"""Columns that are listed; all of them complete formulas."""
-
-
 def data(state: State) -> Tag:
     """Return the name of the data and their size."""
     rows, columns = state.table.frame.shape
@@ -52,7 +48,8 @@ def data(state: State) -> Tag:
 
 def variables(state: State) -> Tag:
     """Return the list of the columns."""
-    columns = described(state.table.frame.iloc[:, :MOST_SHOWN])
+    # Columns that are listed; all of them complete formulas.
+    columns = described(state.table.frame.iloc[:, :200])
     return tags.ul(*[tags.li(_button(column)) for column in columns], class_="columns")
 
 

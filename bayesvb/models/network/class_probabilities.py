@@ -40,9 +40,6 @@ LEAST_LOG_WEIGHT = -23.0
 FEW_LEAST_LOG_WEIGHT = -16.0
 """Log weight (1e-7) where few points are taken, whose error is a thousand times as large."""
 
-NEGLIGIBLE_LOG_WEIGHT = -30.0
-"""Log weight (1e-13) below which a component is omitted from the likelihood of a row ..."""
-
 NEGLIGIBLE_SHARE = 1e-10
 """... unless the omitted ones could add more than this, relative to the others."""
 
@@ -212,7 +209,8 @@ def label_log_lik(
     for s, stick in enumerate(coefficients):
         centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
         weights = np.exp(latents.log_weights[s])
-        small = latents.log_weights[s] < NEGLIGIBLE_LOG_WEIGHT
+        # Log weight (1e-13) below which a component is omitted from the likelihood of a row ...
+        small = latents.log_weights[s] < -30.0
         left_out = (weights * small).sum(axis=0)  # no label is more probable than certain
         weights[small] = 0.0
         with np.errstate(all="ignore"):

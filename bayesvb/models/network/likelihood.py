@@ -33,9 +33,6 @@ NOISE_VARIANCE = 1e-6
 """Variance of latent vectors that stands for none, where columns of the output layer have length
 one: it changes log probabilities by less than 1e-6."""
 
-ROUNDING = 1e-12
-"""Rounding error relative to squared coefficients, of which sums of squares leave that much."""
-
 POINT_WEIGHT = 1e6
 """Rows of the statistics of a point: relative to them the prior of a start moves it by 1e-7."""
 
@@ -97,7 +94,8 @@ class NetworkLikelihood(AbstractLikelihood[NetworkStats]):
         experts = experts * length[:, None]
         output = output / np.append(length, 1.0)
         squares = np.vecdot(experts, experts)
-        noise = NOISE_VARIANCE + ROUNDING * squares
+        # Rounding error relative to squared coefficients, of which sums of squares leave that much.
+        noise = NOISE_VARIANCE + 1e-12 * squares
         n_experts, _, n_terms = experts.shape
         one_point = NetworkStats(
             LinearStats(np.ones(n_experts), _units(n_experts, n_terms), experts, squares + noise),

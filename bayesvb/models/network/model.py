@@ -49,9 +49,6 @@ VARIANCES = (1.0, 0.1, 10.0)
 SEPARATED = 0.99
 """Probability of every training label from which on nothing keeps coefficients from growing."""
 
-GUESSED_VARIANCE = 0.25
-"""Variance of latent vectors that are guessed from the responses."""
-
 
 @dataclass(frozen=True)
 class Network(
@@ -206,7 +203,8 @@ class Network(
         mean = self.output.latent_guess(block)
         n_latents = len(mean)
         moments = np.zeros(((n_latents + 1) * (n_latents + 2) // 2, 1, block.n_rows))
-        moments[diagonal_numbers(n_latents)] = GUESSED_VARIANCE
+        # Variance of latent vectors that are guessed from the responses.
+        moments[diagonal_numbers(n_latents)] = 0.25
         row_of(moments, n_latents)[:-1, 0] = mean
         add_outer(moments, n_latents)
         squares = weighted @ block.products(MEAN).T

@@ -51,12 +51,6 @@ COARSE = 5e-5
 lacks 1e-5 nats with many experts, up to 2e-3 with few experts and rows, but at its optimum it
 predicts as well."""
 
-POINTS = 256
-"""Points of the integrals behind predictive probabilities."""
-
-LEAST_SHARE = 1e-2
-"""Share of even weights below which a component does not count where few points do."""
-
 EMBEDDED = 2.0
 """Logit at which a guessed latent vector puts its label."""
 
@@ -116,7 +110,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
     covariance: str = "full"
     conditional: bool = True
     passes: int | None = None
-    points: int = POINTS
+    # Points of the integrals behind predictive probabilities.
+    points: int = 256
     least_share: float = 0.0
 
     of_classes = True
@@ -210,7 +205,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         short = self.conditional and self.passes is None and nats > COARSE
         if not short:
             return self
-        return replace(self, passes=1, points=FEW_POINTS, least_share=LEAST_SHARE)
+        # Share of even weights below which a component does not count where few points do.
+        return replace(self, passes=1, points=FEW_POINTS, least_share=1e-2)
 
     def with_prior_power(self, power: float) -> ClassOutput:
         """The layer whose prior density is to a power.

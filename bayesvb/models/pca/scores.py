@@ -22,9 +22,6 @@ from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 
-DRAWS_AT_ONCE = 64
-"""Draws whose projections of a block are in memory together."""
-
 
 @dataclass(frozen=True)
 class Patterns:
@@ -176,7 +173,8 @@ def _of_pattern(
     xp, t = namespace(draws["precision"]), t[pattern]
     square = (t * t).sum(axis=0)
     parts = []
-    for some in pieces(len(draws["precision"]), 1, DRAWS_AT_ONCE):
+    # Draws whose projections of a block are in memory together.
+    for some in pieces(len(draws["precision"]), 1, 64):
         loadings, centre = draws["loadings"][some][:, pattern], draws["centre"][some][:, pattern]
         tau = draws["precision"][some][:, None]
         turned = xp.swapaxes(loadings, 1, 2)

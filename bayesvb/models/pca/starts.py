@@ -12,9 +12,6 @@ from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.loadings import Loadings
 
-IDLE = 1e-3
-"""Size of a column that starts out of use: at zero it would stay there."""
-
 LEAST_NOISE = 1e-14
 """Least noise variance of a start, relative to the mean variance of a variable.
 
@@ -100,7 +97,8 @@ class PrincipalAxes:
         floor = LEAST_NOISE * float(self.variance.mean()) or LEAST_NOISE
         noise = max(float(self.variance[rank:].mean()) if rank < n_dims else 0.0, floor)
         size = np.sqrt(np.maximum(self.variance[:n_columns] - noise, floor))
-        size[rank:] *= IDLE
+        # Size of a column that starts out of use: at zero it would stay there.
+        size[rank:] *= 1e-3
         mean = np.zeros((n_dims, n_columns + 1))
         mean[:, :-1] = self.direction[:, :n_columns] * size
         entries = self.n_rows * n_dims
