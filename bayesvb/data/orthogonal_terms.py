@@ -26,6 +26,8 @@ ROUNDING = 1e-13
 
 Basis = Float[np.ndarray, "columns columns"]
 
+Part = Float[np.ndarray, "_ _"]
+
 
 @dataclass(frozen=True)
 class OrthogonalTerm:
@@ -66,45 +68,46 @@ def orthogonal_basis(
     >>> orthogonal_basis(root, [OrthogonalTerm((1,), (0,))], np.zeros(2)).tolist()
     [[1.0, -0.5], [0.0, 0.25]]
     """
-    basis = np.eye(root.shape[1])
+    basis = np.eye(root.shape[1], order="F")
+    root = root[root.any(axis=1)]  # as many as there are data, if these are fewer than columns
+    varies = root.any(axis=0)
     for term in terms:
-        _remove_margins(basis, root, term)
-        _orthogonalise(basis, root, list(term.columns), smallest)
+        margins = list(term.margins)
+        # Combinations of levels without rows are zero: most of the columns of a wide interaction.
+        columns = [j for j in term.columns if varies[j]]
+        # Only these rows of the basis are not zero, of thousands in a wide formula.
+        rows = np.flatnonzero(basis[:, margins + columns].any(axis=1))
+        known, own = basis[np.ix_(rows, margins)], basis[np.ix_(rows, columns)]
+        image = root[:, rows]
+        _remove_margins(own, image, known)
+        _orthogonalise(own, image, smallest[columns])
+        basis[np.ix_(rows, columns)] = own
     # Columns that are zero in most rows, each level its own, keep their zeros.
     basis[np.abs(basis) < ROUNDING * np.abs(basis).max(axis=0, initial=0.0)] = 0.0
-    return basis
+    return np.ascontiguousarray(basis)
 
 
-def _remove_margins(
-    basis: Basis, root: Float[np.ndarray, "_ columns"], term: OrthogonalTerm
-) -> None:
+def _remove_margins(own: Part, root: Part, margins: Part) -> None:
     """Subtract from the columns of a term their regression on its margins (in place)."""
-    own, margins = list(term.columns), list(term.margins)
-    if not margins:
+    if not margins.size:
         return
-    known = root @ basis[:, margins]
+    known = root @ margins
     for _ in range(2):  # powers far from zero leave a millionth of themselves, and rounding of it
-        explained = np.linalg.lstsq(known, root @ basis[:, own], rcond=None)[0]
-        basis[:, own] -= basis[:, margins] @ explained
+        explained = np.linalg.lstsq(known, root @ own, rcond=None)[0]
+        own -= margins @ explained
 
 
-def _orthogonalise(
-    basis: Basis,
-    root: Float[np.ndarray, "_ columns"],
-    own: list[int],
-    smallest: Float[np.ndarray, " columns"],
-) -> None:
+def _orthogonalise(own: Part, root: Part, smallest: Float[np.ndarray, " own"]) -> None:
     """Make columns orthogonal to those before them, with mean square one (in place)."""
-    before: list[int] = []
-    units = np.zeros((len(root), len(own)))
-    for column in own:
-        known = units[:, : len(before)]
+    count = 0
+    units, before = np.zeros((len(root), own.shape[1])), np.zeros_like(own)
+    for place, column in enumerate(own.T):
         for _ in range(2):
-            shares = known.T @ (root @ basis[:, column])
-            basis[:, column] -= basis[:, before] @ shares
-        rest = root @ basis[:, column]
+            shares = units[:, :count].T @ (root @ column)
+            column -= before[:, :count] @ shares
+        rest = root @ column
         size = float(np.linalg.norm(rest))
-        if size > smallest[column]:
-            basis[:, column] /= size
-            units[:, len(before)] = rest / size
-            before.append(column)
+        if size > smallest[place]:
+            column /= size
+            units[:, count], before[:, count] = rest / size, column
+            count += 1

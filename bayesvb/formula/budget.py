@@ -253,15 +253,21 @@ def check_columns(
     ------
     FormulaError
     """
-    columns = 0.0
-    for term in terms:
-        columns += prod(max(levels(f.expr), _made_by(f.expr)) for f in term.factors)
-        if columns > LIMITS.columns:
-            raise FormulaError(
-                formula,
-                f"the {part} part would have more than {LIMITS.columns} columns",
-                hint="merge levels of its factors, or omit an interaction",
-            )
+    counts = [
+        (len(term.factors), prod(max(levels(f.expr), _made_by(f.expr)) for f in term.factors))
+        for term in terms
+    ]
+    columns = sum(count for _, count in counts)
+    interacts = any(factors > 1 for factors, _ in counts)
+    most = LIMITS.columns_with_interactions if interacts else LIMITS.columns
+    if columns > most:
+        with_interactions = ", with interactions" if interacts else ""
+        raise FormulaError(
+            formula,
+            f"the {part} part would have {columns:,.0f} columns; the limit is {most:,}"
+            f"{with_interactions}",
+            hint="omit an interaction, name fewer columns than `.`, or merge levels of its factors",
+        )
 
 
 def _made_by(expression: str) -> float:

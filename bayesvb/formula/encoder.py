@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -331,7 +332,7 @@ def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
         raise FormulaError(
             formula.text, f"the {part} part has no terms", hint="write 1 for a constant"
         )
-    twice = [name for name in dict.fromkeys(names) if names.count(name) > 1]
+    twice = [name for name, times in Counter(names).items() if times > 1]
     if twice:
         raise FormulaError(
             formula.text,

@@ -36,6 +36,9 @@ class FormulaLimits:
     columns: int = 20_000
     """Columns of the matrix of a part: a covariance matrix of them takes three gigabytes."""
 
+    columns_with_interactions: int = 5_000
+    """Columns where terms have margins: square matrices of them make these orthogonal."""
+
     exponent: int = 64
     """Exponent written as a number: 9**9**9 would never end."""
 

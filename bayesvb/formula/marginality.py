@@ -8,17 +8,29 @@ section 2.2, doi:10.2307/2344517.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Container, Iterator, Mapping, Sequence
+from itertools import chain, combinations
 from typing import Any
 
 from bayesvb.data.orthogonal_terms import OrthogonalTerm
 from bayesvb.formula.columns import ColumnRole, roles_in
-from bayesvb.formula.monomials import Monomials, degree, is_marginal, is_polynomial, monomials
+from bayesvb.formula.monomials import (
+    Monomials,
+    degree,
+    is_marginal,
+    is_polynomial,
+    monomials,
+    variables,
+)
 from bayesvb.formula.term_blocks import CONSTANT
 
 __all__ = ["orthogonal_terms"]
 
 Places = tuple[int, ...]
+
+ByVariables = Mapping[frozenset[str], Sequence[Places]]
+"""Terms by the variables in them."""
 
 
 def orthogonal_terms(
@@ -46,9 +58,12 @@ def orthogonal_terms(
         if str(term) != CONSTANT and len(columns)
     }
     known = {places: monomials(own) for places, own in (codes | dict(lines)).items()}
+    by_variables = defaultdict(list)
+    for places, own in known.items():
+        by_variables[variables(own)].append(places)
     found = []
     for places in sorted(codes, key=lambda one: (degree(known[one]), one)):
-        margins = tuple(sorted(_margins(known, places)))
+        margins = tuple(sorted(_margins(known, by_variables, places)))
         several = len(places) > 1 and (
             is_polynomial(known[places]) or _reads_levels(codes[places], levelled)
         )
@@ -57,11 +72,25 @@ def orthogonal_terms(
     return tuple(found)
 
 
-def _margins(known: Mapping[Places, Monomials], places: Places) -> Iterator[int]:
+def _margins(
+    known: Mapping[Places, Monomials], by_variables: ByVariables, places: Places
+) -> Iterator[int]:
     """Columns of the terms that are marginal to one."""
-    for other, own in known.items():
-        if is_marginal(own, known[places]):
-            yield from other
+    for names in _subsets(variables(known[places]), by_variables):
+        for other in by_variables.get(names, ()):
+            if is_marginal(known[other], known[places]):
+                yield from other
+
+
+def _subsets(names: frozenset[str], known: ByVariables) -> Iterator[frozenset[str]]:
+    """Known subsets of some variables: no other term is marginal to a term in these.
+
+    A term has few variables and a formula may have thousands of terms, so subsets are looked up.
+    """
+    if 2 ** len(names) > len(known):
+        return filter(names.issuperset, known)
+    sizes = range(len(names) + 1)
+    return map(frozenset, chain.from_iterable(combinations(names, size) for size in sizes))
 
 
 def _reads_levels(codes: Sequence[str], levelled: Container[ColumnRole]) -> bool:

@@ -15,7 +15,7 @@ from itertools import product
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.limits import LIMITS
 
-__all__ = ["Monomials", "degree", "is_marginal", "is_polynomial", "monomials"]
+__all__ = ["Monomials", "degree", "is_marginal", "is_polynomial", "monomials", "variables"]
 
 Monomial = frozenset[tuple[str, int]]
 """Powers of variables that are multiplied, the powers positive."""
@@ -50,6 +50,11 @@ def monomials(factors: Iterable[str]) -> Monomials:
 def degree(term: Monomials) -> int:
     """Highest sum of the powers of a product."""
     return max((sum(power for _, power in one) for one in term), default=0)
+
+
+def variables(term: Monomials) -> frozenset[str]:
+    """Variables in the products of a term."""
+    return frozenset(name for one in term for name, _ in one)
 
 
 def is_polynomial(term: Monomials) -> bool:

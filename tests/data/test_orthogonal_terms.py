@@ -54,3 +54,14 @@ def test_columns_of_different_rows_stay_apart(rng):
     made = columns @ orthogonal_basis(root, terms, np.zeros(8))
     assert ((made[:, :4] != 0.0) == (levels > 0.0)).all()
     assert (made[:, 4:][levels == 0.0] == 0.0).all()
+
+
+def test_columns_without_rows_keep_their_unit_and_change_no_other(root):
+    wide = np.insert(root, [5, 7], 0.0, axis=1)
+    terms = (OrthogonalTerm((3, 4, 5), ()), OrthogonalTerm((6, 7, 8), (1, 3, 4, 5)))
+    basis = orthogonal_basis(np.vstack([wide, np.zeros((4, 9))]), terms, np.full(9, 1e-12))
+    assert np.array_equal(basis[:, [5, 8]], np.eye(9)[:, [5, 8]])
+    kept = [0, 1, 2, 3, 4, 6, 7]
+    assert_allclose(
+        basis[np.ix_(kept, kept)], orthogonal_basis(root, TERMS, np.zeros(7)), atol=1e-14
+    )

@@ -4,7 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bayesvb.formula import marginality
 from bayesvb.formula.design import build_design
+from bayesvb.formula.monomials import is_marginal
 from bayesvb.formula.parser import parse_formula
 
 
@@ -56,3 +58,15 @@ def test_terms_and_their_margins(frame, terms, expected):
 def test_margins_are_of_the_same_part(frame):
     design = build_design(parse_formula("y ~ x + z | gating(x:z)"), frame)
     assert design.orthogonal == {"mean": (), "gating": ()}
+
+
+def test_terms_are_compared_only_with_terms_in_their_variables(monkeypatch):
+    compared = []
+    monkeypatch.setattr(
+        marginality, "is_marginal", lambda *terms: compared.append(terms) or is_marginal(*terms)
+    )
+    frame = pd.DataFrame(np.random.default_rng(1).normal(size=(50, 21)))
+    frame = frame.rename(columns=lambda j: f"x{j}" if j else "y")
+    design = build_design(parse_formula("y ~ (.)**2"), frame, warn=False)
+    assert len(design.orthogonal["mean"]) == 190
+    assert len(compared) == 2 * (20 + 3 * 190)  # of both parts, each also with itself
