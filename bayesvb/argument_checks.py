@@ -40,6 +40,19 @@ FAMILIES_ELSEWHERE = {
     **dict.fromkeys(("ordered", "cumulative", "polr"), "did you mean 'ordinal'?"),
     **dict.fromkeys(("t", "robust"), "did you mean 'student'?"),
     "lognormal": "write log(y) ~ ... with family='gaussian'",
+    "quasipoisson": "did you mean 'negbinomial'?",
+    **dict.fromkeys(
+        ("quasibinomial", "beta_binomial"), "family='binomial' with (1 | i), i the number of a row"
+    ),
+    **dict.fromkeys(("exponential", "survival", "cox"), "did you mean 'weibull'?"),
+    **dict.fromkeys(("inverse_gaussian", "inverse.gaussian"), "did you mean 'gamma'?"),
+    **dict.fromkeys(
+        ("tweedie", "hurdle_gamma"), "family='gamma' with the part zero(...): y ~ x | zero(1)"
+    ),
+    "censored": "write cens(y, status) ~ ... with family='gaussian' or 'student'",
+    **dict.fromkeys(
+        ("multinomial", "categorical"), "classes are fitted by bayesvb.ConditionalMixtureNetwork"
+    ),
     **dict.fromkeys(
         ("zip", "zero_inflated_poisson"),
         "family='poisson' with the part zero(...): y ~ x | zero(1)",

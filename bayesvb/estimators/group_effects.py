@@ -11,7 +11,7 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
-from bayesvb.data.response_columns import RESPONSE_COLUMNS
+from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS, TRIALS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.data.standardised_blocks import Scales
 from bayesvb.errors import DataError, FormulaError, PriorError
@@ -146,7 +146,7 @@ def check_response_columns(formula: Formula, family: str, read: tuple[str, ...])
             formula.text,
             f"family={family!r} does not support {name}(...)",
             formula.place(name),
-            "choose family='gaussian', or one that docs/responses.md lists for it",
+            INSTEAD[call.form.further],
         )
 
 
@@ -160,8 +160,11 @@ INSTEAD = {
     SIGMA: "spread that changes with covariates: family='gaussian' or 'student', of positive "
     "responses with log(y) ~ ... | sigma(z); of other families several components with gating(z)",
     ZERO: "of counts choose family='negbinomial', of amounts some of which are 0 family='gamma'",
+    TRIALS: "choose family='binomial'",
+    INTERVAL: "choose family='gaussian' or 'student', with a transformation inside, as in "
+    "Surv(log(time), event); right-censored times may have family='weibull'",
 }
-"""Remedies for parts that few families have."""
+"""Remedies for parts, and for columns of a response, that few families have."""
 
 
 def check_levels(design: Design) -> None:
