@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 from jaxtyping import Bool, Float
+from scipy.special import ndtri
 
 from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.errors import DataError
@@ -66,15 +67,16 @@ class Response:
         Labels of the classes.
     order : OrderedLevels
         Levels of an ordered response; none of others.
-    link : {"identity", "logit", "log"}
-        Function of the mean that is linear in the covariates, in one component.
+    link : {"identity", "logit", "probit", "log"}
+        Function of the mean that is linear in the covariates, in one component; of ordered levels
+        of the probability of a level above the lowest.
     """
 
     kind: ResponseKind
     support: tuple[float, float] = (-np.inf, np.inf)
     levels: tuple[str, ...] = ()
     order: OrderedLevels = UNORDERED
-    link: Literal["identity", "logit", "log"] = "identity"
+    link: Literal["identity", "logit", "probit", "log"] = "identity"
 
     @property
     def level_names(self) -> tuple[str, ...]:
@@ -156,11 +158,8 @@ class Response:
         """Name of a target of response ``{y}`` if it differs from a density's."""
         if target == "density" and self.is_discrete:
             return "P({y} = {v})"
-        if target == "odds":
-            return "odds of {y} = 1" if self.is_binary else "odds of {y} in one trial"
-        if target == "link":
-            odds = "log odds of {y} = 1" if self.is_binary else "log odds of {y} in one trial"
-            return odds if self.link == "logit" else "log mean of {y}"
+        if target in ("odds", "link"):
+            return self._link_label(target)
         if target == "mean" and self.is_binary:
             return "probability of {y} = 1"
         if target == "mean" and self.kind == "levels":
@@ -169,6 +168,14 @@ class Response:
             return "probability of {y} in one trial"
         return None
 
+    def _link_label(self, target: str) -> str:
+        """Name of the link, or of the odds."""
+        if target == "link" and self.link == "log":
+            return "log mean of {y}"
+        event = {"binary": "{y} = 1", "levels": "{y} above its lowest level"}
+        scale = {"logit": "log odds"}.get(self.link, self.link) if target == "link" else "odds"
+        return f"{scale} of {event.get(self.kind, '{y} in one trial')}"
+
     def ratio_name(self, target: str) -> str:
         """Name of the ratio of two values of a target; empty where it has none of its own."""
         if target == "mean":
@@ -176,7 +183,7 @@ class Response:
         return "odds ratio" if target == "odds" else ""
 
     def to_link(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
-        """Means on the scale of the link.
+        """Means, or probabilities of a level above the lowest, on the scale of the link.
 
         Raises
         ------
@@ -187,6 +194,8 @@ class Response:
             raise DataError(
                 "target='link': the link of this family is the identity", hint="use target='mean'"
             )
+        if self.link == "probit":
+            return np.asarray(ndtri(mean))
         with np.errstate(divide="ignore"):
             rest = np.log1p(-mean) if self.link == "logit" else 0.0
             return np.asarray(np.log(mean) - rest)
@@ -197,9 +206,9 @@ class Response:
         Raises
         ------
         DataError
-            If the mean is not a probability.
+            If they are not probabilities whose log odds are linear.
         """
-        if not self.is_probability:
+        if self.link != "logit":
             raise DataError(
                 "target='odds': the mean of this family is not a probability",
                 hint="target='mean' with comparison='ratio' compares means by their ratio",

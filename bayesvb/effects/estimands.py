@@ -107,10 +107,11 @@ class Estimand:
             mixture = TransformedMixture(mixture, change)
         if self.levels:
             return np.stack([mixture.density(number) for number in self.described.order.numbers])
-        if self.target == "link":
-            return self.described.to_link(mixture.mean())[None]
-        if self.target == "odds":
-            return self.described.to_odds(mixture.mean())[None]
+        if self.target in ("link", "odds"):
+            levels = self.described.order.numbers
+            mean = mixture.above(levels[0]) if self.described.kind == "levels" else mixture.mean()
+            scale = self.described.to_link if self.target == "link" else self.described.to_odds
+            return scale(mean)[None]
         if self.option is None:
             values = np.asarray(getattr(mixture, self.target)())[None]
             if np.isinf(values).any():

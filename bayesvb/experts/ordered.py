@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import abc
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -39,12 +39,15 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
     threshold_text: ClassVar[ParameterText]
     """Name and meaning of the thresholds."""
 
+    response_link: ClassVar[Literal["logit", "probit"]] = "logit"
+    """Link of the probability of a level above the lowest."""
+
     levels: OrderedLevels
 
     @property
     def response(self) -> Response:  # type: ignore[override]
         """Ordered levels."""
-        return Response(kind="levels", order=self.levels)
+        return Response(kind="levels", order=self.levels, link=self.response_link)
 
     @staticmethod
     def response_scaling(response: AllResponses, *, centred: bool, active: bool = True) -> Scaling:

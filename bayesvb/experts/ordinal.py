@@ -260,6 +260,7 @@ class OrdinalProbitExperts(OrdinalExperts):
     words = "ordinal probit regression"
     formula = "ordinal-probit"
     link = PROBIT
+    response_link = "probit"
     link_text = ParameterText(
         symbol="β",
         meaning="coefficients of the probit of a higher level, per unit of the term; the intercept "

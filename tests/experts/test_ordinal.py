@@ -178,6 +178,22 @@ def test_effects_are_of_the_levels():
     assert_allclose(beyond.summary["estimate"], highest.summary["estimate"])
 
 
+@pytest.mark.parametrize("family", ["ordinal", "ordinal-probit", "sequential"])
+def test_effects_on_the_link_are_coefficients(data, family):
+    fit = model_of(data, family=family).fit(seed=1, draws=50)
+    slope = np.ravel(fit.posterior["beta"].sel(term_mean="x"))
+    change = bvb.effects.comparisons(fit, {"x": [0, 1]}, average_by=True, target="link")
+    assert_allclose(np.ravel(change.draws), slope, rtol=1e-6)
+    scale = "probit" if family == "ordinal-probit" else "log odds"
+    assert change.words == f"{scale} of y above its lowest level"
+    if scale == "probit":
+        with pytest.raises(DataError, match="target='odds'"):
+            bvb.effects.comparisons(fit, "x", target="odds")
+        return
+    ratio = bvb.effects.comparisons(fit, {"x": [0, 1]}, data=data[:1], target="odds", ratio=True)
+    assert_allclose(np.ravel(ratio.draws), np.exp(slope), rtol=1e-6)
+
+
 def test_an_offset_shifts_the_log_odds(data):
     shifted = model_of(data, "y ~ x + z + offset(o)").fit(seed=1, draws=50, tol=1e-9)
     plain = model_of(data).fit(seed=1, draws=50, tol=1e-9)
