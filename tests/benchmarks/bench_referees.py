@@ -12,6 +12,10 @@ deviation, and censored log-normal times likewise. Two components, `y ~ x | 1` w
 where NumPyro is installed: coefficients compared with 2,000 draws by `"nuts"`, differences in its
 standard deviations. Writes docs/benchmarks/referees.csv.
 
+    python tests/benchmarks/bench_referees.py two SEED FAMILY ...
+
+compares two components of these families in another data set of 400 rows, and adds the rows.
+
     python tests/benchmarks/bench_referees.py zero
 
 compares `y ~ x | zero(z)` of 600 rows with NUTS, all coefficients of one component and of two (of
@@ -192,8 +196,8 @@ def one_component(n, seed):
                 yield {**case, "referee": referee, "rows": len(data), **compare(pair, other)}
 
 
-def two_components(n, seed):
-    for family in INTERCEPTS:
+def two_components(n, seed, families=tuple(INTERCEPTS)):
+    for family in families:
         data, _ = rows_of_two(family, n, 3.0, seed)
         formula = f"{LEFT[family] if family == 'binomial' else 'y'} ~ x | 1"
         options = {"family": family, "n_components": 2, "priors": bvb.Priors(scales="fixed")}
@@ -201,7 +205,8 @@ def two_components(n, seed):
         quick = model.fit(seed=1, n_jobs=1, draws=4000)
         nuts = model.fit("nuts", seed=1, n_jobs=1, draws=2000, chains=2)
         case = {"family": family, "components": 2, "engine": f"cavi, {quick.covariance}"}
-        yield {**case, "referee": "NUTS", "rows": n, **compare(ordered(quick), ordered(nuts))}
+        case |= {"referee": "NUTS", "rows": n, **compare(ordered(quick), ordered(nuts))}
+        yield {**case, "seed": seed}
 
 
 def zeros_of_two(family, n, seed):
@@ -249,9 +254,13 @@ def main():
         warnings.simplefilter("ignore")
         keep(pd.DataFrame(list(with_zeros(600, 1))), "referees_zero")
         return
-    n, seed = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
     warnings.simplefilter("ignore")
-    lines = list(one_component(n, seed))
+    if "two" in sys.argv:
+        seed, families = int(sys.argv[2]), sys.argv[3:]
+        keep(pd.DataFrame(list(two_components(400, seed, families))), "referees", by="seed")
+        return
+    n, seed = ([int(a) for a in sys.argv[1:3]] + [400, 1][len(sys.argv[1:3]) :])[:2]
+    lines = [{**line, "seed": seed} for line in one_component(n, seed)]
     if importlib.util.find_spec("numpyro") is not None:
         lines += two_components(n, seed)
     keep(pd.DataFrame(lines), "referees")
