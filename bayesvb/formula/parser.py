@@ -178,7 +178,8 @@ def _check_offset(term: SpecialTerm, *, allowed: bool, part: str) -> None:
     if part and part != GATING:
         raise term.refused(
             f"the part {part} has no offset",
-            "put it in the first part, y ~ offset(z) + x, or write z as a term here",
+            "write z as a term here, with a coefficient; in the first part, y ~ offset(z) + x, it "
+            "is added to the mean or its link",
         )
     if part:
         raise term.refused(

@@ -152,6 +152,11 @@ def test_what_the_data_do_not_have_is_refused(text, why, data):
         design_of(text, data)
 
 
+def test_an_offset_of_a_further_part_is_told_to_be_a_term():
+    with pytest.raises(FormulaError, match=r"sigma has no offset(.|\n)*write z as a term here"):
+        parse_formula("y ~ x | sigma(offset(e))", parts=("gating", "sigma"), offset=True)
+
+
 @pytest.mark.parametrize("text", ["y ~ s(x) * g", "y ~ s(x):g", "y ~ g * s(x)"])
 def test_an_interaction_with_a_smooth_is_told_how_to_write_a_curve_per_level(text):
     with pytest.raises(FormulaError, match=r"write g \+ s\(x, by=g\)"):
