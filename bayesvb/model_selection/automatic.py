@@ -14,7 +14,7 @@ import pandas as pd
 from bayesvb.argument_checks import checked
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
-from bayesvb.data.parts import PARTS
+from bayesvb.data.parts import PARTS, ZERO
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
 from bayesvb.estimators.component_choice import margin_of_refits
 from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL
@@ -105,13 +105,14 @@ def fit(
 ) -> Fit:
     """Fit a formula with a family and a number of components that suit the response.
 
-    The response decides the family: ``cens`` and ``rounded`` Gaussian, ``Surv`` Weibull, successes
-    in trials binomial; a column of 0 and 1 Bernoulli, of two classes too, with the second as the
-    event, of whole numbers from 0 Poisson or negative binomial, of ordered levels ordinal, of
-    unordered classes a ``ConditionalMixtureNetwork``; all other numbers Gaussian. A Gaussian
-    response without group-level terms has one to five components, all others one. Where there are
-    candidates, leave-one-out densities decide, as in ``select`` and ``compare``; numbers of
-    components are tried in order, until two in a row do not gain 4 nats.
+    The response decides the family: ``cens`` and ``rounded`` Gaussian, ``Surv(time, event)``
+    Weibull, ``Surv(log(time), event)`` Gaussian, successes in trials binomial; a column of 0 and 1
+    Bernoulli, of two classes too, with the second as the event, of whole numbers from 0 Poisson or
+    negative binomial, of ordered levels ordinal, of unordered classes a
+    ``ConditionalMixtureNetwork``; all other numbers Gaussian, or gamma if the formula has a part
+    ``zero(...)``. A Gaussian response without group-level terms has one to five components, all
+    others one. Where there are candidates, leave-one-out densities decide, as in ``select`` and
+    ``compare``; numbers of components are tried in order, until two in a row do not gain 4 nats.
 
     Parameters
     ----------
@@ -163,8 +164,18 @@ def _choice(formula: str, data: object, options: Mapping[str, object]) -> Respon
     read = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
     call, text = read.read[RESPONSE].call, str(read.response)
     if call is not None:
+        if call.form.name == "Surv" and re.search(r"\blog\w*\(", call.texts[0]):
+            return ResponseChoice(reason=f"{call.texts[0]} is numeric", families=("gaussian",))
         reason = f"the response is written as {call.form.name}(...)"
         return ResponseChoice(reason=reason, families=(FAMILIES[call.form.name],))
+    choice = _of_values(text, data)
+    if ZERO in read.parts and choice.families == ("gaussian",):
+        return ResponseChoice(reason="the formula has the part zero(...)", families=("gamma",))
+    return choice
+
+
+def _of_values(text: str, data: object) -> ResponseChoice:
+    """Interpretation of a response by its values, where the data hold it."""
     if frames_of(data) is not None:
         return ResponseChoice(reason="the data are not in memory", families=("gaussian",))
     name, frame = text.strip("`"), as_frame(data)

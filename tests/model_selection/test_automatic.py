@@ -47,17 +47,20 @@ def test_classes_that_a_formula_cannot_hold_need_a_network():
 CALLS = {
     "cens(y, d) ~ x": "gaussian",
     "Surv(y, d) ~ x": "weibull",
+    "Surv(log(y), d) ~ x": "gaussian",
     "rounded(y, 1) ~ x": "gaussian",
     "cbind(k, n) ~ x": "binomial",
     "k | trials(n) ~ x": "binomial",
     "log(y) ~ x": "gaussian",
     "`my y` ~ x": "bernoulli",
+    "cost ~ x | zero(x)": "gamma",
 }
 
 
 @pytest.mark.parametrize("formula", CALLS)
 def test_a_call_decides_the_family(formula):
-    assert _choice(formula, {"my y": [0, 1], "x": [1, 2]}, {}).families[0] == CALLS[formula]
+    data = {"my y": [0, 1], "x": [1, 2], "cost": [0.0, 1.5]}
+    assert _choice(formula, data, {}).families[0] == CALLS[formula]
 
 
 def test_what_is_given_is_not_chosen():
