@@ -294,10 +294,10 @@ def _supported(fit: AbstractFit) -> tuple[_Family, bool]:
     elif gated and not model.gate.startswith("softmax"):
         why = f"gate={model.gate!r} has no program"
     if why is not None or family is None:
-        raise DataError(
-            f"this model has no Stan program: {why}",
-            hint="with several components fit with priors=bvb.Priors(scales='fixed')",
-        )
+        hint = "model.fit('nuts') samples the posterior where it is available"
+        if gated and type(core) is not Mixture:
+            hint = "of linear terms priors=bvb.Priors(scales='fixed') learns none"
+        raise DataError(f"this model has no Stan program: {why}", hint=hint)
     if isinstance(cast(Mixture, core).experts, IndependentLinearExperts):
         family = replace(family, spread="prior_sd[p]")
     return family, gated

@@ -154,8 +154,8 @@ def test_the_text_has_the_log_joint_density(formula, options, tmp_path):
 @pytest.mark.parametrize(
     ("formula", "options", "why"),
     [
-        ("y ~ x", {"n_components": 2}, "learned scales"),
-        ("y ~ s(x, k=4)", {"n_components": 1}, "learned scales"),
+        ("y ~ x", {"n_components": 2}, r"learned scales(.|\n)*scales='fixed'"),
+        ("y ~ s(x, k=4)", {"n_components": 1}, r"learned scales(.|\n)*fit\('nuts'\)"),
         ("y ~ x", {"n_components": 1, "family": "student"}, "programs are of family="),
         ("y ~ x", {"n_components": 2, "priors": FIXED, "gate": "dirichlet"}, "gate='dirichlet'"),
         ("c ~ x + offset(x)", {"n_components": 1, "family": "poisson"}, "offsets"),
