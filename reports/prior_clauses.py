@@ -26,6 +26,9 @@ FURTHER = {
 }
 """Parts that experts read besides the mean, and the quantities linear in their coefficients."""
 
+SHAPES = {"dispersion": "dispersion", "shape": "shape", "threshold": "threshold"}
+"""Parts of one parameter of a family, and their names in a sentence."""
+
 LEARNED = "learned"
 """Text of the table for coefficients whose scale is learned."""
 
@@ -49,6 +52,7 @@ def _of_regression(fit: AbstractFit) -> list[str]:
     clauses, priors = _of_coefficients(fit), fit.model.priors
     if _rows(fit, NOISE):
         clauses.append(_noise(fit, several=fit.core.n_components > 1))
+    clauses += _of_shapes(fit)
     clauses += [clause for part in FURTHER for clause in _of_further(fit, part)]
     if "nu" in fit.named_draws.values:
         clauses.append(f"degrees of freedom ν ~ {', '.join(_rows(fit, 'nu').values())}")
@@ -66,6 +70,17 @@ def _of_regression(fit: AbstractFit) -> list[str]:
     if set(fit.model.design.terms[GATING]) - {"Intercept"}:
         clauses.append(f"gate coefficients {slopes}")
     return [*clauses, f"gate intercepts N(0, {priors.gating_intercept_sd:g}²)"]
+
+
+def _of_shapes(fit: AbstractFit) -> list[str]:
+    """Priors of parameters that a family has besides its coefficients."""
+    table = fit.model.prior_table().reset_index("part")
+    clauses = []
+    for _, row in table[table["part"].isin(SHAPES)].iterrows():
+        prior = row["prior"].replace("Normal", f"N(0, {row['scale']:g}²)")
+        median = f", median {row['location']:.3g}" if "log-normal" in prior else ""
+        clauses.append(f"{SHAPES[row['part']]} {prior}{median}")
+    return clauses
 
 
 def _of_further(fit: AbstractFit, name: str) -> list[str]:

@@ -94,8 +94,8 @@ def _numeric(columns: dict[str, pd.Series], name: str) -> dict[str, dict[str, st
         if len(own):
             sd = f" ({np.std(own, ddof=1):,.{places}f})" if len(own) > 1 else ""
             low, middle, high = np.quantile(own, [0.25, 0.5, 0.75])
-            means[group] = f"{own.mean():,.{places}f}{sd}"
-            medians[group] = f"{middle:,.{places}f} [{low:,.{places}f}, {high:,.{places}f}]"
+            means[group] = f"{own.mean():z,.{places}f}{sd}"
+            medians[group] = f"{middle:z,.{places}f} [{low:z,.{places}f}, {high:z,.{places}f}]"
     pair = [own for group, own in values.items() if group != ALL]
     if len(pair) == 2 and min(map(len, pair)) > 1:
         spread = math.sqrt(sum(float(np.var(own, ddof=1)) for own in pair) / 2.0)

@@ -211,7 +211,8 @@ class Response:
         if self.link != "logit":
             raise DataError(
                 "target='odds': the mean of this family is not a probability",
-                hint="target='mean' with comparison='ratio' compares means by their ratio",
+                hint="ratio=True compares means by their ratio; odds ratios of ordered levels are "
+                "in fit.summary()",
             )
         return np.asarray(np.exp(self.to_link(mean)))
 

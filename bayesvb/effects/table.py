@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 NUMBERS = ("estimate", "sd", "lower", "upper")
 
+SLOPE_WORDS = {
+    "dydx": "derivative",
+    "eyex": "elasticity",
+    "eydx": "relative derivative",
+    "dyex": "derivative by relative change",
+}
+"""Names of slopes in headings."""
+
 
 @dataclass(frozen=True, eq=False)
 class EffectsTable:
@@ -120,7 +128,7 @@ class EffectsTable:
 
     @property
     def _heading(self) -> str:
-        how = f"{self.measure} of " if self.measure else ""
+        how = f"{SLOPE_WORDS.get(self.measure, self.measure)} of " if self.measure else ""
         return f"{self.kind.capitalize()}: {how}{self.words}"
 
     @property
@@ -142,8 +150,11 @@ class EffectsTable:
                 f"Estimate and sd of {one} are median and 1.48 MAD: the mean of the draws is "
                 "outside the interval, or their sd wider than it."
             )
-        if self.held:
-            listed = ", ".join(f"{name} = {value_text(value)}" for name, value in self.held.items())
-            typical = ", groups at the typical group" if UNSEEN in self.held.values() else ""
-            lines.append(f"Held at the mean or the most frequent value{typical}: {listed}.")
+        groups = [name for name, value in self.held.items() if value == UNSEEN]
+        values = {name: value_text(self.held[name]) for name in self.held if name not in groups}
+        if values:
+            listed = ", ".join(f"{name} = {value}" for name, value in values.items())
+            lines.append(f"Held at the mean or the most frequent value: {listed}.")
+        if groups:
+            lines.append(f"Held at the typical group, whose effect is 0: {', '.join(groups)}.")
         return lines

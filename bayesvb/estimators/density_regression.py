@@ -576,10 +576,10 @@ class DensityRegression(AbstractGatedMixture):
 
     def description(self) -> str:
         if self.n_components == 1:
-            return "Density regression, 1 component"
+            return self.title
         if self.chooses_size:
-            return f"Density regression, fit chooses 1 to {self.n_components} components"
-        return f"Density regression, {self.n_components} components, {self.gate} gate"
+            return f"{self.title}, fit chooses 1 to {self.n_components} components"
+        return f"{self.title}, {self.n_components} components, {self.gate} gate"
 
 
 def _row_kind(

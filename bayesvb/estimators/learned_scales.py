@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
+from bayesvb.data.parts.base import BETWEEN_GROUPS
 from bayesvb.data.scaling import INTERCEPT
 from bayesvb.estimators.group_effects import (
     coefficients_per_term,
@@ -57,7 +58,7 @@ HEADINGS = {
 }
 """Titles of the tables of scales of coefficients with a common part."""
 
-VARYING = {"group": "between groups", "smooth": "over basis functions"}
+VARYING = {"group": BETWEEN_GROUPS, "smooth": "over basis functions"}
 """Dimension over which the coefficients of one component vary, by the kind of their term."""
 
 OF_DIFFERENCES = ParameterText(
@@ -152,9 +153,9 @@ class LearnedScales:
 
     def headings(self) -> dict[str, str]:
         """Titles of the tables of scales."""
-        own = {PARTS[name].scale: PARTS[name].scale_heading(self.varying(name))
-               for name in self.parts if PARTS[name].scale}  # fmt: skip
-        return {**own, **HEADINGS}
+        parts, units = [PARTS[name] for name in self.parts], self.experts.scale_units
+        each = {one.scale: one.scale_heading(self.varying(one.name), units) for one in parts}
+        return {**{scale: each[scale] for scale in each if scale}, **HEADINGS}
 
     def _rate(self, part: str) -> float:
         """Prior rate of the precisions of a part."""

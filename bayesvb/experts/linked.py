@@ -49,7 +49,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     several_sd = 2.5
     # With 10, as of one component, the mean exp(u) of a component without rows is exp(50).
 
-    scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
+    scale_words = "columns with mean 0 and standard deviation 1, and the response in its units"
 
     link_text: ClassVar[ParameterText]
     """Name and meaning of the coefficients, on the scale of the predictor."""

@@ -39,6 +39,8 @@ def r2_table(fit: AbstractFit, loo: bool, prob: float) -> pd.DataFrame:
     """Table of R2, one row per response; see ``Fit.r2``."""
     import pandas as pd
 
+    from bayesvb.data.line_width import PrintedTable
+
     model, kind = fit.model, fit.model.response.kind
     if kind in WITHOUT_VARIANCE or not isinstance(model, HasDrawnDistributions):
         raise DataError(
@@ -53,7 +55,7 @@ def r2_table(fit: AbstractFit, loo: bool, prob: float) -> pd.DataFrame:
     lower, upper = np.quantile(values, tails(prob), axis=1)
     sd = np.full(len(values), np.nan) if fit.is_point_estimate else values.std(axis=1, ddof=1)
     columns = {"estimate": values.mean(axis=1), "sd": sd, "lower": lower, "upper": upper}
-    return pd.DataFrame(columns, index=pd.Index(names, name="response"))
+    return PrintedTable(columns, index=pd.Index(names, name="response"))
 
 
 def _drawn_r2(

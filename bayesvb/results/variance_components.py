@@ -44,13 +44,15 @@ def variance_components(fit: AbstractFit, prob: float) -> pd.DataFrame:
     """Table of the components; see ``Fit.variance_components``."""
     import pandas as pd
 
+    from bayesvb.data.line_width import PrintedTable
+
     parts = VarianceParts.from_fit(fit)
     rows = {**parts.sds(), **parts.correlations(), **parts.intraclass(), **parts.shares()}
     values = np.stack(list(rows.values()))
     lower, upper = np.quantile(values, tails(prob), axis=1)
     index = pd.MultiIndex.from_tuples(list(rows), names=["quantity", "term", "at"])
     columns = {"estimate": values.mean(axis=1), "lower": lower, "upper": upper}
-    return pd.DataFrame(columns, index=index)
+    return PrintedTable(columns, index=index)
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,10 @@ class VarianceParts:
             variances[one.term.term] = one.mean_variance(multipliers, self.weights)
         variances[RESIDUAL] = self.noise
         total = np.sum(list(variances.values()), axis=0)
-        return {("share", name, ""): value / total for name, value in variances.items()}
+        with np.errstate(invalid="ignore"):
+            each = {name: value / total for name, value in variances.items()}
+        # Noise of infinite variance, of a Student t with few degrees of freedom, is all of it.
+        return {("share", name, ""): np.nan_to_num(share, nan=1.0) for name, share in each.items()}
 
 
 def has_variance_components(fit: AbstractFit) -> bool:

@@ -29,6 +29,12 @@ def test_numbers_are_those_of_pandas():
     assert "difference" not in table
 
 
+def test_a_mean_that_rounds_to_zero_has_no_sign():
+    values = np.arange(50.0)
+    table = bvb.describe(pd.DataFrame({"x": values - values.mean() - 0.01}))
+    assert table.loc[("x", "mean (SD)"), "all"].startswith("0 (")
+
+
 def test_groups_have_columns_and_two_of_them_a_difference():
     data = rows()
     table = bvb.describe(data, by="arm")

@@ -119,6 +119,15 @@ def test_what_only_tells_groups_is_held_at_the_typical_one(frame):
         assert (held_value(read(frame, terms), "few", centre="mean") == "new group") is typical
 
 
+def test_the_typical_group_and_the_kind_of_slope_are_named(frame):
+    rows = frame.assign(y=np.sqrt(np.arange(40.0) % 7))
+    model = bvb.DensityRegression("y ~ skewed + (1 | few)", rows, n_components=1)
+    fit = model.fit(seed=1, draws=25)
+    text = str(bvb.effects.slopes(fit, "skewed", {}, slope="eyex"))
+    assert text.startswith("Slopes: elasticity of mean of y\n")
+    assert "Held at the typical group, whose effect is 0: few." in text and "new group" not in text
+
+
 @pytest.mark.parametrize(
     "terms", ["x + C(place)", "x + (1 | place)", "x + C(place) | gating(x + (x | place))"]
 )

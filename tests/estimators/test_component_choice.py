@@ -27,7 +27,7 @@ def test_the_choice_is_that_of_select(model):
 
 
 def test_the_model_says_what_it_will_try(model):
-    assert str(model).startswith("Density regression, fit chooses 1 to 5 components")
+    assert str(model).startswith("Mixture of Gaussian linear regressions, fit chooses 1 to 5 comp")
     assert model.options()["n_components"] is None
 
 

@@ -85,7 +85,7 @@ class QuadraticBernoulliExperts(AbstractRegressionExperts[Normal, LogisticStats]
     """
 
     words = "logistic regression"
-    scale_words = "columns with mean 0 and standard deviation 1, and the response as it is"
+    scale_words = "columns with mean 0 and standard deviation 1, and the response in its units"
     response = Response(kind="binary", support=(0.0, 1.0))
 
     prior: Normal

@@ -68,6 +68,14 @@ def test_the_actual_priors_are_stated(data, scales, n_components):
     assert ("gate intercepts N(0, 5²)" in text) == (n_components == 2)
 
 
+def test_a_family_is_named_with_the_prior_of_its_own_parameter(data):
+    counts = data.assign(n=np.arange(len(data)) % 7)
+    model = bvb.DensityRegression("n ~ x", counts, n_components=1, family="negbinomial")
+    text = model.fit(seed=1, restarts=1, draws=50, covariance="mean-field").report_text()
+    assert text.startswith("Negative binomial regression: the formula n ~ x was fitted")
+    assert "; dispersion log-normal, sd of the log 2, median " in text
+
+
 def test_terms_that_the_formula_penalises_are_named_with_their_scales(data):
     fit = bvb.DensityRegression("y ~ s(x, k=4) + (1 | g)", data, n_components=1)
     text = prior_sentence(fit.fit(seed=1, restarts=1, draws=50))

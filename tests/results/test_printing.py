@@ -24,7 +24,7 @@ def test_a_model_shows_formula_data_and_priors(regimes):
     model = bvb.DensityRegression("y ~ x+z|gating(x)", holes, n_components=3)
     lines = str(model).splitlines()
     assert lines[:3] == [
-        "Density regression, 3 components, softmax gate",
+        "Mixture of Gaussian linear regressions, 3 components, softmax gate",
         "Formula:   y ~ x + z | gating(x)",
         "Data:      149 rows (1 dropped: missing values of `x` in 1)",
     ]
@@ -65,7 +65,7 @@ def test_one_component_has_no_gate(regimes, kind):
     assert two - one == {"gating"} | (learned & two)
     assert "gating part" not in str(models[0])
     if kind == "DensityRegression":
-        assert str(models[0]).splitlines()[0] == "Density regression, 1 component"
+        assert str(models[0]).splitlines()[0] == "Gaussian linear regression"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_the_k_of_the_approximation_is_not_that_of_exact_intervals(regimes):
 
 @pytest.mark.parametrize(
     ("formula", "n_components", "varying"),
-    [("y ~ x + (1 | g)", 1, "between groups"), ("y ~ s(x)", 1, "over basis functions"),
+    [("y ~ s(x)", 1, "over basis functions"),
      ("y ~ C(g)", 1, "around zero"), ("y ~ x + (1 | g)", 2, "over components and between groups")],
 )  # fmt: skip
 def test_headings_of_scales_say_what_coefficients_differ_over(
@@ -158,7 +158,16 @@ def test_headings_of_scales_say_what_coefficients_differ_over(
     priors = bvb.Priors(scales="learned")
     model = bvb.DensityRegression(formula, data, n_components=n_components, priors=priors)
     text = str(model.fit(seed=1, restarts=1, draws=50, covariance="mean-field"))
-    assert f"scale (prior sd of a term's coefficients {varying}, per sd of the column)" in text
+    noise = f"coefficients {varying}, in units of each component's noise"
+    assert f"scale (prior sd of a term's {noise} per sd of the column)" in text
+
+
+def test_a_heading_of_groups_names_the_units_of_their_sd(regimes):
+    data = regimes.assign(g=[f"g{i % 6}" for i in range(len(regimes))], n=[1, 0, 2] * 50)
+    model = bvb.DensityRegression("n ~ x + (1 | g)", data, n_components=1, family="poisson")
+    assert str(model).splitlines()[0] == "Poisson regression"
+    text = str(model.fit(seed=1, restarts=1, draws=50, covariance="mean-field"))
+    assert "scale (sd of a term's coefficients between groups, in units of the linear pred" in text
 
 
 def test_long_tables_are_cut_and_say_so(rng):

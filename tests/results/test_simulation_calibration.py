@@ -28,7 +28,7 @@ def found_of(ranks, **changes):
         "parameters_from": "prior",
         "planned": n,
         "formula": "y ~ x",
-        "description": "Density regression, 2 components",
+        "description": "Mixture of Gaussian linear regressions, 2 components",
         "method": "cavi",
         "options": {},
         "seed": 1,

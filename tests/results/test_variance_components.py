@@ -1,5 +1,7 @@
 """Standard deviations of groups and noise, and their shares of the variance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,7 +10,7 @@ from numpy.testing import assert_allclose
 import bayesvb as bvb
 from bayesvb.errors import DataError
 from bayesvb.reports.sections.posterior import summary as posterior_summary
-from bayesvb.results.variance_components import variance_lines
+from bayesvb.results.variance_components import VarianceParts, variance_lines
 
 N_GROUPS, SIZE = 40, 8
 
@@ -91,6 +93,15 @@ def test_other_noise(family):
     assert 0.5 < found.loc[("sd", "(1 | g)", ""), "estimate"] < 2.5
     if family == "bernoulli":
         assert_allclose(found.loc[("sd", "residual", ""), "estimate"], np.pi / np.sqrt(3.0))
+
+
+def test_noise_of_infinite_variance_is_all_of_it():
+    fit = bvb.DensityRegression("y ~ x + (1 | g)", FEW, n_components=1).fit(seed=1, draws=50)
+    parts = VarianceParts.from_fit(fit)
+    noise = np.where(np.arange(len(parts.noise)) < 5, np.inf, parts.noise)
+    shares = replace(parts, noise=noise).shares()
+    assert_allclose(np.sum(list(shares.values()), axis=0), 1.0)
+    assert_allclose(shares["share", "residual", ""][:5], 1.0)
 
 
 @pytest.mark.heavy

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Part"]
+__all__ = ["BETWEEN_GROUPS", "Part"]
+
+BETWEEN_GROUPS = "between groups"
+"""Dimension over which the coefficients of group-level terms vary, if there is one component."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,8 +40,8 @@ class Part:
     scale : str
         Title in tables of the learned prior scales of its terms; empty if scales are fixed.
     scale_meaning : str
-        Definition of such a scale, for the heading of their table, with ``{varying}`` for the
-        dimension over which the coefficients of a term vary, as "over components".
+        Coefficients of which such a scale is the standard deviation, for the heading of their
+        table, with ``{varying}`` and ``{units}`` as in ``scale_heading``.
     scale_rate : str
         Field of the priors with the rate of the inverse squares of these scales.
     """
@@ -61,6 +64,17 @@ class Part:
         """Name in tables of coefficients and priors."""
         return self.table or self.name
 
-    def scale_heading(self, varying: str) -> str:
-        """Heading of the table of learned prior scales."""
-        return f"{self.scale} ({self.scale_meaning.format(varying=varying)})"
+    def scale_heading(self, varying: str, units: str) -> str:
+        """Heading of the table of learned prior scales.
+
+        Parameters
+        ----------
+        varying : str
+            Dimension over which the coefficients of a term vary, as "over components".
+        units : str
+            Units of the coefficients of the mean.
+        """
+        meaning = self.scale_meaning.format(varying=varying, units=units)
+        if varying == BETWEEN_GROUPS:
+            return f"{self.scale} (sd of {meaning}; of slopes, per sd of the covariate)"
+        return f"{self.scale} (prior sd of {meaning} per sd of the column)"

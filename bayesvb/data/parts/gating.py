@@ -16,6 +16,6 @@ GATING_PART = Part(
     of_weights=True,
     coefficients="gamma",
     scale="gating scale",
-    scale_meaning="prior sd of a term's log odds {varying}, per sd of the column",
+    scale_meaning="a term's log odds {varying}",
     scale_rate="gating_scale_rate",
 )

@@ -12,6 +12,6 @@ MEAN_PART = Part(
     name=MEAN,
     coefficients="beta",
     scale="scale",
-    scale_meaning="prior sd of a term's coefficients {varying}, per sd of the column",
+    scale_meaning="a term's coefficients {varying}, in {units}",
     scale_rate="scale_rate",
 )

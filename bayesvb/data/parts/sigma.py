@@ -19,6 +19,6 @@ SIGMA_PART = Part(
     table=LOG_SIGMA,
     has_level=True,
     scale="sigma scale",
-    scale_meaning="prior sd of a smooth's log sd {varying}, per sd of the column",
+    scale_meaning="a smooth's log sd {varying}",
     scale_rate="sigma_scale_rate",
 )

@@ -15,6 +15,6 @@ ZERO_PART = Part(
     coefficient_sd="zero_sd",
     is_common=True,
     scale="zero scale",
-    scale_meaning="prior sd of a smooth's log odds {varying}, per sd of the column",
+    scale_meaning="a smooth's log odds {varying}",
     scale_rate="gating_scale_rate",
 )
