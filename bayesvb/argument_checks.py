@@ -178,7 +178,7 @@ def check_probability(name: str, value: object) -> None:
 def check_text(name: str, value: object) -> None:
     """Raise unless ``value`` is text."""
     if not isinstance(value, str):
-        raise DataError(f"{name}={shown(value)} must be a text")
+        raise DataError(f"{name}={shown(value)} must be a string")
 
 
 def check_flag(name: str, value: object) -> None:
@@ -254,7 +254,7 @@ def check_start(name: str, value: object) -> None:
 def check_flag_or_text(name: str, value: object) -> None:
     """Raise unless ``value`` is True, False or text."""
     if not isinstance(value, bool | np.bool_ | str):
-        raise DataError(f"{name}={shown(value)} must be True, False or a text")
+        raise DataError(f"{name}={shown(value)} must be True, False, or a string")
 
 
 def check_columns(name: str, value: object) -> None:

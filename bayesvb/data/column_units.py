@@ -78,7 +78,7 @@ def check_units(argument: str, units: object) -> None:
         if not isinstance(unit, str) or not 0 < len(unit) <= LONGEST:
             raise DataError(
                 f"{argument}: the unit {str(unit)[:80]!r} of {name[:80]!r} is not valid",
-                hint=f"write a text of at most {LONGEST} characters, such as 'ms'",
+                hint=f"write a string of at most {LONGEST} characters, such as 'ms'",
             )
 
 

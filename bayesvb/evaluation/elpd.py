@@ -128,7 +128,7 @@ def read_elpd(obj: object, name: str = "result") -> Elpd:
     if kind is None:
         raise DataError(
             f"{name!r} is a {type(obj).__name__}, not a LOO or WAIC result",
-            hint="give what fit.loo() or fit.waic() returns",
+            hint="pass the result of fit.loo() or fit.waic()",
         )
     old = arviz_line() == 0
     pointwise = data.get(f"{kind}_i") if old else data.elpd_i

@@ -162,7 +162,9 @@ class _Reader:
         match node:
             case ast.Constant(value=str() as words):
                 if UNSAFE_IN_TEXT.search(words) or MARK in words:
-                    self.refuse(node, "a text in a formula cannot hold quotes or control signs")
+                    self.refuse(
+                        node, "a string in a formula cannot contain quotes or control characters"
+                    )
             case ast.Constant(value=None):
                 pass
             case ast.List(elts=items) | ast.Tuple(elts=items):
@@ -280,7 +282,7 @@ def _described(node: ast.AST) -> str:
         ast.BoolOp: "`and` and `or` (write & and |)",
         ast.UnaryOp: "`not` (write ~)",
         ast.Compare: "a chained comparison",
-        ast.Constant: "a text or other constant",
+        ast.Constant: "a string or other constant",
         ast.IfExp: "`if` and `else` (write np.where)",
         ast.Starred: "unpacking with *",
     }

@@ -139,7 +139,7 @@ def parse_formula(
     if not isinstance(text, str):
         raise FormulaError(
             type(text).__name__,
-            f"the formula is a {type(text).__name__}, and must be a text",
+            f"the formula is a {type(text).__name__}, and must be a string",
             hint=f"the formula comes first, then the data; write for example {example}",
         )
     if not text.strip():

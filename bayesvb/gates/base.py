@@ -324,7 +324,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         NotImplementedError
             With the reason, if statistics of this gate do not add up.
         """
-        raise NotImplementedError(f"logits of {type(self).__name__} do not add up")
+        raise NotImplementedError(f"statistics of {type(self).__name__} cannot be added")
 
     @abc.abstractmethod
     def coefficients(

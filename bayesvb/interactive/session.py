@@ -133,7 +133,7 @@ def open_session(folder: str | Path, data: object, into: Path) -> Session:
             )
         records = tuple(_record(source.parent, values, into) for values in fits)
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DataError(f"{source} is not the file of a session: {error!r}") from None
+        raise DataError(f"{source} is not a saved session: {error!r}") from None
     table = _known_table(known) if data is None else open_table(data)
     if table.sha256 != known["sha256"]:
         raise DataError(

@@ -130,6 +130,6 @@ def _held_out_means(
     if high:
         warn(
             f"Pareto k of {high} of {block.n_rows} rows is above {limit}: their leave-one-out "
-            "means are unreliable; bvb.cross_validate refits the model without some rows at a time"
+            "means are unreliable; bvb.cross_validate refits the model without each fold"
         )
     return np.concatenate(means)

@@ -278,7 +278,7 @@ def _encode_text(values: Values) -> Column:
 def _decode_text(meta: Meta, parts: Parts) -> ColumnArray:
     dtype = meta["dtype"]
     if TEXT.fullmatch(str(dtype)) is None:
-        raise DataError(f"a column holds text of type {dtype!r}")
+        raise DataError(f"a saved column of text has the unknown type {dtype!r}")
     levels = np.array([*meta["levels"], None], dtype=object)  # code -1 is the missing value
     array: ColumnArray = pd.array(levels[parts["codes"]], dtype=dtype)
     return array

@@ -180,7 +180,7 @@ class _Inspector:
         for raw in group:
             name = raw.decode("utf-8", "strict")
             if len(raw) > LIMITS.name or name in ("", ".", "..") or "/" in name:
-                raise DataError(f"{name[:60]!r} is not a name of an object")
+                raise DataError(f"{name[:60]!r} is not a valid name in a saved file")
             found.append(name)
         return found
 

@@ -36,7 +36,7 @@ def as_path(path: object) -> Path:
         If it is neither text nor path, or contains characters that a file name cannot have.
     """
     if not isinstance(path, str | os.PathLike) or not isinstance(os.fspath(path), str):
-        raise DataError(f"path={path!r} is not the name of a file", hint="give a text or a Path")
+        raise DataError(f"path={path!r} is not the name of a file", hint="pass a string or a Path")
     text = os.fspath(path)
     if not text or "\0" in text or not _can_be_encoded(text):
         raise DataError(f"path={text!r} is not the name of a file")

@@ -83,7 +83,7 @@ def test_other_kinds_are_refused(fit, kind):
 
 
 def test_an_unknown_way_to_calibrate_is_refused(fit, unchecked):
-    with pytest.raises(DataError, match="recalibrate=2 must be True, False or a text"):
+    with pytest.raises(DataError, match="recalibrate=2 must be True, False, or a string"):
         fit.predict(kind="interval", recalibrate=2)
 
 

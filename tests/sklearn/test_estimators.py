@@ -202,5 +202,5 @@ def test_it_is_found_under_its_name_and_not_among_what_a_star_imports():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_a_formula_is_text(name, data):
     wrong = clone(ESTIMATORS[name]).set_params(formula=3)
-    with pytest.raises(DataError, match="formula=3 must be a text"):
+    with pytest.raises(DataError, match="formula=3 must be a string"):
         wrong.fit(data[["x"]], (data["y"] > 0.0).astype(int))

@@ -219,7 +219,7 @@ def fit_from_sites(
     sums = read(agreed, "agreed")
     if not sums.finished:
         raise DataError(
-            f"agreed is not finished: its round is {sums.round!r}",
+            f"agreed= is not finished: its round is {sums.round!r}",
             hint="agreed = merge_site_statistics([site_statistics(model, rows, agreed) "
             "for rows of every site])",
         )
@@ -354,7 +354,7 @@ def _told_rows(model: AbstractEstimator, sums: SiteStatistics) -> PooledRowSumma
         return None
     if _has_medians(model) != ("responses" in sums.known):
         raise DataError(
-            "agreed was reported by sites whose model has another family=",
+            "agreed= was reported by sites whose model has another family=",
             hint="begin again, with the same model at all sites",
         )
     n_given, weight, *missing = sums.known["counts"].tolist()
@@ -410,7 +410,7 @@ def _found(model: AbstractEstimator, sums: SiteStatistics, runs: Sequence[Remote
         )
     except np.linalg.LinAlgError as error:
         raise DataError(
-            f"agreed has sums that no rows can have: {error}",
+            f"agreed= has sums that no rows can have: {error}",
             hint="begin the rounds again; one site reported wrong numbers, or a file was changed",
         ) from error
 

@@ -160,7 +160,7 @@ def check_starts(
     needed = blank.to_vector().size
     if starts.shape[1] != needed:
         raise DataError(
-            f"agreed has {starts.shape[1]} initial values, but this model needs {needed}",
+            f"agreed= has {starts.shape[1]} initial values, but this model needs {needed}",
             hint="use the same model and the same version of bayesvb at all sites",
         )
     for number, run in enumerate(runs):
@@ -168,6 +168,6 @@ def check_starts(
             check_run(run.known, blank)
         except DataError as error:
             raise DataError(
-                f"agreed belongs to another model, or was changed: run {number}, {error.why}",
+                f"agreed= belongs to another model, or was changed: run {number}, {error.why}",
                 hint="begin the rounds again",
             ) from error

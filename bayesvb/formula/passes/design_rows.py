@@ -110,7 +110,7 @@ class AbstractDesignRows(abc.ABC):
         if numeric and self.is_whole:
             found = moments[RESPONSE]
             if (found.lowest == found.highest).any():
-                raise DataError("the response is the same in every row with weight")
+                raise DataError("the response has the same value in all rows of positive weight")
         named: dict[str, Sequence[str]] = {
             first: design.terms[first]
             for first in distinct_parts(design.covariate_matrices).values()
