@@ -112,7 +112,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
         effects,
         kind="comparisons",
         measure=comparison,
-        words=effects.words if effects.measure is None else f"{effects.measure} of {effects.words}",
+        words=effects.measured,
         summary=labels.assign(**numbers),
         draws=xr.DataArray(draws, dims=("draw", "row"), coords=coords, name=effects.target),
         by=(),

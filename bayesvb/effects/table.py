@@ -127,9 +127,14 @@ class EffectsTable:
         return None if once.duplicated(labels).any() else once
 
     @property
-    def _heading(self) -> str:
+    def measured(self) -> str:
+        """Quantity in words, with the comparison or slope: "difference of mean of y"."""
         how = f"{SLOPE_WORDS.get(self.measure, self.measure)} of " if self.measure else ""
-        return f"{self.kind.capitalize()}: {how}{self.words}"
+        return f"{how}{self.words}"
+
+    @property
+    def _heading(self) -> str:
+        return f"{self.kind.capitalize()}: {self.measured}"
 
     @property
     def _notes(self) -> list[str]:

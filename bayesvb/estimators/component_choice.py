@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bayesvb.errors import ConvergenceWarning, DataError, warn
+from bayesvb.estimators.identification import most_tried
 from bayesvb.estimators.near_start import near_start
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.numerics.streams import Streams
@@ -66,12 +67,13 @@ def choose_components(
         restarts = 1 if candidate.single_start else streams.restarts
         return candidate._fitted(request, Streams(request.seed, restarts), workers)
 
-    models = {k: rebuilt(model, **{model.size_name: k}) for k in range(1, model.size + 1)}
+    most = most_tried(model.design, model.size)
+    models = {k: rebuilt(model, **{model.size_name: k}) for k in range(1, most + 1)}
     first = fit_one(models.pop(1).starting_near(model.known_start))
     if first.is_interrupted:
         return first
     fits = fits_in_order(models, fit_one, {1: first}, enough=_no_gain)
-    if max(fits) < model.size and not _no_gain(fits):
+    if max(fits) < most and not _no_gain(fits):
         warn_of_interruption(fits)
     results, doubts = criteria(fits, "loo", refits=_is_close(fits))
     warn_of_doubts(doubts)

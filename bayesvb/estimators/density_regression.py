@@ -54,6 +54,7 @@ from bayesvb.estimators.identification import (
     check_family,
     check_identified,
     chooses_size,
+    most_tried,
     response_kind,
     size_within,
 )
@@ -578,7 +579,8 @@ class DensityRegression(AbstractGatedMixture):
         if self.n_components == 1:
             return self.title
         if self.chooses_size:
-            return f"{self.title}, fit chooses 1 to {self.n_components} components"
+            most = most_tried(self.design, self.n_components)
+            return f"{self.title}, fit chooses 1 to {most} components"
         return f"{self.title}, {self.n_components} components, {self.gate} gate"
 
 

@@ -20,7 +20,14 @@ from bayesvb.formula.parser import Formula
 from bayesvb.formula.responses import Ordered, ResponseKind
 from bayesvb.gates import GATES
 
-__all__ = ["check_family", "check_identified", "chooses_size", "response_kind", "size_within"]
+__all__ = [
+    "check_family",
+    "check_identified",
+    "chooses_size",
+    "most_tried",
+    "response_kind",
+    "size_within",
+]
 
 
 def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
@@ -131,6 +138,14 @@ def chooses_size(n_components: int | None, family: str, formula: Formula) -> tup
     if family not in SEVERAL or any(isinstance(term, GroupTerm) for term in terms):
         return False, 1
     return True, MOST_COMPONENTS
+
+
+def most_tried(design: Design, most: int) -> int:
+    """Return the largest number of components that leaves a row to each unpenalised term."""
+    blocks = design.term_blocks.get(MEAN, ())
+    penalised = sum(len(one.columns) for one in blocks if one.kind in ("smooth", "group"))
+    terms = len(design.terms.get(MEAN, ())) - penalised
+    return max(1, min(most, design.n_rows // max(1, terms)))
 
 
 def size_within(n_components: int, chooses: bool, *, most: int, what: str) -> int:

@@ -446,7 +446,7 @@ def _even(model: ConditionalMixtureNetwork) -> bool:
 
 def _stick(part: str, term: str, sd: float, *, centred: bool) -> PriorRow:
     if centred:
-        return PriorRow(part, term, "Normal(-log(choices left), sd)", np.nan, sd)
+        return PriorRow(part, term, "Normal, equal prior weights", np.nan, sd)
     return PriorRow(part, term, "Normal", 0.0, sd)
 
 

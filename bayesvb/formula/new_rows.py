@@ -121,10 +121,9 @@ def _warn_of_new_groupings(encoder: Encoder, rows: UsableRows) -> None:
             if (role.column, role.role) == (column, "groups")
         )  # fmt: skip
         warn(
-            f"none of the {len(groups)} groups of `{column}` in the new data "
-            f"({first_labels(groups)}) was in the data of the fit "
-            f"({first_labels(known.tolist())}): use the same labels, or, if the groups are new, "
-            f"choose their prediction: new_groups= {' or '.join(map(repr, NEW_GROUPS))}",
+            f"no group of `{column}` in the new data ({first_labels(groups)}) was in the data of "
+            f"the fit ({first_labels(known.tolist())}): use the same labels, or, if the groups "
+            f"are new, choose their prediction: new_groups={' or '.join(map(repr, NEW_GROUPS))}",
             DesignWarning,
         )
 

@@ -17,7 +17,7 @@ from bayesvb.data.frames import as_frame, kind_of, numbers
 from bayesvb.data.parts import PARTS, ZERO
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
 from bayesvb.estimators.component_choice import margin_of_refits
-from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL
+from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL, most_tried
 from bayesvb.estimators.refitting import split_arguments
 from bayesvb.evaluation.elpd import compare as compare_elpd
 from bayesvb.formula.formula_changes import written
@@ -230,7 +230,7 @@ def _why(fit: Fit, given: object) -> str:
         return f"{number}"
     return (
         f"{number}, the fewest with a leave-one-out density near the largest; at most "
-        f"{MOST_COMPONENTS} are tried"
+        f"{most_tried(fit.model.design, MOST_COMPONENTS)} are tried"
     )
 
 

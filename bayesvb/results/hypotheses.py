@@ -182,13 +182,14 @@ def _coefficient(match: re.Match[str], text: str, draws: pd.DataFrame) -> Values
 
 
 def _known(name: str, names: Sequence[str]) -> str:
-    """Hint with the nearest of the names, or all of them."""
+    """Hint with the nearest of the names, or all of them but single groups."""
     levels = [one for one in names if "[" in name and one.startswith(name.split("[")[0] + "[T.")]
     if levels:
         return f"the reference level has the coefficient 0; the others are {', '.join(levels)}"
     if near := get_close_matches(name, names, 1):
         return f"did you mean {written(near[0])}?"
-    return f"write one of {', '.join(map(written, names))}"
+    shared = [one for one in names if " | " not in one]
+    return f"write one of {', '.join(map(written, shared))}"
 
 
 def _evaluated(code: str, text: str, values: Mapping[str, Values]) -> Values:

@@ -63,6 +63,13 @@ def test_pairs_of_single_rows_of_the_data_are_refused(fit):
         averaged.pairs()
 
 
+def test_pairs_of_slopes_are_named(fit):
+    slopes = bvb.effects.slopes(
+        fit.refit("~ . + petal_width", bvb.datasets.load("iris")), "petal_width", average_by="label"
+    )
+    assert str(slopes.pairs()).startswith("Comparisons: difference of derivative of ")
+
+
 def test_simultaneous_intervals_contain_the_draws_of_all_rows_together(fit):
     pairs = bvb.effects.predictions(fit, "label").pairs()
     table, draws = pairs.summary, pairs.draws.to_numpy()

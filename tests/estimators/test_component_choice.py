@@ -1,12 +1,13 @@
 """Models whose fit chooses the number of components."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import bayesvb as bvb
 from bayesvb.errors import ConvergenceWarning, DataError
 from bayesvb.estimators import component_choice
-from bayesvb.estimators.identification import MOST_COMPONENTS
+from bayesvb.estimators.identification import MOST_COMPONENTS, most_tried
 from bayesvb.results import leave_one_out
 
 FAITHFUL = bvb.datasets.load("faithful")
@@ -34,6 +35,17 @@ def test_the_model_says_what_it_will_try(model):
 def test_few_rows_limit_the_number():
     few = bvb.DensityRegression("waiting ~ 1", FAITHFUL[:3], n_components=None)
     assert few.n_components == 3 < MOST_COMPONENTS
+
+
+def test_no_number_is_tried_that_has_more_terms_than_rows():
+    rng = np.random.default_rng(1)
+    wide = pd.DataFrame(rng.normal(size=(11, 7)), columns=list("abcdefy"))
+    model = bvb.DensityRegression("y ~ .", wide, n_components=None)
+    assert most_tried(model.design, 5) == 1
+    assert most_tried(bvb.DensityRegression("y ~ a", wide).design, 9) == 5
+    curve = bvb.DensityRegression("y ~ s(a, k=6)", wide)
+    assert most_tried(curve.design, 9) == 5
+    assert model.fit(seed=1, restarts=1, draws=25).model.n_components == 1
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,7 @@ def test_every_kind_integrates_over_groups_by_default(fit, kind, options):
 
 def test_effects_are_of_the_typical_group_and_say_so(fit):
     effects = bvb.effects.predictions(fit, conditional={"x": [0.5]})
-    assert "groups at the typical group" in str(effects)
+    assert "Held at the typical group, whose effect is 0: g." in str(effects)
     table = effects.summary
     new = {"x": [0.5], "h": ["v"], "g": ["new group"]}
     typical = fit.predict(new, new_groups="typical")
@@ -97,7 +97,7 @@ def test_densities_and_memberships_heed_what_is_new(fit):
 def test_new_groups_are_told_unless_the_policy_is_named(fit, recwarn):
     new = pd.DataFrame({"x": [0.0], "h": ["v"], "g": ["G3"], "y": [4.0]})
     for verb in (fit.predict, fit.log_density, fit.responsibilities, fit.predictive):
-        with pytest.warns(DesignWarning, match="none of the 1 groups of `g`") as told:
+        with pytest.warns(DesignWarning, match="no group of `g` in the new data") as told:
             verb(new)
         assert told[0].filename == __file__
         verb(new, new_groups="population")

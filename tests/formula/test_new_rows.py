@@ -83,7 +83,7 @@ def test_numbers_that_cannot_be_squared_are_refused_by_name(text, name, size, da
 def test_groups_none_of_which_was_there_are_told(data):
     design = design_of("y ~ x + (1 | g)", data)
     new = data.iloc[:3].assign(g=["A", "B", "A"])
-    told = r"none of the 2 groups of `g` .*\('A', 'B'\) was in .* \('a', 'b', 'c'\)"
+    told = r"no group of `g` in the new data \('A', 'B'\) was in .* \('a', 'b', 'c'\)"
     with pytest.warns(DesignWarning, match=told):
         design.new(new)
     design.new(new.assign(g=["A", "b", "A"]))

@@ -80,6 +80,14 @@ def test_what_cannot_be_read_is_named(draws, text):
         read_statement(text, draws)
 
 
+def test_single_groups_are_not_listed(draws):
+    groups = draws.copy()
+    groups["mean", 1, "(1 | g)[a]"] = 0.0
+    with pytest.raises(DataError, match="hint: write one of ") as error:
+        read_statement("other > 0", groups)
+    assert "`x:h[T.>2-3]`" in str(error.value) and "(1 | g)" not in str(error.value)
+
+
 def test_linear_combinations_agree_with_coef_and_vcov():
     table = bvb.datasets.load("faithful").head(60)
     model = bvb.DensityRegression("waiting ~ eruptions", table, n_components=1)
