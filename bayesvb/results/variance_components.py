@@ -32,8 +32,9 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-LATENT_LOGISTIC = np.pi**2 / 3.0
-"""Variance of the logistic distribution, of the noise of a latent response on the logit scale."""
+LATENT = {"logit": np.pi**2 / 3.0, "probit": 1.0}
+"""Variance of the noise of a latent response by link: of the logistic, and of the standard normal
+distribution."""
 
 FIXED, RESIDUAL = "fixed effects", "residual"
 
@@ -293,8 +294,8 @@ def _residual_variance(fit: AbstractFit) -> Values | None:
     """Variance of the noise averaged over rows; None for counts, whose noise follows the mean."""
     values, design = fit.named_draws.values, fit.model.design
     if "sigma" not in values:
-        latent = fit.model.response.link == "logit"
-        return np.full(len(values["beta"]), LATENT_LOGISTIC) if latent else None
+        latent = LATENT.get(fit.model.response.link)
+        return None if latent is None else np.full(len(values["beta"]), latent)
     variance = np.asarray(values["sigma"][:, 0] ** 2)
     if "beta_sigma" in values:
         logs = 2.0 * values["beta_sigma"][:, 0] @ design.matrices[SIGMA].T

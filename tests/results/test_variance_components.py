@@ -21,7 +21,8 @@ def grouped() -> pd.DataFrame:
     x = rng.normal(2.0, 1.5, len(g))
     effects, slopes = rng.normal(size=N_GROUPS), 0.4 * rng.normal(size=N_GROUPS)
     y = x + effects[g] + slopes[g] * (x - 2.0) + rng.normal(size=len(g))
-    return pd.DataFrame({"y": y, "x": x, "g": g.astype(str), "b": (y > 2.0).astype(int)})
+    levels = {"b": (y > 2.0).astype(int), "level": np.digitize(y, [1.0, 3.0])}
+    return pd.DataFrame({"y": y, "x": x, "g": g.astype(str), **levels})
 
 
 DATA = grouped()
@@ -86,13 +87,21 @@ def test_levels_are_at_zero_and_at_the_mean_of_the_covariate():
         assert_allclose(one[quantity][terms], other[quantity][terms], rtol=1e-6)
 
 
-@pytest.mark.parametrize("family", ["student", "bernoulli"])
-def test_other_noise(family):
-    found = components(f"{'b' if family == 'bernoulli' else 'y'} ~ x + (1 | g)", FEW, family=family)
+@pytest.mark.parametrize(
+    ("family", "response", "latent"),
+    [
+        ("student", "y", None),
+        ("bernoulli", "b", np.pi / np.sqrt(3.0)),
+        ("ordinal", "level", np.pi / np.sqrt(3.0)),
+        ("ordinal-probit", "level", 1.0),
+    ],
+)
+def test_other_noise(family, response, latent):
+    found = components(f"{response} ~ x + (1 | g)", FEW, family=family)
     assert_allclose(found["estimate"]["share"].sum(), 1.0)
     assert 0.5 < found.loc[("sd", "(1 | g)", ""), "estimate"] < 2.5
-    if family == "bernoulli":
-        assert_allclose(found.loc[("sd", "residual", ""), "estimate"], np.pi / np.sqrt(3.0))
+    if latent is not None:
+        assert_allclose(found.loc[("sd", "residual", ""), "estimate"], latent)
 
 
 def test_noise_of_infinite_variance_is_all_of_it():
