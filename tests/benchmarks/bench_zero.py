@@ -18,6 +18,13 @@ effects of 2 standard errors alone, with proposals along the tail of structural 
 compares intervals of two negative binomial components, 400 rows, effects of 2 standard errors, with
 NUTS of the same model (NumPyro, two chains of 500 draws): means, standard deviations, and coverage
 of each set, with the prior rate 0.05 of the scales. Writes docs/benchmarks/zero_nuts.csv.
+
+    python tests/benchmarks/bench_zero.py truths [sets] [first seed] [sets drawn] [first seed]
+
+writes intervals of the log odds of a structural zero of each set, and the posterior probability of
+log odds below the truth, to docs/benchmarks/zero_truths.csv: two negative binomial components, 400
+rows, effects of 2 standard errors. First the truth is the same in all sets; of further sets the log
+odds and both dispersions are drawn from their priors, and sets of zeros only are omitted.
 """
 
 import sys
@@ -77,6 +84,43 @@ def table_of_two(family, n, effect, seed):
     means = np.exp(np.array(INTERCEPTS[family]) + slopes * data["x"].to_numpy()[:, None])
     some = structural + (1.0 - structural) * (none_of(family, means, 5.0) @ SHARES)
     return data, (*slopes, slope, expit(LEVEL), np.mean(some))
+
+
+def table_of_prior(seed, n=400, effect=2.0):
+    """Rows of two negative binomial components, and log odds drawn from the prior."""
+    rng = np.random.default_rng([seed, 77])
+    level, dispersions = 2.5 * rng.standard_normal(), np.exp(1.6 + 2.0 * rng.standard_normal(2))
+    x, z = rng.normal(size=(2, n))
+    kind = (rng.random(n) < SHARES[1]).astype(int)
+    base = np.array(INTERCEPTS["negbinomial"])
+    each = n * (1.0 - expit(LEVEL)) * SHARES * np.exp(base) / (1.0 + np.exp(base) / 5.0)
+    slopes = effect / np.sqrt(each) * np.array([1.0, -1.0])
+    mean = np.exp(base[kind] + slopes[kind] * x)
+    y = rng.poisson(mean * rng.gamma(dispersions[kind], 1.0 / dispersions[kind])).astype(float)
+    slope = effect / np.sqrt(n * INFORMATION["negbinomial"][1])
+    zero = rng.random(n) < expit(level + slope * z)
+    return pd.DataFrame({"y": np.where(zero, 0.0, y), "x": x, "z": z}), level
+
+
+def truths(sets, first, n_drawn, first_drawn):
+    """Intervals of the log odds of a structural zero, of one truth and of truths of the prior."""
+    fixed = [
+        (s, table_of_two("negbinomial", 400, 2.0, s)[0], LEVEL) for s in range(first, first + sets)
+    ]
+    drawn = [(s, *table_of_prior(s)) for s in range(first_drawn, first_drawn + n_drawn)]
+    lines = []
+    for truth, cases in (("fixed", fixed), ("of the prior", drawn)):
+        for seed, data, level in cases:
+            if not data["y"].any():
+                continue
+            options = {"n_components": 2, "family": "negbinomial"}
+            fit = bvb.DensityRegression("y ~ x | zero(z)", data, **options).fit(seed=1, n_jobs=1)
+            odds = np.ravel(fit.posterior["beta_zero"].sel(term_zero="Intercept"))
+            line = {"truth": truth, "seed": seed, "covariance": fit.covariance}
+            line |= {"log odds": level, "mean": odds.mean(), "sd": odds.std()}
+            line |= dict(zip(("lower", "upper"), np.quantile(odds, [0.05, 0.95]), strict=True))
+            lines.append({**line, "below": np.mean(odds < level)})
+    keep(pd.DataFrame(lines), "zero_truths")
 
 
 def one_set(family, components, n, effect, seed):
@@ -148,6 +192,10 @@ def main(sets, first, components, *families):
 
 
 if __name__ == "__main__":
+    if "truths" in sys.argv:
+        warnings.simplefilter("ignore")
+        given = [int(a) for a in sys.argv[2:6]]
+        sys.exit(truths(*given, *[60, 6001, 43, 7001][len(given) :]))
     if "nuts" in sys.argv:
         warnings.simplefilter("ignore")
         sys.exit(
