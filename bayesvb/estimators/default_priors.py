@@ -39,8 +39,9 @@ def default_priors(
     # With the rate 0.005 differences of two or three standard errors between two Gaussian
     # components were shrunk by 0.7 of one (100 rows), with 0.1 they are by 0.1, for 0.007 nats per
     # new row where four columns have at most one effect (bench_component_differences.py). Two
-    # Poisson slopes were shrunk to a third, and the smaller is by 10% (bench_shared_scales.py).
-    rate = 0.005 if n_components == 1 or given.scales == "learned" else 0.1
+    # Poisson slopes were shrunk to a third, and the smaller is by 10% (bench_shared_scales.py), and
+    # smooth curves of one Poisson component by 1.0 instead of 0.4 (bench_smooth_sizes.py).
+    rate = 0.005 if given.scales == "learned" else 0.1
     return Priors(coefficient_sd=sd, scale_rate=rate, coefficient_units=units)
 
 

@@ -111,8 +111,8 @@ class Priors:
         ``1 / s^2 ~ Ga(scale_shape, scale_rate)`` for the learned standard deviation ``s`` of every
         term of the experts. A shape of one half makes ``1 / s`` half-normal with standard
         deviation ``1 / sqrt(2 scale_rate)``; ``s`` then has the tails of a half-Cauchy
-        distribution. Default of the rate: 0.1 for several components, with which differences
-        between them are nearly unbiased; 0.005 for one, and with ``scales="learned"``.
+        distribution. Default of the rate: 0.1, with which differences between components and
+        smooth curves are nearly unbiased; 0.005 with ``scales="learned"``.
     gating_scale_rate : float
         The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
         a smaller rate would shrink log odds of two standard errors by a third.

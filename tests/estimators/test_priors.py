@@ -248,7 +248,7 @@ def test_one_number_leaves_the_others_at_the_default_of_the_model(family, size):
     plain = bvb.DensityRegression("y ~ x", data, **options)
     assert model.priors == replace(plain.priors, gating_sd=1.0)
     assert (plain.priors.coefficient_sd, plain.priors.scale_rate) == {
-        1: (10.0, 0.005),
+        1: (10.0, 0.1),
         2: (2.5, 0.1),
     }[size]
     shown = model.prior_table().loc["mean"]
