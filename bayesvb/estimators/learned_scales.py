@@ -157,13 +157,19 @@ class LearnedScales:
         each = {one.scale: one.scale_heading(self.varying(one.name), units) for one in parts}
         return {**{scale: each[scale] for scale in each if scale}, **HEADINGS}
 
-    def _rate(self, part: str) -> float:
-        """Prior rate of the precisions of a part."""
-        return self.priors.number(PARTS[part].scale_rate)
+    def _rate(self, part: str, kind: str = "") -> float:
+        """Prior rate of the precision of a term of a part."""
+        of_groups = part == MEAN and kind == "group"
+        return self.priors.number("group_scale_rate" if of_groups else PARTS[part].scale_rate)
 
-    def typical(self, part: str) -> float:
+    def _rates(self, part: str, n_scales: int) -> list[float]:
+        """Prior rates of the precisions of a part: of its terms, then of common coefficients."""
+        rates = [self._rate(part, block.kind) for block in self.term_blocks.get(part, ())]
+        return [*rates, *[self._rate(part)] * (n_scales - len(rates))][:n_scales]
+
+    def typical(self, part: str, kind: str = "") -> float:
         """The scale whose precision is the prior's mean."""
-        return float(np.sqrt(self._rate(part) / self.priors.scale_shape))
+        return float(np.sqrt(self._rate(part, kind) / self.priors.scale_shape))
 
     def learned_by(self, mixture: Mixture) -> ScaledMixture:
         """The mixture whose coefficients of these terms have scales that are learned."""
@@ -174,9 +180,10 @@ class LearnedScales:
             own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
             counts = coefficients_per_term(self.design, GATING)
         gate = self._scales(GATING, own, n_logits, counts)
-        n_further, further = len(self.term_blocks.get(self._further, ())), self._further or MEAN
-        sizes = [len(experts.start) - n_further, n_further, len(gate.start)]
-        rate = np.repeat([self._rate(part) for part in (MEAN, further, GATING)], sizes)
+        n_further = len(self.term_blocks.get(self._further, ()))
+        sizes = (len(experts.start) - n_further, n_further, len(gate.start))
+        each = zip((MEAN, self._further or MEAN, GATING), sizes, strict=True)
+        rate = np.concatenate([self._rates(part, size) for part, size in each])
         prior = Gamma(np.full(len(rate), float(self.priors.scale_shape)), rate)
         parts = (mixture.experts, mixture.gate, experts, gate, prior)
         half_t = self._half_t if common else ()
@@ -308,9 +315,10 @@ class LearnedScales:
         if self._n_further:
             fixed[self._further] = self._fixed_further
         for part, blocks in self.term_blocks.items():
-            columns = [column for block in blocks for column in block.columns]
-            columns = self._without_level(columns) if part == self._further else columns
-            fixed[part][columns] = self.typical(part) ** -2.0
+            for block in blocks:
+                columns = list(block.columns)
+                columns = self._without_level(columns) if part == self._further else columns
+                fixed[part][columns] = self.typical(part, block.kind) ** -2.0
         if {MEAN, self._further} & self.term_blocks.keys():
             own = np.concatenate([fixed[MEAN], fixed.get(self._further, np.empty(0))])
             experts = experts.with_coefficient_precision(own)
@@ -331,16 +339,16 @@ class LearnedScales:
             for row in rows
         ]
         own = [
-            PriorRow(self._part_of_scales(part), block.name, *self._gamma(part))
+            PriorRow(self._part_of_scales(part), block.name, *self._gamma(part, block.kind))
             for part, blocks in self.term_blocks.items()
             for block in blocks
         ]
         return [*marked, *own, *self._common_rows()]
 
-    def _gamma(self, part: str) -> tuple[str, float, float]:
-        """Prior of a learned scale of a part, with its typical value."""
-        words = f"1/scale^2 ~ Gamma({self.priors.scale_shape:g}, {self._rate(part):g})"
-        return words, self.typical(part), np.nan
+    def _gamma(self, part: str, kind: str) -> tuple[str, float, float]:
+        """Prior of a learned scale of a term of a part, with its typical value."""
+        words = f"1/scale^2 ~ Gamma({self.priors.scale_shape:g}, {self._rate(part, kind):g})"
+        return words, self.typical(part, kind), np.nan
 
     def _part_of_scales(self, part: str) -> str:
         """Name in tables of the scales of a part."""
@@ -355,7 +363,7 @@ class LearnedScales:
         penalised = [block for block in blocks if block.is_penalised]
         rows = []
         for at, block in enumerate(penalised, start=len(blocks)):
-            prior: tuple[str, float, float] = self._gamma(MEAN)
+            prior: tuple[str, float, float] = self._gamma(MEAN, block.kind)
             if at in half_t:
                 unit = half_t[at].unit
                 prior = f"scale ~ half-Student t({HALF_T_DOF:g}, {unit:.3g})", unit, np.nan

@@ -227,7 +227,8 @@ def _renamed(options: Description) -> dict[str, object]:
     if "coefficient_units" in priors:
         priors.setdefault("scales", "fixed")
     if "scale_rate" in priors:
-        priors.setdefault("gating_scale_rate", priors["scale_rate"])
+        for name in ("gating_scale_rate", "group_scale_rate"):
+            priors.setdefault(name, priors["scale_rate"])
     return {**options, "priors": priors} if priors else options
 
 

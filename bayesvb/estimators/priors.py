@@ -113,6 +113,9 @@ class Priors:
         deviation ``1 / sqrt(2 scale_rate)``; ``s`` then has the tails of a half-Cauchy
         distribution. Default of the rate: 0.1, with which differences between components and
         smooth curves are nearly unbiased; 0.005 with ``scales="learned"``.
+    group_scale_rate : float
+        The same rate for group-level terms of the experts. Standard deviations of 0.2 on a
+        logarithmic scale are common among groups, and have a probability of 2% if the rate is 0.1.
     gating_scale_rate : float
         The same rate for the terms of the gate. Few contrasts inform the scale of such a term, and
         a smaller rate would shrink log odds of two standard errors by a third.
@@ -157,6 +160,7 @@ class Priors:
     common_sd: float = 1.0
     scale_shape: float = 0.5
     scale_rate: float | None = None
+    group_scale_rate: float = 0.02
     gating_scale_rate: float = 0.05
     sigma_sd: float = 1.0
     sigma_scale_rate: float = 0.05

@@ -1,15 +1,15 @@
-"""Smooth curves and group-level effects of one component, by their size, at two rates of the prior.
+"""Smooth curves and group-level effects of one component, by their size and the rate of the prior.
 
     python tests/benchmarks/bench_scale_rates.py curves|groups [sets] [first seed] [family ...]
 
 ``curves``: `y ~ s(x)` with the curve `a sin(2 pi x)`. A standard error is that of `a` if the shape
 of the curve were known; `a` is 0, 1, 2, 3 or 5 of them. The effect is the difference between x =
-0.75 and 0.25 on the scale of the predictor, with a 90% interval: by default, with the rate 0.005,
+0.75 and 0.25 on the scale of the predictor, with a 90% interval: by default, with a smaller rate,
 and by `gam(..., method = "REML")` of R's mgcv with normal intervals of its corrected covariance.
 ``groups``: `y ~ x + (1 | g)`, the standard deviation of groups and its 90% interval.
 ``log_density`` is the mean of 400 new rows (of the same groups).
 
-The default was chosen on Poisson counts of seeds 1-12 (curves) and 1-6 (groups). Results:
+Rates were chosen on Poisson counts, of seeds 1-12 (curves) and 1-6 (groups). Results:
 docs/benchmarks/smooth_sizes.csv and group_sizes.csv.
 """
 
@@ -31,7 +31,10 @@ import bayesvb as bvb
 ROWS, EFFECTS, PROB = (40, 100, 400), (0.0, 1.0, 2.0, 3.0, 5.0), 0.9
 NEW_ROWS = 400
 GROUPS, GROUP_SDS = ((8, 5), (8, 20), (30, 5)), (0.0, 0.2, 0.5, 1.0)
-RATES = {"default": None, "scale_rate=0.005": 0.005}
+CURVE_PRIORS = {"default": bvb.Priors(), "scale_rate=0.005": bvb.Priors(scale_rate=0.005)}
+GROUP_PRIORS = {"default": bvb.Priors()} | {
+    f"group_scale_rate={rate}": bvb.Priors(group_scale_rate=rate) for rate in (0.005, 0.1)
+}
 POINTS = np.array([0.75, 0.25])
 INFORMATION = {"gaussian": 1.0, "student": 0.75, "poisson": np.e, "bernoulli": 0.25, "gamma": 4.0}
 """Of the predictor, in one row, without an effect."""
@@ -84,10 +87,9 @@ def curve_sets(family: str, seeds: range) -> Iterator[tuple[dict, pd.DataFrame, 
 
 
 def curve_effect(
-    family: str, table: pd.DataFrame, new: pd.DataFrame, rate: float | None
+    family: str, table: pd.DataFrame, new: pd.DataFrame, priors: bvb.Priors
 ) -> tuple[float, ...]:
     """Estimate, standard deviation, interval, and log density of new rows."""
-    priors = bvb.Priors(scale_rate=rate)
     model = bvb.DensityRegression("y ~ s(x)", table, family=family, n_components=1, priors=priors)
     target = "mean" if family in ("gaussian", "student") else "link"
     fit = model.fit(seed=1)
@@ -126,10 +128,9 @@ def group_sets(family: str, seeds: range) -> Iterator[tuple[dict, pd.DataFrame, 
 
 
 def group_sd(
-    family: str, table: pd.DataFrame, new: pd.DataFrame, rate: float | None
+    family: str, table: pd.DataFrame, new: pd.DataFrame, priors: bvb.Priors
 ) -> tuple[float, ...]:
     """Estimate of the standard deviation of groups, its interval, log density of new rows."""
-    priors = bvb.Priors(scale_rate=rate)
     model = bvb.DensityRegression(
         "y ~ x + (1 | g)", table, family=family, n_components=1, priors=priors
     )
@@ -157,8 +158,8 @@ def curves(family: str, seeds: range) -> pd.DataFrame:
     """Contrasts of smooth curves, by this package and by mgcv."""
     sets = list(curve_sets(family, seeds))
     results = {
-        name: [curve_effect(family, table, new, rate) for _, table, new in sets]
-        for name, rate in RATES.items()
+        name: [curve_effect(family, table, new, priors) for _, table, new in sets]
+        for name, priors in CURVE_PRIORS.items()
     }
     if family in REFEREES:
         results["mgcv"] = list(by_mgcv(family, [table for _, table, _ in sets]))
@@ -169,8 +170,8 @@ def groups(family: str, seeds: range) -> pd.DataFrame:
     """Standard deviations of groups; no interval contains the truth if that is zero."""
     sets = list(group_sets(family, seeds))
     results = {
-        name: [group_sd(family, table, new, rate) for _, table, new in sets]
-        for name, rate in RATES.items()
+        name: [group_sd(family, table, new, priors) for _, table, new in sets]
+        for name, priors in GROUP_PRIORS.items()
     }
     return summarised(family, [labels for labels, *_ in sets], results).drop(columns="sd")
 

@@ -263,6 +263,21 @@ def test_defaults_follow_the_number_of_components(rng):
         assert one.priors == replace(default_priors("poisson", 1), gating_sd=1.0)
 
 
+def test_scales_of_groups_have_a_rate_of_their_own(rng):
+    data = pd.DataFrame({"x": rng.normal(size=60), "g": np.arange(60) % 6})
+    data["y"] = rng.poisson(np.exp(1.0 + 0.2 * rng.normal(size=6)[data["g"]])).astype(float)
+    sds = []
+    for rate in (0.02, 0.4):
+        priors = bvb.Priors(group_scale_rate=rate)
+        options = {"family": "poisson", "n_components": 1, "priors": priors}
+        model = bvb.DensityRegression("y ~ s(x) + (1 | g)", data, **options)
+        shown = model.prior_table().loc["scale", "prior"]
+        assert shown["s(x)"] == "1/scale^2 ~ Gamma(0.5, 0.1)"
+        assert shown["(1 | g)"] == f"1/scale^2 ~ Gamma(0.5, {rate})"
+        sds.append(model.fit(seed=1).variance_components()["estimate"].iloc[0])
+    assert sds[1] > 1.3 * sds[0]
+
+
 # -- what they cannot be -------------------------------------------------------------------------
 
 

@@ -329,6 +329,16 @@ def test_statistics_are_filled_in_the_order_of_their_names(regimes_fit):
     )
 
 
+def test_files_from_before_a_rate_of_groups_have_one_rate(regimes, tmp_path, monkeypatch):
+    model = bvb.DensityRegression("y ~ x", regimes, n_components=2)
+    known = dict(vars(model.priors))
+    rate = known.pop("group_scale_rate") / 2.0
+    told = {**model.options(), "priors": {**known, "scale_rate": rate}}
+    monkeypatch.setattr(type(model), "options", lambda self: told)
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    assert bvb.load(fit.save(tmp_path / "fit.nc")).model.priors.group_scale_rate == rate
+
+
 def test_files_from_before_learned_scales_have_fixed_ones(regimes, tmp_path, monkeypatch):
     model = bvb.DensityRegression(
         "y ~ x", regimes, n_components=2, priors=bvb.Priors(scales="fixed")
