@@ -40,7 +40,7 @@ def default_priors(
     # components were shrunk by 0.7 of one (100 rows), with 0.1 they are by 0.1, for 0.007 nats per
     # new row where four columns have at most one effect (bench_component_differences.py). Two
     # Poisson slopes were shrunk to a third, and the smaller is by 10% (bench_shared_scales.py), and
-    # smooth curves of one Poisson component by 1.0 instead of 0.4 (bench_smooth_sizes.py).
+    # smooth curves of one Poisson component by 1.0 instead of 0.4 (bench_scale_rates.py).
     rate = 0.005 if given.scales == "learned" else 0.1
     return Priors(coefficient_sd=sd, scale_rate=rate, coefficient_units=units)
 

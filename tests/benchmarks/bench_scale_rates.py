@@ -2,8 +2,8 @@
 
     python tests/benchmarks/bench_scale_rates.py curves|groups [sets] [first seed] [family ...]
 
-``curves``: `y ~ s(x)` with the curve `a sin(2 pi x)`. A standard error is that of `a` if the shape
-of the curve were known; `a` is 0, 1, 2, 3 or 5 of them. The effect is the difference between x =
+``curves``: `y ~ s(x)` with the curve `a sin(2 pi x)`. `a` has a standard error if the shape of the
+curve is known; it is 0, 1, 2, 3 or 5 of them. The effect is the difference between x =
 0.75 and 0.25 on the scale of the predictor, with a 90% interval: by default, with a smaller rate,
 and by `gam(..., method = "REML")` of R's mgcv with normal intervals of its corrected covariance.
 ``groups``: `y ~ x + (1 | g)`, the standard deviation of groups and its 90% interval.
