@@ -152,8 +152,8 @@ class EffectsTable:
         if self.robust:
             one = f"{self.robust} {'row' if self.robust == 1 else 'rows'}"
             lines.append(
-                f"Estimate and sd of {one} are median and 1.48 MAD: the mean of the draws is "
-                "outside the interval, or their sd wider than it."
+                f"Estimate and sd of {one} are median and 1.48 MAD: the draws have heavy tails, as "
+                "for combinations of levels without rows, or probabilities near 0."
             )
         groups = [name for name, value in self.held.items() if value == UNSEEN]
         values = {name: value_text(self.held[name]) for name in self.held if name not in groups}

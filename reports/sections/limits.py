@@ -66,7 +66,9 @@ NEW_ROWS = {
 
 def summary(fit: AbstractFit) -> Summary:
     """List of omitted analyses, and their calls."""
-    one, done = fit.parts[0].fit, [] if hasattr(fit.model, "n_components") else [COMPONENTS]
+    # A model of ordered levels has one component.
+    several = hasattr(fit.model, "n_components") and fit.model.response.kind != "levels"
+    one, done = fit.parts[0].fit, [] if several else [COMPONENTS]
     if has_jackknife(one):
         done.append(PRIORS)
     found = [one for one in NOT_DONE if one not in done]

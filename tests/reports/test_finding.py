@@ -15,7 +15,7 @@ from bayesvb.reports.rows.average_effects import (
 )
 from bayesvb.reports.rows.contrasts import contrasts
 from bayesvb.reports.rows.profiles import covariate
-from bayesvb.reports.sections import SECTIONS
+from bayesvb.reports.sections import SECTIONS, limits
 from bayesvb.reports.sections.finding import finding, sentences, small_multiple
 from bayesvb.results.checks.base import Check
 
@@ -218,8 +218,10 @@ def test_numbers_that_stand_for_ordered_levels_are_named():
     data = lines(n=60)
     data["h"] = pd.cut(data["y"], 3, labels=["low", "middle", "high"])
     model = bvb.DensityRegression("h ~ x", data, n_components=1, family="ordinal")
-    (sentence, *_) = sentences(model.fit(seed=1, restarts=1, draws=50), [])
+    fit = model.fit(seed=1, restarts=1, draws=50)
+    (sentence, *_) = sentences(fit, [])
     assert "the mean level of h (low = 1 to high = 3) rises by " in sentence
+    assert not any("components" in one["what"] for one in limits.summary(fit)["not_done"])
 
 
 @pytest.mark.parametrize(
