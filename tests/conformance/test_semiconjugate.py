@@ -168,7 +168,6 @@ def test_densities_are_those_of_scipy(make_semi, rng):
         assert_allclose(experts.log_density(posterior, draws), expected, rtol=1e-9)
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize(("shape", "ratio", "most"), [(3.0, 0.5, 0.006), (1.0, 10.0, 0.035)])
 def test_the_predictive_distribution_is_as_close_as_it_says(shape, ratio, most):
     """To the integral over the noise; ``ratio`` is the variance of the mean over ``b / a``."""

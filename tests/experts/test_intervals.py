@@ -178,6 +178,17 @@ def check_that_the_bound_never_falls(seeds, n_passes):
             stats, before = core.global_step(q, step.stats), bound
 
 
+def test_statistics_of_rows_add_up():
+    model = model_of(two_lines(30, 5), "Surv(y, event) ~ x | 1", family="student", n_components=2)
+    core, block = model.core, model.source.whole()
+    shares = np.random.default_rng(0).dirichlet(np.ones(2), block.n_rows).T.copy()
+    q = core.update(core.first_stats(core.partition_stats(block, shares)))
+    local = core.experts.local(q.experts, block)
+    every, sums = local.row_stats(shares), local.sufficient_stats(shares)
+    for name, values in vars(sums).items():
+        assert_allclose(getattr(every, name).sum(axis=0), values, rtol=1e-10)
+
+
 def test_the_bound_never_falls():
     check_that_the_bound_never_falls(range(4), 8)
 

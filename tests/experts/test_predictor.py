@@ -12,7 +12,7 @@ from bayesvb.data.sources import InMemorySource
 from bayesvb.engines.cavi import cavi
 from bayesvb.experts import EXPERTS
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts
-from bayesvb.experts.predictor import AbstractPredictorExperts
+from bayesvb.experts.predictor import AbstractPredictorExperts, in_moments
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.factors.log_grid import GridLaw
 from bayesvb.factors.normal import Normal
@@ -162,6 +162,30 @@ def test_expected_derivatives_are_those_of_the_expectation(family, rng):
     wide, narrow = at(0.0, step), at(0.0, -step)
     slope = (wide.value - narrow.value) / step
     assert_allclose(-here.curvature, slope, atol=1e-6, rtol=1e-6)
+
+
+def test_derivatives_in_moments_are_those_of_the_expectation(rng):
+    """By differences in ``-E v^2 / 2`` and in ``E v`` of two experts, ``v`` without the offset."""
+    experts, step = EXPERTS["poisson"](PRIOR), 1e-4
+    known, variance = rng.normal(size=(2, 5)), rng.uniform(0.2, 1.5, size=(2, 5))
+    block = replace(responses_at(experts, known[None, :1], rng), offset=rng.normal(size=5))
+    centre, shares = np.concatenate([-0.5 * (variance + known**2), known]), np.array([0.3, 0.7])
+    rates = shares[:, None] * np.ones(5)
+
+    def value(*moves):
+        square, mean = np.split(centre + sum(moves), 2)
+        spread = -2.0 * square - mean**2
+        return experts.expected(block, mean + block.offset, spread).value
+
+    found = experts.expected(block, known + block.offset, variance, all_orders=True)
+    slopes, bends = in_moments(found, known, rates)
+    shifts = step * np.eye(4)[:, :, None]
+    for i, one in enumerate(shifts):
+        assert_allclose(slopes[:, i], (value(one) - value(-one)) / (2.0 * step), atol=1e-5)
+        for j, other in enumerate(shifts):
+            rise = value(one, other) - value(one, -other) - value(-one, other) + value(-one, -other)
+            second = (rates * rise).sum(axis=0) / (4.0 * step**2)
+            assert_allclose(bends[i, j], second, rtol=1e-4, atol=1e-4)
 
 
 def test_the_expected_log_density_is_the_mean_over_draws(family, rng):

@@ -76,6 +76,21 @@ def test_completed_draws_have_the_weights_and_the_density_of_all_coefficients(pa
     assert_allclose(gate.log_density(q, draws["gate"]) + of_effects, total, rtol=1e-9)
 
 
+def test_the_covariance_of_statistics_is_the_derivative_of_expectations(pair):
+    """Of an exponential family, in its natural parameters."""
+    (_, (gate, rows)), share = pair
+    first = gate.local(gate.start(), rows).sufficient_stats(share)
+    stats = gate.global_step(gate.start(), first)
+    centre, step = stats.to_vector(), 1e-4
+
+    def expectations(change):
+        return gate.coordinates(gate.update(stats.with_vector(centre + change))).expectations()
+
+    shifts = step * np.eye(len(centre))
+    expected = [(expectations(one) - expectations(-one)) / (2.0 * step) for one in shifts]
+    assert_allclose(gate.statistics_covariance(gate.update(stats)), expected, atol=1e-6)
+
+
 def test_derivatives_in_the_means_of_logits_are_differences(rng):
     n, rows, step = 2, 5, 1e-4
     logit, constants = rng.normal(size=(n, rows)), rng.normal(size=(3, 1, rows))
