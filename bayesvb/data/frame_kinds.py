@@ -11,8 +11,6 @@ from bayesvb.data.frame_streams import AbstractFrames, CalledFrames, in_pieces
 from bayesvb.data.lazy_frames import DuckDBFrames, PolarsFrames
 from bayesvb.data.parquet_frames import ParquetFrames
 
-__all__ = ["frames_of"]
-
 QUERIES: Mapping[tuple[str, str], Callable[[Any], AbstractFrames]] = {
     ("duckdb", "DuckDBPyRelation"): lambda data: DuckDBFrames(data),
     ("polars", "LazyFrame"): lambda data: PolarsFrames(data),

@@ -13,17 +13,6 @@ from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
 
-__all__ = [
-    "Kind",
-    "as_frame",
-    "columns_of",
-    "kind_of",
-    "levels",
-    "missing_rows",
-    "nearest",
-    "numbers",
-]
-
 Kind = Literal["number", "levels"]
 
 # pandas' names for what an object column holds -> what it is to a formula.

@@ -14,8 +14,6 @@ from bayesvb.argument_checks import shown
 from bayesvb.data.frames import levels
 from bayesvb.errors import DataError
 
-__all__ = ["first_labels", "levels_as_known", "match_labels"]
-
 FIRST = 3
 """Labels that a message shows."""
 

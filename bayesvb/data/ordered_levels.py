@@ -13,8 +13,6 @@ from bayesvb.data.labels import match_labels
 from bayesvb.errors import DataError
 from bayesvb.numerics.array_library import namespace
 
-__all__ = ["UNORDERED", "OrderedLevels"]
-
 
 @dataclass(frozen=True)
 class OrderedLevels:

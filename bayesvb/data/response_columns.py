@@ -15,11 +15,6 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 
-__all__ = [
-    "INTERVAL", "RESPONSE_COLUMNS", "TRIALS", "FurtherColumns", "coarsened", "upper_ends",
-    "with_response_columns",
-]  # fmt: skip
-
 INTERVAL = "interval"
 """Distances from the response to the ends of the interval that it is known to lie in."""
 

@@ -13,8 +13,6 @@ from bayesvb.distributions.base import (
     check_probabilities,
 )
 
-__all__ = ["BernoulliMixture", "DrawnBernoulliMixture"]
-
 
 @dataclass(frozen=True)
 class BernoulliMixture(AbstractDiscreteMixture):

@@ -12,11 +12,6 @@ from scipy.special import betainc, expit, pdtr
 from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.special import LARGEST_EXPONENT, softplus
 
-__all__ = [
-    "LARGEST", "AbstractCountLaw", "BinomialLaw", "NegativeBinomialLaw", "PoissonLaw",
-    "ZeroInflatedLaw", "log_choose", "log_rising", "rate_at",
-]  # fmt: skip
-
 Numbers = Float[np.ndarray, "..."]
 
 LARGEST = 1e15

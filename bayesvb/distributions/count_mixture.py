@@ -24,14 +24,6 @@ from bayesvb.distributions.count_laws import (
 )
 from bayesvb.numerics.special import log_total
 
-__all__ = [
-    "AbstractCountMixture",
-    "BinomialMixture",
-    "DrawnCountMixture",
-    "NegativeBinomialMixture",
-    "PoissonMixture",
-]
-
 
 def normal_nodes(number: int) -> list[tuple[float, float]]:
     """Nodes of a Gauss-Hermite rule of the standard normal, each with its weight."""

@@ -17,8 +17,6 @@ from bayesvb.distributions.predictor_mixture import (
 )
 from bayesvb.numerics.array_library import namespace, special
 
-__all__ = ["GAMMA", "DrawnGammaMixture", "GammaMixture", "PositiveLaw", "decay"]
-
 
 def decay(u: Numbers) -> Numbers:
     """``exp(-u)``, finite for any finite predictor, in NumPy or JAX."""

@@ -18,8 +18,6 @@ from bayesvb.distributions.predictor_mixture import (
     AbstractPredictorMixture,
 )
 
-__all__ = ["DrawnHurdleMixture", "HurdleMixture"]
-
 Numbers = Float[np.ndarray, "..."]
 
 HARMLESS = 1.0

@@ -8,8 +8,6 @@ from jaxtyping import Float
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.numerics.special import log_total
 
-__all__ = ["interval_log_scores"]
-
 
 def interval_log_scores(
     law: AbstractComponentMixture,

@@ -16,8 +16,6 @@ from bayesvb.distributions.prediction import PredictionOptions, predict
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["predict_levels"]
-
 IN_LEVELS = ("quantile", "interval", "draws")
 """Kinds of prediction whose values are levels."""
 

@@ -15,8 +15,6 @@ from bayesvb.distributions.base import (
 )
 from bayesvb.numerics.special import ROUNDING
 
-__all__ = ["DrawnOrdinalMixture", "OrdinalMixture"]
-
 
 @dataclass(frozen=True)
 class OrdinalMixture(AbstractDiscreteMixture):

@@ -18,13 +18,6 @@ from bayesvb.distributions.base import (
 from bayesvb.numerics.root_finding import crossings
 from bayesvb.numerics.special import log_total
 
-__all__ = [
-    "LARGEST_PREDICTOR",
-    "AbstractDrawnPredictorMixture",
-    "AbstractPredictorMixture",
-    "ContinuousLaw",
-]
-
 LARGEST_PREDICTOR = 300.0
 """Value at which predictors are cut off: a component without rows has a wide posterior, and its
 infinite mean times a responsibility of zero would not be a number."""

@@ -13,8 +13,6 @@ from scipy.special import ndtri
 from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.errors import DataError
 
-__all__ = ["CONTINUOUS", "NO_RESPONSE", "Response", "ResponseKind"]
-
 ResponseKind = Literal[
     "continuous", "positive", "amount", "count", "successes", "binary", "levels", "classes", "none"
 ]

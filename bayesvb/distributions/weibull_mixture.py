@@ -17,8 +17,6 @@ from bayesvb.distributions.predictor_mixture import (
 )
 from bayesvb.numerics.array_library import namespace
 
-__all__ = ["WEIBULL", "DrawnWeibullMixture", "WeibullMixture", "cumulative_hazard"]
-
 
 def cumulative_hazard(y: Numbers, u: Numbers, further: Numbers) -> Numbers:
     """``(y exp(-u))^c`` of positive numbers, finite, in NumPy or JAX."""

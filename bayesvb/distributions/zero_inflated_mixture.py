@@ -11,8 +11,6 @@ from jaxtyping import Float
 from bayesvb.distributions.count_laws import ZeroInflatedLaw
 from bayesvb.distributions.count_mixture import AbstractCountMixture
 
-__all__ = ["ZeroInflatedMixture"]
-
 
 @dataclass(frozen=True)
 class ZeroInflatedMixture(AbstractCountMixture):

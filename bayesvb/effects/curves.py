@@ -19,8 +19,6 @@ from bayesvb.results.summary import smooth_dof
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-__all__ = ["curves", "groups", "smoothness"]
-
 
 @checked
 def curves(

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bayesvb.formula.group_places import GroupPlaces
     from bayesvb.results.base import AbstractFit
 
-__all__ = ["many_groups"]
-
 
 def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.DataFrame:
     """Mean and equal-tailed interval of an effect of every group, of one that was not there last.

@@ -8,8 +8,6 @@ from bayesvb.experts import EXPERTS
 from bayesvb.experts.regression import RegressionPrior
 from bayesvb.formula.parser import RESPONSE, Formula
 
-__all__ = ["complete_priors", "default_priors"]
-
 
 def complete_priors(
     given: Priors | None, family: str, n_components: int, formula: Formula, group: object

@@ -28,8 +28,6 @@ from bayesvb.results.group_covariance import (
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
-__all__ = ["GROUP_SD_HEADING", "group_sds", "half_t_rows", "with_half_t"]
-
 GROUP_CORRELATION = "correlation of groups"
 """Name in tables of the correlations of the effects of a group."""
 

@@ -20,15 +20,6 @@ from bayesvb.formula.parser import Formula
 from bayesvb.formula.responses import Ordered, ResponseKind
 from bayesvb.gates import GATES
 
-__all__ = [
-    "check_family",
-    "check_identified",
-    "chooses_size",
-    "most_tried",
-    "response_kind",
-    "size_within",
-]
-
 
 def response_kind(family: str, levels: Sequence[object] | None) -> ResponseKind:
     """Kind of response that a formula requires for a family.

@@ -14,15 +14,6 @@ from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.parser import parse_formula
 from bayesvb.models.mixture import Mixture
 
-__all__ = [
-    "has_group_columns",
-    "named_findings",
-    "with_further_predictors",
-    "with_independent_groups",
-    "with_packed_groups",
-    "without_lone_gate",
-]
-
 State = Mapping[str, Shaped[np.ndarray, "..."]]
 
 FINDINGS = {

@@ -12,8 +12,6 @@ from jaxtyping import Shaped
 from bayesvb.errors import DataError
 from bayesvb.storage.json_schema import ANYTHING, ListOf, MapOf, OneOf, Record, check_json
 
-__all__ = ["check_arrays", "check_description", "check_same_shapes", "check_state"]
-
 Arrays = Mapping[str, Shaped[np.ndarray, "..."]]
 
 Description = Mapping[str, Any]

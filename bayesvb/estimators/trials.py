@@ -10,8 +10,6 @@ from bayesvb.errors import DesignWarning, warn
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import RESPONSE
 
-__all__ = ["with_trials"]
-
 
 def with_trials(design: Design, rows: Rows, data: object, *, warns: bool = True) -> Rows:
     """Rows with their number of trials; one trial where the data do not have the number.

@@ -20,8 +20,6 @@ from bayesvb.errors import DataError
 from bayesvb.evaluation.stacking_weights import weighted_table
 from bayesvb.storage.arviz_objects import arviz_line, coordinate, import_arviz
 
-__all__ = ["Elpd", "compare", "elpd_data", "read_elpd"]
-
 WEIGHT = "case_weight"
 """Coordinate of the rows' weights in ArviZ's results."""
 

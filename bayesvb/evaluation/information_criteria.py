@@ -16,8 +16,6 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.elpd import Elpd
 
-__all__ = ["khat", "loo", "waic"]
-
 HIGH_P = 0.4  # variance of a row's log density beyond which WAIC fails (Vehtari et al. 2017)
 
 NAMED_ROWS = 5  # how many rows a message names

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["KaplanMeier", "kaplan_meier"]
-
 QUANTILE = 1.959963984540054
 """Half width of a central 95% interval, in standard errors."""
 

@@ -12,8 +12,6 @@ from scipy.special import logsumexp
 from bayesvb.errors import DataError
 from bayesvb.numerics.pieces import AT_ONCE, pieces
 
-__all__ = ["psis"]
-
 MIN_DRAWS = 25  # a fifth of the draws is the tail, and a Pareto fit needs five points
 
 FLAT = 1e-6  # log ratios closer than this are equal: rounding noise has no tail to fit

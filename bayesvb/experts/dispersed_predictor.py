@@ -53,8 +53,6 @@ RowSlopes = tuple[
 ]
 """Log density of each row, and its derivatives in predictor and log of the positive parameter."""
 
-__all__ = ["AbstractDispersedExperts", "DispersedPosterior", "RowSlopes"]
-
 
 @dataclass(frozen=True)
 class DispersedStats(SufficientStats):

@@ -22,13 +22,6 @@ from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, 
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.passed_on import passed_on
 
-__all__ = [
-    "AbstractFurtherExperts",
-    "AbstractFurtherLocalPosterior",
-    "FurtherPosterior",
-    "FurtherStats",
-]
-
 ExpertsT = TypeVar("ExpertsT", bound=AbstractRegressionExperts[Any, Any])
 
 FurtherT = TypeVar("FurtherT", bound="AbstractFurtherExperts[Any]")

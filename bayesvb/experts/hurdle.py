@@ -22,8 +22,6 @@ from bayesvb.experts.zero_inflated import Logits, ZeroInflatedExperts
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
 
-__all__ = ["HurdleExperts"]
-
 
 @dataclass(frozen=True)
 class HurdleExperts(ZeroInflatedExperts):

@@ -15,8 +15,6 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.numerics.records import changed
 
-__all__ = ["AbstractIntervalExperts", "HiddenRows"]
-
 ExpertsT = TypeVar("ExpertsT", bound="AbstractIntervalExperts[Any, Any]")
 
 

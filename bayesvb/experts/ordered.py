@@ -21,8 +21,6 @@ from bayesvb.experts.regression import RegressionUnits
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
 
-__all__ = ["SMALLEST_PROBABILITY", "AbstractOrderedExperts", "count_later_thresholds"]
-
 FEWEST_LEVELS = 3
 """Levels that an ordinal regression has at least: two are a logistic regression."""
 

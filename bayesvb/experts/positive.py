@@ -18,8 +18,6 @@ from bayesvb.distributions.predictor_mixture import (
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts, DispersedPosterior
 from bayesvb.variational.local import Draws
 
-__all__ = ["AbstractPositiveExperts"]
-
 
 class AbstractPositiveExperts(AbstractDispersedExperts):
     """Experts of a positive response: draws of its law, and its mixtures."""

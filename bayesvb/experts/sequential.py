@@ -34,8 +34,6 @@ from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, 
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.supports import AbstractSupport, Real
 
-__all__ = ["SequentialExperts"]
-
 THRESHOLD_SD = 5.0
 """Prior standard deviation of the distance of a threshold from the first one."""
 

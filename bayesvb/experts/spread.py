@@ -38,8 +38,6 @@ from bayesvb.variational.supports import AbstractSupport, Real
 if TYPE_CHECKING:
     from bayesvb.experts.linear_student import StudentExperts
 
-__all__ = ["SPREAD", "SpreadExperts", "with_spread"]
-
 Lines = Union[AbstractLinearExperts[Any, Any], "StudentExperts"]
 
 Rows = Float[np.ndarray, "experts rows"]

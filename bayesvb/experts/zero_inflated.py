@@ -33,8 +33,6 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 from bayesvb.variational.supports import AbstractSupport, Real
 
-__all__ = ["Logits", "ZeroInflatedExperts", "with_zeros"]
-
 OneLogit = Float[np.ndarray, "1 rows"]
 
 Logits = Float[np.ndarray, "..."]

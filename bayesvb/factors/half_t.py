@@ -12,8 +12,6 @@ from scipy.special import gammaln
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.numerics.array_library import namespace
 
-__all__ = ["HALF_T_DOF", "HalfTScale", "log_half_t"]
-
 HALF_T_DOF = 3.0
 """Degrees of freedom of the half-t prior: the fewest with a finite variance."""
 

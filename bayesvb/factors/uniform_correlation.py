@@ -22,8 +22,6 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import betaln
 
-__all__ = ["UniformCorrelation"]
-
 STEEPEST = 9.0
 """Largest ``|z|`` of a factor, where ``1 - c^2`` is 6e-8: beyond it precisions of effects, their
 inverses, would exceed sums over rows so far that these are lost by rounding."""

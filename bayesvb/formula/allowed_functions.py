@@ -7,11 +7,6 @@ from difflib import get_close_matches
 
 import numpy as np
 
-__all__ = [
-    "CONSTANTS", "CONTR", "CONTRASTS", "ELEMENTWISE", "NUMBERS", "OF_ONE_VALUE", "PLAIN",
-    "TRANSFORMS", "call_hint", "known_call", "numpy_hint",
-]  # fmt: skip
-
 # numpy functions of one value per row, with the number of their arguments: one more would be the
 # output array, and write into the data.
 ELEMENTWISE: Mapping[str, int] = {

@@ -34,8 +34,6 @@ from bayesvb.formula.terms import Part, read_terms
 if TYPE_CHECKING:
     import formulaic
 
-__all__ = ["BoundFormula", "BoundPart", "BoundTerm", "UsableRows", "bind", "find_columns"]
-
 
 @dataclass(frozen=True, eq=False)
 class UsableRows:

@@ -21,8 +21,6 @@ from bayesvb.formula.limits import LIMITS
 if TYPE_CHECKING:
     from bayesvb.formula.tokens import Section
 
-__all__ = ["check_columns", "check_text", "check_tree", "too_costly"]
-
 LARGEST_BASES = {"hashed": 1000}
 """Limits of transforms that may create more columns."""
 

@@ -22,18 +22,6 @@ from bayesvb.formula.special_terms import OFFSET
 from bayesvb.numerics.rank import dependent_columns
 from bayesvb.numerics.special import ROUNDING
 
-__all__ = [
-    "LARGEST",
-    "check_matrices",
-    "check_squares",
-    "ranges",
-    "require_finite",
-    "require_squares",
-    "warn_levels",
-    "warn_of_ids",
-    "warn_of_unweighted",
-]
-
 LARGEST = 1e152
 """Largest number, and reciprocal of the least difference: their squares are doubles."""
 

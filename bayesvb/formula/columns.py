@@ -15,8 +15,6 @@ import pandas as pd
 from bayesvb.data.frames import kind_of
 from bayesvb.formula.expressions import Role
 
-__all__ = ["ColumnRole", "roles_in", "with_own_names"]
-
 ALIAS = re.compile(
     r"_bvb_(lookup|value|levels|groups|hashed|status|event|upper)_((?:[0-9a-f]{2})*)_"
 )

@@ -12,8 +12,6 @@ from jaxtyping import Bool
 from bayesvb.data.frames import TEMPORAL, writes_dates
 from bayesvb.errors import DataError
 
-__all__ = ["Dates", "is_temporal"]
-
 DAY = pd.Timedelta(days=1)
 
 DURATIONS = {"timedelta", "timedelta64"}

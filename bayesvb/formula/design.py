@@ -34,8 +34,6 @@ from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_blocks import TermBlock
 
-__all__ = ["AllRows", "Design", "Rows", "build_design"]
-
 Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
 
 POLICIES = ("drop", "raise", "keep")

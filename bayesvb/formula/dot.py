@@ -16,8 +16,6 @@ from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import Formula
 from bayesvb.formula.tokens import DOT
 
-__all__ = ["every_column", "hardly_repeat", "without_ids"]
-
 ALONE = re.compile(r"id|index|row|rownames|unnamed: 0|.*[_. ]id", re.IGNORECASE)
 
 CASED = re.compile(r".*[a-z]ID")

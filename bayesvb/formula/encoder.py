@@ -37,8 +37,6 @@ from bayesvb.formula.term_blocks import TermBlock, term_blocks
 if TYPE_CHECKING:
     import formulaic
 
-__all__ = ["Encoder", "Matrices", "fit_encoder", "role_table"]
-
 Matrices = dict[str, Float[np.ndarray, "rows _"]]
 
 

@@ -24,8 +24,6 @@ from bayesvb.formula.allowed_functions import (
 )
 from bayesvb.formula.budget import too_costly
 
-__all__ = ["Code", "NameUse", "Role", "masked", "read_expression", "span_of"]
-
 Role = Literal[
     "lookup", "value", "levels", "groups", "hashed", "call", "status", "event", "upper",
 ]  # fmt: skip

@@ -9,8 +9,6 @@ from bayesvb.formula.parser import RESPONSE, Formula, name_section, split_sectio
 from bayesvb.formula.special_terms import summands
 from bayesvb.formula.tokens import DOT, read_section
 
-__all__ = ["change_formula", "written"]
-
 
 def change_formula(formula: Formula, change: str, names: tuple[str, ...]) -> str:
     """Return the formula in which the dot of a change stands for the present terms.
@@ -49,9 +47,6 @@ def change_formula(formula: Formula, change: str, names: tuple[str, ...]) -> str
         name, body = name_section(section, position, ("variables",) if one_sided else names)
         changed[name] = changed_terms(present.get(name, "1"), body.text)
     return formula.canonical(gate=formula.gating_given, changed=changed)
-
-
-__all__ = ["changed_terms", "listed_terms", "with_terms"]
 
 
 def listed_terms(text: str) -> list[tuple[str, str]]:

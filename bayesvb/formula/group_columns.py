@@ -29,8 +29,6 @@ from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.linear.structure import LIMITS
 
-__all__ = ["GroupColumns", "check_columns_of", "fit_groups"]
-
 MOST_CORRELATED = 4
 """Effects with a full covariance: ten numbers are integrated over, and at most twelve in all."""
 

@@ -15,8 +15,6 @@ from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
-__all__ = ["GroupPlaces"]
-
 
 @dataclass(frozen=True, eq=False)
 class GroupPlaces(AbstractTermColumns):

@@ -10,8 +10,6 @@ from bayesvb.formula.expressions import Code, Role, read_expression
 from bayesvb.formula.special_terms import SpecialTerm
 from bayesvb.formula.tokens import Token
 
-__all__ = ["GroupTerm", "read_group"]
-
 
 @dataclass(frozen=True)
 class GroupTerm:

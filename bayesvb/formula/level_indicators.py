@@ -11,8 +11,6 @@ import pandas as pd
 from bayesvb.errors import without_controls
 from bayesvb.formula.columns import ALIAS, ColumnRole, roles_in
 
-__all__ = ["Indicator", "factor_in", "level_indicators", "levels_apart"]
-
 FACTOR = re.compile(rf"{ALIAS.pattern}|C\({ALIAS.pattern}\)")
 
 

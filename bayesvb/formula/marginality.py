@@ -25,8 +25,6 @@ from bayesvb.formula.monomials import (
 )
 from bayesvb.formula.term_blocks import CONSTANT
 
-__all__ = ["orthogonal_terms"]
-
 Places = tuple[int, ...]
 
 ByVariables = Mapping[frozenset[str], Sequence[Places]]

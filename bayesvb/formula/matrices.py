@@ -20,8 +20,6 @@ from bayesvb.formula.parser import Formula
 if TYPE_CHECKING:
     import formulaic
 
-__all__ = ["evaluate", "with_missing"]
-
 UNCOMPUTABLE = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RuntimeError, SyntaxError,
     TypeError, ValueError,

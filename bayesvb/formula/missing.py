@@ -11,8 +11,6 @@ from jaxtyping import Bool
 from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.limits import LIMITS
 
-__all__ = ["OF_NEW_ROWS", "MissingValues", "check_rows", "refuse_missing", "usable_rows"]
-
 MOST_NAMED = 5
 """Columns with missing values that a line names."""
 

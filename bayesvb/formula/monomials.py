@@ -15,8 +15,6 @@ from itertools import product
 from bayesvb.formula.columns import roles_in
 from bayesvb.formula.limits import LIMITS
 
-__all__ = ["Monomials", "degree", "is_marginal", "is_polynomial", "monomials", "variables"]
-
 Monomial = frozenset[tuple[str, int]]
 """Powers of variables that are multiplied, the powers positive."""
 

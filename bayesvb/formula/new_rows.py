@@ -17,8 +17,6 @@ from bayesvb.formula.checks import LARGEST
 from bayesvb.formula.encoder import Encoder, Matrices
 from bayesvb.formula.limits import LIMITS
 
-__all__ = ["NEW_GROUPS", "NEW_GROUPS_ALIASES", "NEW_LEVELS", "Unseen", "encode_new"]
-
 NEW_GROUPS = ("marginal", "typical")
 
 NEW_GROUPS_ALIASES = {"sample": "marginal", "population": "typical"}

@@ -24,8 +24,6 @@ from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.linear.structure import LIMITS, grouped_term
 
-__all__ = ["OwnColumns", "fit_own_columns", "with_indicators"]
-
 Levels = Mapping[ColumnRole, pd.Index]
 
 

@@ -19,8 +19,6 @@ from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
 from bayesvb.formula.terms import Part, read_offset, read_part, read_response
 from bayesvb.formula.tokens import Section, Token, read_section
 
-__all__ = ["RESPONSE", "Formula", "name_section", "parse_formula", "split_sections"]
-
 RESPONSE = "response"
 """Name of the part to the left of `~`."""
 

@@ -12,8 +12,6 @@ from bayesvb.errors import FormulaError
 from bayesvb.formula.expressions import Code, Role, masked, read_expression, span_of
 from bayesvb.formula.tokens import Section, Token
 
-__all__ = ["FORMS", "ResponseCall", "ResponseForm", "read_call"]
-
 
 @dataclass(frozen=True)
 class ResponseForm:

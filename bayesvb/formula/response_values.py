@@ -12,8 +12,6 @@ from bayesvb.data.frames import kind_of, numbers
 from bayesvb.errors import DataError
 from bayesvb.formula.response_forms import ResponseCall
 
-__all__ = ["READERS", "RESPONSE_ROLES", "response_columns"]
-
 Column = Float[np.ndarray, " rows"]
 
 Columns = tuple[Column, Float[np.ndarray, "rows _"]]

@@ -17,8 +17,6 @@ from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.parser import Formula
 
-__all__ = ["Classes", "Ordered", "ResponseKind", "class_column", "classes_of"]
-
 
 @dataclass(frozen=True)
 class Ordered:

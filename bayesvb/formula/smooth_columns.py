@@ -24,8 +24,6 @@ from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
-__all__ = ["SmoothColumns", "SmoothCurve", "fit_smooth"]
-
 
 @dataclass(frozen=True, eq=False)
 class SmoothCurve:

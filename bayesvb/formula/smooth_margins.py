@@ -16,8 +16,6 @@ from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spre
 from bayesvb.numerics.periodic_curves import PeriodicCurve, periodic_curve
 from bayesvb.numerics.special import ROUNDING
 
-__all__ = ["Basis", "Margin", "fit_margin", "row_products"]
-
 Basis = NaturalSpline | PeriodicCurve
 """Functions that do not bend, at most a line, and functions that do."""
 

@@ -11,9 +11,6 @@ from bayesvb.formula.expressions import Code, Role, masked, read_expression, spa
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.special_terms import SpecialTerm
 
-__all__ = ["SmoothTerm", "read_smooth"]
-
-
 Period = tuple[float, float]
 """Ends of the period of a periodic curve."""
 

@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from bayesvb.errors import FormulaError
 from bayesvb.formula.tokens import Section, Token
 
-__all__ = ["GROUP", "OFFSET", "SMOOTH", "SpecialTerm", "taken_out"]
-
 OFFSET = "offset"
 """A known summand of the response; also among the names of the parts."""
 

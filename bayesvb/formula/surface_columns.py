@@ -23,8 +23,6 @@ from bayesvb.formula.smooth_margins import Margin, row_products
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 
-__all__ = ["SurfaceColumns"]
-
 
 @dataclass(frozen=True, eq=False)
 class SurfaceColumns(AbstractTermColumns):

@@ -8,8 +8,6 @@ from typing import Literal
 
 from bayesvb.formula.columns import ColumnRole, roles_in, with_own_names
 
-__all__ = ["BlockKind", "TermBlock", "term_blocks"]
-
 BlockKind = Literal["covariate", "factor", "smooth", "group"]
 
 CONSTANT = "1"

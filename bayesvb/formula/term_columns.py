@@ -11,8 +11,6 @@ from jaxtyping import Float, Int
 
 from bayesvb.formula.term_blocks import TermBlock
 
-__all__ = ["AbstractTermColumns", "TermData"]
-
 
 @dataclass(frozen=True)
 class TermData:

@@ -26,8 +26,6 @@ from bayesvb.formula.tokens import Section, Token, first_line, marked_span
 if TYPE_CHECKING:
     from formulaic import SimpleFormula
 
-__all__ = ["Part", "read_offset", "read_part", "read_response", "read_terms", "summed"]
-
 # What the formula package raises where brackets and operators do not go together.
 UNREADABLE = (
     ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, SyntaxError,

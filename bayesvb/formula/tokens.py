@@ -8,8 +8,6 @@ from dataclasses import dataclass
 
 from bayesvb.errors import FormulaError
 
-__all__ = ["DOT", "Section", "Token", "first_line", "marked_span", "read_section"]
-
 ESCAPES = re.compile(r"[⧛⧚]|\x1b\[[0-9;]*m")
 
 QUOTED = re.compile(r"`[^`]*`")

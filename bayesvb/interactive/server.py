@@ -21,8 +21,6 @@ from bayesvb.interactive.jobs import Zygote
 from bayesvb.interactive.session import Session, is_session, new_session, open_session
 from bayesvb.interactive.tables import open_table
 
-__all__ = ["serve", "workbench"]
-
 
 @checked
 def workbench(

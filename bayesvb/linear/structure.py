@@ -7,8 +7,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-__all__ = ["LIMITS", "grouped_term", "only_columns"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class StructureLimits:

@@ -22,14 +22,6 @@ from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
 
-__all__ = [
-    "ArrowRegressions",
-    "CorrelatedEffects",
-    "EffectsGivenScales",
-    "RegressionSums",
-    "effect_precision",
-]
-
 
 @dataclass(frozen=True)
 class CorrelatedEffects:

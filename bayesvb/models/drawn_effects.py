@@ -22,8 +22,6 @@ from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 
-__all__ = ["EFFECT_SCALE", "GATE_EFFECT_SCALE", "EffectLaws", "with_gate_keys", "with_line_keys"]
-
 EFFECT_KEY = "effect_key"
 """Name of the keys of effects on the lines, in draws."""
 

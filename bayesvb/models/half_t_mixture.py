@@ -33,8 +33,6 @@ from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.local import Draws
 
-__all__ = ["EFFECT_CORRELATION", "HalfTMixture", "can_integrate", "with_half_t_scales"]
-
 EFFECT_CORRELATION = "effect_correlation"
 """Name of the drawn correlations of effects of a group, pair by pair of each set."""
 

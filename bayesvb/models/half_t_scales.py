@@ -27,8 +27,6 @@ from bayesvb.models.arrow_regression import (
 from bayesvb.numerics.pieces import AT_ONCE, IN_MEMORY, pieces
 from bayesvb.numerics.special import LOG_2PI, log_total
 
-__all__ = ["HalfTScales", "ScaledRegression"]
-
 POINTS, MOST_POINTS = 128, 8192
 """Values of the scales at first, and in the last of the rounds; each has twice as many."""
 

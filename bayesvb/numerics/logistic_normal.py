@@ -11,8 +11,6 @@ from scipy.special import ndtr
 
 from bayesvb.numerics.special import NORMAL_MIXTURE
 
-__all__ = ["softplus_moments"]
-
 PEAK = float(1.0 / np.sqrt(2.0 * np.pi))
 """Density of the standard normal at zero."""
 

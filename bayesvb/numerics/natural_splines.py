@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["NaturalSpline", "natural_spline", "spread_knots"]
-
 
 @dataclass(frozen=True)
 class NaturalSpline:

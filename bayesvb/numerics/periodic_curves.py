@@ -7,8 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
-__all__ = ["PeriodicCurve", "periodic_curve"]
-
 
 @dataclass(frozen=True)
 class PeriodicCurve:

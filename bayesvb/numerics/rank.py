@@ -11,8 +11,6 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float
 
-__all__ = ["dependent_columns"]
-
 ROWS = 8_192
 """Rows whose products are summed together."""
 

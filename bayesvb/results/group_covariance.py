@@ -17,16 +17,6 @@ from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.models.half_t_mixture import EFFECT_CORRELATION, HalfTMixture
 from bayesvb.variational.local import Draws
 
-__all__ = [
-    "GROUP_SD",
-    "GroupCovariance",
-    "block_scales",
-    "group_notes",
-    "integrated_covariances",
-    "joint_terms",
-    "penalised_blocks",
-]
-
 GROUP_SD = "sd of groups"
 """Label in tables of the standard deviations of group effects."""
 

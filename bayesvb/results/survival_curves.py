@@ -17,8 +17,6 @@ from bayesvb.results.subsampling import sample
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
-__all__ = ["SurvivalCurves", "is_right_censored", "survival_curves"]
-
 
 @dataclass(frozen=True)
 class SurvivalCurves:

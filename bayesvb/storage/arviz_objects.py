@@ -21,22 +21,6 @@ from bayesvb.errors import DataError
 if TYPE_CHECKING:
     import xarray as xr
 
-__all__ = [
-    "GROUPS",
-    "RESERVED",
-    "arviz_line",
-    "as_tree",
-    "check_names",
-    "coordinate",
-    "encode_attributes",
-    "from_tree",
-    "group",
-    "group_names",
-    "import_arviz",
-    "in_chains",
-    "to_arviz",
-]
-
 GROUPS: tuple[str, ...] = (  # the ArviZ schema, in its own order
     "posterior",
     "posterior_predictive",

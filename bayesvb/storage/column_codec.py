@@ -15,10 +15,6 @@ import pandas as pd
 
 from bayesvb.errors import DataError
 
-__all__ = [
-    "Column", "check_ranges", "decode_column", "decode_index", "encode_column", "encode_index",
-]  # fmt: skip
-
 Values = pd.Series | pd.Index
 
 Meta = Mapping[str, Any]

@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     import h5py
     from h5py import h5d, h5g, h5s, h5t
 
-__all__ = ["PlainFile", "opened"]
-
 
 @dataclass(frozen=True, kw_only=True)
 class FileLimits:

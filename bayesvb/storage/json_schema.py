@@ -9,8 +9,6 @@ from typing import Any
 
 from bayesvb.errors import DataError
 
-__all__ = ["ANYTHING", "Kind", "ListOf", "MapOf", "OneOf", "Record", "check_json", "parsed_json"]
-
 DEEPEST = 20
 """Lists and mappings inside one another."""
 

@@ -10,8 +10,6 @@ import re
 
 from bayesvb.errors import DataError
 
-__all__ = ["seal", "unseal"]
-
 SEAL = re.compile(rb"\nbayesvb sha256 ([0-9a-f]{64})\n")
 
 LENGTH = len("\nbayesvb sha256 \n") + 64

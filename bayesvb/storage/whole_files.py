@@ -18,8 +18,6 @@ try:
 except ImportError:  # locks of this kind are of POSIX
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["as_path", "check_writable", "write_whole"]
-
 LONGEST_STEM = 60
 """Characters of a name that a partial file repeats: names have 255 bytes at most."""
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["BETWEEN_GROUPS", "Part"]
-
 BETWEEN_GROUPS = "between groups"
 """Dimension over which the coefficients of group-level terms vary, if there is one component."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from bayesvb.data.parts.base import Part
 from bayesvb.data.parts.mean import MEAN
 
-__all__ = ["GATING", "GATING_PART"]
-
 GATING = "gating"
 
 GATING_PART = Part(

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bayesvb.data.parts.base import Part
 
-__all__ = ["MEAN", "MEAN_PART"]
-
 MEAN = "mean"
 
 MEAN_PART = Part(

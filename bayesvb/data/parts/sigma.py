@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bayesvb.data.parts.base import Part
 
-__all__ = ["LOG_SIGMA", "SIGMA", "SIGMA_PART"]
-
 SIGMA = "sigma"
 
 LOG_SIGMA = "log sigma"

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from bayesvb.data.parts.base import Part
 
-__all__ = ["ZERO", "ZERO_PART"]
-
 ZERO = "zero"
 
 ZERO_PART = Part(

@@ -48,11 +48,6 @@ from bayesvb.formula.passes.streamed_design import (
 )
 from bayesvb.formula.responses import ResponseKind
 
-__all__ = [
-    "PooledColumns", "PooledRowSummary", "SiteFrames", "columns_told", "moments_told",
-    "quantiles_told", "responses_told",
-]  # fmt: skip
-
 TOLD_SHARES = np.linspace(0.0, 1.0, 33)
 """Proportions at which a site reports the values of a column."""
 

@@ -27,11 +27,6 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import ResponseKind
 
-__all__ = [
-    "INFINITE", "TARGET", "AbstractDesignReader", "AbstractDesignRows", "Moments", "RowsInMemory",
-    "added_moments", "column_moments", "distinct_parts", "encoded_design", "responses_in",
-]  # fmt: skip
-
 TARGET = "response less offset"
 """Key of the moments of responses with offsets subtracted."""
 

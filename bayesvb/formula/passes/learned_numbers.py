@@ -12,8 +12,6 @@ from jaxtyping import Float
 from bayesvb.errors import DataError
 from bayesvb.formula.encoder import Encoder
 
-__all__ = ["learned_numbers", "with_learned_numbers"]
-
 
 def learned_numbers(encoder: Encoder) -> Float[np.ndarray, " numbers"]:
     """Knots, centres, scales and coefficients of all transforms and terms, one after the other.

@@ -19,8 +19,6 @@ from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.missing import refuse_missing, usable_rows
 
-__all__ = ["SAMPLE_ROWS", "Choice", "Representatives"]
-
 SAMPLE_ROWS = 10_000
 """Rows of the sample."""
 

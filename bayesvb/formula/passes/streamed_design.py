@@ -47,11 +47,6 @@ from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.numerics.order_statistics import distinct_values
 
-__all__ = [
-    "BlockEncoding", "RowsInBlocks", "columns_to_read", "design_of_sample", "learned_of",
-    "of_kept_rows", "rows_in_blocks",
-]  # fmt: skip
-
 
 @dataclass(frozen=True, eq=False)
 class BlockEncoding:
@@ -416,9 +411,6 @@ def design_of_sample(
         all_rows=known,
         weights=weights,
     )
-
-
-__all__ = ["exact_term"]
 
 
 def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> AbstractTermColumns:

@@ -15,8 +15,6 @@ from bayesvb.errors import DataError
 from bayesvb.formula.columns import with_own_names
 from bayesvb.numerics.order_statistics import quantiles
 
-__all__ = ["exact_states"]
-
 Vector = Float[np.ndarray, " rows"]
 
 Values = Callable[[str], Iterator[Vector]]
