@@ -274,7 +274,8 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def log_jacobian(self) -> float:
         """Log Jacobian of a row; zero for groups and intervals, whose experts apply it per row."""
-        return 0.0 if self.grouping is not None or self.experts.knows_unit else self.log_unit
+        by_row = isinstance(self.experts, AbstractIntervalExperts)
+        return 0.0 if self.grouping is not None or by_row else self.log_unit
 
     @property
     def experts(self) -> AnyExperts:
@@ -288,7 +289,8 @@ class DensityRegression(AbstractGatedMixture):
         """Experts of all rows of a group together."""
         from bayesvb.experts.grouped import GroupedExperts
 
-        return GroupedExperts(experts, 0.0 if experts.knows_unit else self.log_unit)
+        by_row = isinstance(experts, AbstractIntervalExperts)
+        return GroupedExperts(experts, 0.0 if by_row else self.log_unit)
 
     @property
     def response(self) -> Response:

@@ -57,9 +57,6 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
     learns_scales: ClassVar[bool] = False
     """Whether precisions of the prior of coefficients can be learned: of a linear regression."""
 
-    knows_unit: ClassVar[bool] = False
-    """Whether log densities are in the units of the data: a probability of a row has none."""
-
     @abc.abstractmethod
     def local(self, posterior: PosteriorT, block: Block) -> AbstractLocalPosterior:
         """Expected log likelihood of these rows under every expert."""

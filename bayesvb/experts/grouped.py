@@ -70,7 +70,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
     learns_scales = passed_on("experts")
     scale_units = passed_on("experts")
     line_laws = passed_on("experts")
-    common_prior = passed_on("experts")
+    common = passed_on("experts")
     coefficient_squares = passed_on("experts")
     effective_dof = passed_on("experts")
     linear_dof = passed_on("experts")

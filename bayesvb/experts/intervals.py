@@ -54,7 +54,6 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
     response_columns: ClassVar[tuple[str, ...]] = (INTERVAL,)
     posterior_by_group = False
     is_conjugate = False
-    knows_unit = True
 
     log_unit: float
 

@@ -296,10 +296,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         return replace(self, common=CommonEffectPrior.of(self.prior, columns, precision))
 
     @property
-    def common_prior(self) -> CommonEffectPrior:
-        return cast(CommonEffectPrior, self.common)
-
-    @property
     def _law(self) -> Any:
         """Prior of all experts: independent of each other, or with common coefficients."""
         return self.common or self.prior

@@ -251,10 +251,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         return replace(self, common=CommonEffectPrior.of(self._linear, columns, precision))
 
     @property
-    def common_prior(self) -> CommonEffectPrior:
-        return cast(CommonEffectPrior, self.common)
-
-    @property
     def _linear(self) -> MatrixNormalGamma:
         """Prior of one regression."""
         return cast(MatrixNormalGamma, self.prior.linear)

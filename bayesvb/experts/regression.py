@@ -22,7 +22,7 @@ from bayesvb.distributions.response import CONTINUOUS, Response
 from bayesvb.errors import PriorError
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
 from bayesvb.experts.drawn_lines import drawn_lines, noise_precision
-from bayesvb.factors.coupled_normal_gamma import CommonColumns, CommonEffectPrior
+from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.linear.arrow_precisions import diagonal_precision
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision
@@ -207,13 +207,8 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
         """Experts whose coefficients scatter around ones that all components share.
 
         Precisions of the differences by term come first, then precisions of the common
-        coefficients. Available with ``has_common_effects``, as is ``common_prior``.
+        coefficients. Available with ``has_common_effects``.
         """
-        raise NotImplementedError(f"{type(self).__name__} have no common coefficients")
-
-    @property
-    def common_prior(self) -> CommonEffectPrior:
-        """Prior of experts ``with_common_effects``."""
         raise NotImplementedError(f"{type(self).__name__} have no common coefficients")
 
     def coefficient_squares(self, posterior: PosteriorT) -> Float[np.ndarray, " terms"]:

@@ -112,7 +112,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     scale_units = passed_on("experts")
     has_common_effects = passed_on("experts")
     posterior_by_row = passed_on("experts")
-    common_prior = passed_on("experts")
+    common = passed_on("experts")
 
     @property
     def formula(self) -> str:  # type: ignore[override]

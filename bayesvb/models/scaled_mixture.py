@@ -556,7 +556,7 @@ class ScaledMixture(Mixture):
             change = part.counts * xp.log(scales) - (scales - 1.0) * squares
             plain: Float[np.ndarray, " draws"] = 0.5 * change.sum(axis=1)
             return plain
-        prior, drawn = unit.common_prior, (draws["coefficients"], draws["precision"])
+        prior, drawn = unit.common, (draws["coefficients"], draws["precision"])
         given = prior.log_density_given(*drawn, *self._drawn_precisions(scales))
         found: Float[np.ndarray, " draws"]
         found = (given - prior.log_density(*drawn))[:, 0, 0]
@@ -588,7 +588,7 @@ class ScaledMixture(Mixture):
         """Expected common coefficients given the other parameters, one for each common column."""
         first = sum(self.draw_sizes[:-1])
         experts: Any = self.given(np.ones(len(self.counts))).experts
-        prior: CommonEffectPrior = experts.common_prior
+        prior: CommonEffectPrior = experts.common
         precisions = self._drawn_precisions(np.asarray(joined(draws))[:, :first])
         return prior.common_given(draws["coefficients"], draws["precision"], *precisions)
 
