@@ -58,17 +58,13 @@ def describe(data: object, *, by: str | None = None) -> pd.DataFrame:
         if name != by:
             for statistic, cells in _lines(groups, name, str(kinds[name])).items():
                 rows[name, statistic] = cells
-    filled = pd.DataFrame.from_dict(rows, orient="index", columns=_columns(groups)).fillna("")
+    columns = [*groups, MISSING, *([DIFFERENCE] if len(groups) == 3 else [])]
+    filled = pd.DataFrame.from_dict(rows, orient="index", columns=columns).fillna("")
     table = PrintedTable(filled)
     table.index = pd.MultiIndex.from_tuples(list(rows), names=["variable", "statistic"])
     rows_of = [f"{len(own):,}" for own in groups.values()]
     table.attrs["rows"] = dict(zip(groups, rows_of, strict=True))
     return table
-
-
-def _columns(groups: dict[str, pd.DataFrame]) -> list[str]:
-    """Columns of the overview of these groups, all rows among them."""
-    return [*groups, MISSING, *([DIFFERENCE] if len(groups) == 3 else [])]
 
 
 def _lines(groups: dict[str, pd.DataFrame], name: str, kind: str) -> dict[str, dict[str, str]]:

@@ -218,7 +218,6 @@ class InMemorySource(AbstractSource):
         return True
 
     def iterate(self) -> Iterator[Block]:
-        """The blocks."""
         return iter(self.blocks)
 
     @contextmanager
@@ -305,7 +304,6 @@ class RemainingRows(AbstractSource):
 
     @property
     def total_weight(self) -> float:
-        """Sum of their case weights."""
         weight = self.source.weights()
         return float(self.n_rows if weight is None else weight[self.kept].sum())
 

@@ -59,7 +59,7 @@ def covariate(design: Design, name: str, *, most: int | None = None) -> Covariat
     """
     column, weights = _counted(design, name)
     numbers = column.astype(float) if is_numeric(column, name) else column
-    if is_number(design, name) and _has_many_values(numbers):
+    if is_number(design, name) and numbers.nunique(dropna=False) > LIMITS.few_levels:
         return Covariate(name, False, (float(numbers.min()), float(numbers.max())))
     counts = _frequencies(numbers, weights)
     often = list(counts.sort_values(ascending=False, kind="stable").index[:most])
@@ -141,11 +141,6 @@ def _most_frequent(design: Design, name: str) -> object:
     if is_number(design, name):  # of repeated measurements at equal times not the first time
         return values.iloc[int((values - average(design, name)).abs().argmin())]
     return values.iloc[0]
-
-
-def _has_many_values(numbers: pd.Series) -> bool:
-    """Whether there are more different values than may be levels."""
-    return bool(numbers.nunique(dropna=False) > LIMITS.few_levels)
 
 
 def is_numeric(column: pd.Series, name: str) -> bool:

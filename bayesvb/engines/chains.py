@@ -178,7 +178,7 @@ class Chains:
                 count = next_count(count, clock() - began)
         except KeyboardInterrupt:
             interrupted = True
-            if sum(map(_steps, pieces)) < warmup + ENOUGH:
+            if sum(len(piece[0]) for piece in pieces) < warmup + ENOUGH:
                 raise
         whole = [np.concatenate(parts)[warmup:] for parts in zip(*pieces, strict=True)]
         vectors, _, *values = (_chain_after_chain(one) for one in whole)
@@ -202,10 +202,6 @@ def _chain_after_chain(
 ) -> Shaped[np.ndarray, "draws ..."]:
     """Values of each step, of the first chain first."""
     return np.moveaxis(values, 0, 1).reshape(-1, *values.shape[2:])
-
-
-def _steps(piece: tuple[np.ndarray, ...]) -> int:
-    return len(piece[0])
 
 
 def next_count(count: int, seconds: float) -> int:

@@ -148,7 +148,6 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return self.limit.update(COPIES * stats)
 
     def global_step(self, posterior: PosteriorT, stats: Any) -> StatsT:
-        """Statistics of the next point, from the statistics of an iteration at this one."""
         # Statistics stay those of one copy, so that starts, tolerances and files do not differ.
         return (1.0 / COPIES) * self.limit.global_step(posterior, COPIES * stats)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -439,8 +439,11 @@ def _runs(
     found: dict[int, Restart] = {}
     try:
         for stage in stages:
-            if known and found and stage is stages[-1] and not _exceeds(found, known.margin):
-                break
+            if known and found and stage is stages[-1]:
+                # No run has a larger score than the last one, which is the known start.
+                best = max(run.score for run in found.values())
+                if best <= found[max(found)].score + known.margin:
+                    break
             tasks = [partial(run, number, _floor(found.values())) for number in stage]
             places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)
             ended = side_by_side(tasks, places, progress, last=_ended)
@@ -467,11 +470,6 @@ def _stages(
         order = [*few, *others]
         return [order[:1], order[1:2], order[2:]]
     return [[*few, others.pop()], others[: known.probes], others[known.probes :]]
-
-
-def _exceeds(runs: Mapping[int, Restart], margin: float) -> bool:
-    """Whether a run has a larger score than the last one."""
-    return max(run.score for run in runs.values()) > runs[max(runs)].score + margin
 
 
 def _floor(runs: Iterable[Restart]) -> float:

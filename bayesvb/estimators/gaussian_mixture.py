@@ -345,7 +345,6 @@ class GaussianMixture(AbstractMixture):
         return prior_frame(rows)
 
     def headings(self, fit: AbstractFit) -> dict[str, str]:
-        """Titles of the tables."""
         return {"mean": "means", "sd": "standard deviations", "correlation": "correlations"}
 
     def description(self) -> str:

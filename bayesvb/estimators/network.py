@@ -187,7 +187,6 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
 
     @property
     def log_jacobian(self) -> float:
-        """Log Jacobian of a row."""
         return self.log_unit
 
     @property

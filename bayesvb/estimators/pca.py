@@ -445,7 +445,6 @@ class BayesianPCA(AbstractGenerative):
         return prior_frame(rows)
 
     def headings(self, fit: AbstractFit) -> dict[str, str]:
-        """Titles of the tables."""
         return {"loadings": "loadings", "centre": "centre", "sigma": "noise"}
 
     def notes(self, fit: AbstractFit) -> list[str]:

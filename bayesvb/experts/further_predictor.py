@@ -169,7 +169,6 @@ class AbstractFurtherExperts(
         change: FurtherStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[FurtherStats, Float[np.ndarray, "many entries"]] | None:
-        """Changes of the expectations and of ``coefficient_squares``, where experts have them."""
         of_experts = None if precision is None else precision[:, : -self.n_further]
         experts = self.experts.expectations_along(posterior.experts, change.experts, of_experts)
         if experts is None:

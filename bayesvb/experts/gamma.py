@@ -75,7 +75,6 @@ class GammaExperts(AbstractPositiveExperts):
         predictor: Float[np.ndarray, "draws experts rows"],
         values: Float[np.ndarray, "draws experts 1"],
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Log gamma density."""
         return GAMMA.log_density(block.response[0], predictor, values)
 
     def slopes_of_rows(

@@ -292,7 +292,6 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> LinearExperts:
-        """Experts whose coefficients scatter around common ones."""
         return replace(self, common=CommonEffectPrior.of(self.prior, columns, precision))
 
     @property

@@ -117,12 +117,10 @@ class IndependentLinearExperts(LinearExperts):
         return posterior.regressions.kl(self._given(variance)) + 0.5 * float(change.sum())
 
     def effective_dof(self, posterior: Regressions) -> Float[np.ndarray, "experts terms"]:
-        """Effective degrees of freedom of each coefficient."""
         variance = 1.0 / posterior.expected_precision[..., 0]
         return posterior.regressions.effective_dof(self._given(variance))
 
     def with_prior_power(self, power: float) -> IndependentLinearExperts:
-        """Experts whose prior density is to a power."""
         if power == 0.0:
             return self
         law = self.prior.to_the_power(power)
@@ -151,7 +149,6 @@ class IndependentLinearExperts(LinearExperts):
         return dof if self.free.all() and dof >= 5.0 else None
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Draws of the parameters from the prior."""
         draws = super().prior_draws(n, n_components, rng)
         coefficients, free = draws["coefficients"].copy(), self._free_columns
         coefficients[..., free] *= np.sqrt(draws["precision"])[..., None]
@@ -160,7 +157,6 @@ class IndependentLinearExperts(LinearExperts):
     def log_density(
         self, posterior: Regressions | None, draws: Draws
     ) -> Float[np.ndarray, " draws"]:
-        """Log density of each draw under the posterior, or under the prior (None)."""
         found = super().log_density(posterior, draws)
         if posterior is not None:
             return found

@@ -247,7 +247,6 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def with_common_effects(
         self, columns: CommonColumns, precision: Float[np.ndarray, "*many entries"]
     ) -> StudentExperts:
-        """Experts whose coefficients scatter around common ones."""
         return replace(self, common=CommonEffectPrior.of(self._linear, columns, precision))
 
     @property

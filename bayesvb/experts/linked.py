@@ -123,7 +123,6 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         return {"coefficients": self.coefficients(posterior).draws(n, rng)[:, :, None]}
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Parameters of independent experts."""
         drawn = self.prior.draws(n * n_components, rng)
         return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
 

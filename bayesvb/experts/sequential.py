@@ -201,7 +201,6 @@ class SequentialExperts(AbstractOrderedExperts):
         return self._named(posterior.draws(n, rng))
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Parameters of independent experts."""
         drawn = self.prior.draws(n * n_components, rng)
         return self._named(drawn.reshape(n, n_components, -1))
 

@@ -228,7 +228,6 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         return segment_sums(average_nodes(predictive, each, n_experts), members.starts)
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
-        """Draws of independent experts."""
         lines = self.experts.prior_draws(n, n_components, rng)
         own = self.of_further.draws(n * n_components, rng)
         return {**lines, SPREAD: own.reshape(n, n_components, -1)}

@@ -245,7 +245,6 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         design: Float[np.ndarray, "terms rows"],
         effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Exact log weights for each draw."""
         xp = namespace(draws)
         if xp is np:
             return _log_weights(draws, design, effects)

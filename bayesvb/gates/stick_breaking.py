@@ -245,7 +245,6 @@ class StickBreakingGate(AbstractLogitGate):
         design: Float[np.ndarray, "terms rows"],
         effects: Float[np.ndarray, "draws sticks rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Exact log weights for each draw."""
         xp = namespace(draws)
         if xp is np:
             order = self.order or range(self.n_components)

@@ -101,7 +101,6 @@ class ArrowPrecision(AbstractPrecision):
 
     @property
     def n_groups(self) -> int:
-        """Number of groups."""
         return int(self.group_blocks.shape[-1])
 
     @property
@@ -173,7 +172,6 @@ class ArrowPrecision(AbstractPrecision):
         groups: Float[np.ndarray, "_ rows"] | None = None,
         pairs: Float[np.ndarray, "pairs rows"] | None = None,
     ) -> GroupedDesign:
-        """Return the columns and the groups of the rows."""
         assert groups is not None, "rows of a precision with groups have a group each"
         return GroupedDesign(x, GroupRows.from_matrix(groups), self.n_groups)
 
@@ -429,7 +427,6 @@ class ArrowPrecision(AbstractPrecision):
         return self._flat(quadratic_weights(border), blocks, 2.0 * cross)
 
     def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
-        """Return weights of packed products."""
         n, ((b, u), (c, v)) = left.shape[-2], (self.split(left), self.split(right))
         border = np.swapaxes(b, -1, -2) @ c + n * self.marginal.inverse
         first, second = lower_pairs(self.n_effects)

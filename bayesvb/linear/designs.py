@@ -190,7 +190,6 @@ class DenseDesign(AbstractDesign):
         coefficients: Float[np.ndarray, "draws experts shared"],
         effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n``."""
         location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.x
         return location
 
@@ -239,7 +238,6 @@ class DenseDesign(AbstractDesign):
         return DenseDesign(self.x[:, rows], None if self.pairs is None else self.pairs[:, rows])
 
     def joined(self, others: Sequence[DenseDesign]) -> DenseDesign:
-        """Return these rows, then the rows of others."""
         return DenseDesign(np.concatenate([self.x, *(one.x for one in others)], axis=1))
 
     def residuals(
@@ -379,7 +377,6 @@ class GroupedDesign(AbstractDesign):
         coefficients: Float[np.ndarray, "draws experts _"],
         effects: Float[np.ndarray, "draws experts rows"] | None = None,
     ) -> Float[np.ndarray, "draws experts rows"]:
-        """Return ``b' x_n``."""
         shared, own = self.split_drawn(coefficients, effects)
         location: Float[np.ndarray, "draws experts rows"] = shared @ self.border
         location = location + own
@@ -482,7 +479,6 @@ class GroupedDesign(AbstractDesign):
         return GroupedDesign(self.border[:, rows], groups, self.n_groups)
 
     def joined(self, others: Sequence[GroupedDesign]) -> GroupedDesign:
-        """Return these rows, then the rows of others."""
         each = [self, *others]
         place = np.concatenate([one.groups.place for one in each])
         values = np.concatenate([one.groups.values for one in each], axis=1)

@@ -342,7 +342,6 @@ class DensePrecision(AbstractPrecision):
         return quadratic_weights(second)
 
     def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
-        """Return weights of packed products."""
         second = np.swapaxes(left, -1, -2) @ right + left.shape[-2] * self.inverse
         return quadratic_weights(second)
 

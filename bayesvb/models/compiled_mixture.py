@@ -127,7 +127,9 @@ def compile_mixture(
     has_offset = experts.reads_offset and block.offset is not None
     sizes += [int(block.weight is not None), int(has_offset)]
     sizes += [*scales.sizes(), EXPERTS.index(_kind(experts)), GATES.index(_kind(gate))]
-    sizes += [*_order(gate), *scales.places, *scales.points()]
+    # Component at which each stick stops.
+    order = getattr(gate, "order", None) or range(gate.n_components)
+    sizes += [*order, *scales.places, *scales.points()]
     numbers = [*prior, *scales.numbers()]
     arrays = partial(_arrays, experts.reads_offset, (MEAN, GATING)[: 2 - _is_constant(gate)])
     found = CompiledPass.of("sweep", sizes, numbers, arrays(block))
@@ -188,11 +190,6 @@ def _lines(experts: Any) -> Any:
 def _precisions(part: object) -> np.ndarray:
     """Prior precisions of the coefficients of experts or of a gate; none of constant weights."""
     return np.empty(0) if _is_constant(part) else _lines(part).operator.entries
-
-
-def _order(gate: AnyGate) -> Sequence[int]:
-    """Component at which each stick stops."""
-    return getattr(gate, "order", None) or range(gate.n_components)
 
 
 def _likelihood(experts: Any, block: Block) -> tuple[list[float], float]:

@@ -100,7 +100,6 @@ class Mixture(
 
     @property
     def n_components(self) -> int:
-        """Number of components."""
         return self.gate.n_components
 
     def compiled(self, source: AbstractSource) -> CompiledSweep | None:
@@ -315,7 +314,6 @@ class Mixture(
     def row_predictions(
         self, posterior: MixturePosterior, block: Block
     ) -> Float[np.ndarray, "values rows"]:
-        """Log density of all responses of each row, then the distribution function of each."""
         if not len(block.response):
             return self.log_predictive(posterior, block)[None]
         weights = self.mean_weights(posterior, block)

@@ -75,7 +75,6 @@ class PredictorRows(MixtureRows):
     def _some(
         self, u: Coefficients, t: LogPrecisions, logits: Logits, *further: Further, slopes: bool
     ) -> tuple[np.ndarray, ...]:
-        """Value, and (``slopes``) gradient, of a few draws."""
         predictor = u[:, :, 0] @ self.design
         if self.block.offset is not None:
             predictor = predictor + self.block.offset

@@ -99,18 +99,13 @@ def rows_text(model: HasRows) -> str:
     known = model.design.all_rows
     if known is None:
         return _counted(model.design.n_rows)
-    if _is_federated(known.words):
+    if re.fullmatch(r"one site|[0-9]+ sites", known.words):
         all_of_them = f"{_counted(known.n_rows)} of {known.words}"
         return f"{all_of_them}; results by row are for the {_counted(model.design.n_rows)} here"
     rows = f"{_counted(known.n_rows)} of {known.words}, read {known.count.times} times"
     if not is_sample(model):
         return rows
     return f"{rows}; results by row are for {_counted(model.design.n_rows)} chosen at random"
-
-
-def _is_federated(words: str) -> bool:
-    """Whether the words for where rows are, which a file keeps, name sites."""
-    return re.fullmatch(r"one site|[0-9]+ sites", words) is not None
 
 
 def _counted(n_rows: int) -> str:

@@ -75,10 +75,7 @@ def _beyond(design: Design, name: str, column: pd.Series) -> np.ndarray:
 
 def _described(design: Design, name: str) -> str:
     """A column and its range in the fit, dates as dates."""
-    low, high = (design.date_of(name, float(end)) for end in _ends(design.frame[name]))
+    column = design.frame[name]
+    low, high = (design.date_of(name, float(end)) for end in (column.min(), column.max()))
     shown = (f"{end:g}" if isinstance(end, float) else str(end) for end in (low, high))
     return f"`{name}` ({' to '.join(shown)})"
-
-
-def _ends(column: pd.Series) -> tuple[float, float]:
-    return float(column.min()), float(column.max())

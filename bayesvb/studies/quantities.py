@@ -117,16 +117,14 @@ class Quantities:
             return np.asarray(found[:, -len(shown(self.model.design.levels)) :])
         if not self.medians:
             return np.asarray(drawn.core.log_lik(drawn.draws, self.block))
-        mixtures = [self.model.drawn_mixture(drawn, self.block, i) for i in range(self._n)]
+        mixtures = [
+            self.model.drawn_mixture(drawn, self.block, i) for i in range(len(self.medians))
+        ]
         each = [
             (one.mean(), one.sd(), one.below(median))
             for one, median in zip(mixtures, self.medians, strict=True)
         ]
         return np.stack([values for three in each for values in three], axis=1)
-
-    @property
-    def _n(self) -> int:
-        return len(self.medians)
 
 
 def shown(levels: tuple[str, ...]) -> tuple[str, ...]:

@@ -179,6 +179,7 @@ def test_derivatives_in_moments_are_those_of_the_expectation(rng):
 
     found = experts.expected(block, known + block.offset, variance, all_orders=True)
     slopes, bends = in_moments(found, known, rates)
+    assert slopes.shape == (2, 4, 5) and bends.shape == (4, 4, 5)
     shifts = step * np.eye(4)[:, :, None]
     for i, one in enumerate(shifts):
         assert_allclose(slopes[:, i], (value(one) - value(-one)) / (2.0 * step), atol=1e-5)

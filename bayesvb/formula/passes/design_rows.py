@@ -154,7 +154,6 @@ class RowsInMemory(AbstractDesignRows):
 
     @cached_property
     def moments(self) -> Moments:
-        """Moments of all columns."""
         design = self.design
         names = design.terms if self.has_gaps else None
         combined = frozenset(part for part, terms in design.orthogonal.items() if terms)
@@ -162,7 +161,6 @@ class RowsInMemory(AbstractDesignRows):
 
     @property
     def in_memory(self) -> EncodedRows:
-        """All rows."""
         return encoded_design(self.design, self.weight)
 
     @cached_property
@@ -173,7 +171,6 @@ class RowsInMemory(AbstractDesignRows):
         return any(bool(np.isnan(matrix).any()) for matrix in self.design.matrices.values())
 
     def read_responses(self, *, as_given: bool = False) -> Iterator[Responses]:
-        """Responses of all rows."""
         return responses_in(self.in_memory, as_given=as_given)
 
     def source(self, standardise: Callable[[EncodedRows], Block]) -> None:
