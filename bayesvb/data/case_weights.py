@@ -33,7 +33,7 @@ class CaseWeights(NamedTuple):
 
 
 def weights_and_frame(
-    weights: object, data: object, *, missing: str
+    weights: object, data: object
 ) -> tuple[Float[np.ndarray, " given"] | None, pd.DataFrame]:
     """Weight of each row, and the data as a frame in which ``.`` does not see the weights.
 

@@ -284,9 +284,7 @@ def _one(
         engine_log_q=state.get(f"{prefix}engine_log_q"),
         response=LinearResponse(state[f"{prefix}response"], **part["response"]),
         restarts=restarts,
-        traces={
-            int(key) if key.isdigit() else key: state[f"trace.{key}"] for key in record["traces"]
-        },
+        traces={_key(key): state[f"trace.{key}"] for key in record["traces"]},
         **{name: part[name] for name in ("converged", "n_iter")},
         **{name: record[name] for name in AS_WRITTEN if name in record},
         method=method,
@@ -405,6 +403,10 @@ def _table(columns: Mapping[str, object], part: Mapping[str, object]) -> pd.Data
 def _named(state: Mapping[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     """Arrays whose names begin so, without it."""
     return {name[len(prefix) :]: array for name, array in state.items() if name.startswith(prefix)}
+
+
+def _key(text: str) -> int | str:
+    return int(text) if text.isdigit() else text
 
 
 def filled(blank: object, state: Mapping[str, np.ndarray], prefix: str) -> SufficientStats:

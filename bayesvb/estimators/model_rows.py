@@ -154,7 +154,7 @@ def _of_table(
 ) -> tuple[RowsInMemory, CaseWeights, Grouping | None]:
     """Complete rows of a table, their case weights and their groups."""
     table, labels = without_groups(options.group, formula, data)
-    given, frame = weights_and_frame(options.weights, table, missing=options.missing)
+    given, frame = weights_and_frame(options.weights, table)
     design = build_design(
         formula,
         frame,

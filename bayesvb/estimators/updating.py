@@ -432,7 +432,7 @@ def new_rows(model: AbstractPublicModel, data: object, weights: object) -> Abstr
     frames = frames_of(data)
     if frames is not None:
         return _read_in_blocks(model, frames, weights)
-    own, frame = weights_and_frame(weights, data, missing="drop")
+    own, frame = weights_and_frame(weights, data)
     rows = _rows(model, frame)
     if not rows.complete.any():
         raise _none_complete()
@@ -496,7 +496,7 @@ def _encoded(
     model: AbstractPublicModel, weights: str | None, number: int, frame: pd.DataFrame
 ) -> EncodedRows:
     """Matrices of the complete rows of a frame."""
-    own, rest = weights_and_frame(weights, frame, missing="drop")
+    own, rest = weights_and_frame(weights, frame)
     given = _rows(model, rest)
     response = None
     if given.response is not None:

@@ -172,14 +172,14 @@ def test_densities_are_those_of_scipy(make_semi, rng):
 def test_the_predictive_distribution_is_as_close_as_it_says(shape, ratio, most):
     """To the integral over the noise; ``ratio`` is the variance of the mean over ``b / a``."""
     posterior = NormalAndGamma(
-        Normal.from_precision(np.zeros((1, 1, 1)), np.full((1, 1, 1, 1), 1.0 / ratio)),
-        Gamma(np.full((1, 1), shape), np.full((1, 1), shape)),
+        Normal.from_precision(np.zeros((1, 1, 1)), np.full((1, 1, 1, 1), 4.0 / ratio)),
+        Gamma(np.full((1, 1), shape), np.full((1, 1), 0.25 * shape)),
     )
     experts = SemiConjugateExperts(posterior)
     given = experts.predictive(posterior, ONE, Block({"mean": ONE}, ONE), 0)
-    nodes = scipy.stats.gamma(shape, scale=1.0 / shape).ppf((np.arange(4000) + 0.5) / 4000)
-    y = np.linspace(-15.0, 15.0, 1001) * np.sqrt(1.0 + ratio)
-    exact = scipy.stats.norm.cdf(y[:, None] / np.sqrt(ratio + 1.0 / nodes)).mean(axis=1)
+    nodes = 4.0 * scipy.stats.gamma(shape, scale=1.0 / shape).ppf((np.arange(4000) + 0.5) / 4000)
+    y = np.linspace(-7.5, 7.5, 1001) * np.sqrt(1.0 + ratio)
+    exact = scipy.stats.norm.cdf(y[:, None] / np.sqrt(0.25 * ratio + 1.0 / nodes)).mean(axis=1)
     found = scipy.stats.t.cdf(y / given.scale[0, 0], given.dof[0])
     assert given.location[0, 0] == 0.0
     assert 0.5 * most < np.abs(found - exact).max() < most

@@ -113,4 +113,4 @@ def test_the_baseline_of_weighted_rows_is_that_of_repeated_rows(regimes, weight)
 
 def test_weights_too_large_for_a_double_are_refused():
     with pytest.raises(DataError, match="weights must be numbers"):
-        weights_and_frame([10**400, 1], {"x": [1.0, 2.0]}, missing="drop")
+        weights_and_frame([10**400, 1], {"x": [1.0, 2.0]})

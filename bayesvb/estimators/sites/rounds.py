@@ -290,7 +290,7 @@ def _rows(data: object, weights: object) -> tuple[pd.DataFrame, str | None]:
             "bvb.site_statistics() needs all rows in memory: a site reads them in every round",
             hint="read the table first: data=pandas.read_parquet(path)",
         )
-    values, frame = weights_and_frame(weights, data, missing="drop")
+    values, frame = weights_and_frame(weights, data)
     return (frame, None) if values is None else (frame.assign(**{WEIGHTS: values}), WEIGHTS)
 
 
