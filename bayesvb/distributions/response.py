@@ -209,8 +209,7 @@ class Response:
         if self.link != "logit":
             raise DataError(
                 "target='odds': the mean of this family is not a probability",
-                hint="ratio=True compares means by their ratio; odds ratios of ordered levels are "
-                "in fit.summary()",
+                hint="ratio=True compares means by their ratio",
             )
         return np.asarray(np.exp(self.to_link(mean)))
 

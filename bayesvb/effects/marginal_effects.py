@@ -217,8 +217,10 @@ def _as_ratio(fit: AbstractFit, comparison: str, target: str | None) -> tuple[st
         )
     if target != "link":
         return "ratio", target
-    scale = {"logit": "odds", "log": "mean"}
-    return "ratio", scale.get(fit.model.response.link, target)
+    link = fit.model.response.link
+    if link == "probit":
+        raise DataError("ratio=True: ratios of probits have no meaning", hint="omit ratio=True")
+    return "ratio", {"logit": "odds", "log": "mean"}.get(link, target)
 
 
 def _contrasts(

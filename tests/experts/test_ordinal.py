@@ -189,6 +189,8 @@ def test_effects_on_the_link_are_coefficients(data, family):
     if scale == "probit":
         with pytest.raises(DataError, match="target='odds'"):
             bvb.effects.comparisons(fit, "x", target="odds")
+        with pytest.raises(DataError, match="ratios of probits"):
+            bvb.effects.comparisons(fit, "x", target="link", ratio=True)
         return
     ratio = bvb.effects.comparisons(fit, {"x": [0, 1]}, data=data[:1], target="odds", ratio=True)
     assert_allclose(np.ravel(ratio.draws), np.exp(slope), rtol=1e-6)
