@@ -70,13 +70,13 @@ def orthogonal_basis(
     """
     basis = np.eye(root.shape[1], order="F")
     root = root[root.any(axis=1)]  # as many as there are data, if these are fewer than columns
-    varies = root.any(axis=0)
+    varies = np.abs(root).max(axis=0, initial=0.0) > 0.0
     for term in terms:
-        margins = list(term.margins)
+        margins = np.array(term.margins, dtype=int)
         # Combinations of levels without rows are zero: most of the columns of a wide interaction.
-        columns = [j for j in term.columns if varies[j]]
+        columns = np.array([j for j in term.columns if varies[j]], dtype=int)
         # Only these rows of the basis are not zero, of thousands in a wide formula.
-        rows = np.flatnonzero(basis[:, margins + columns].any(axis=1))
+        rows = np.flatnonzero(basis[:, np.append(margins, columns)].any(axis=1))
         known, own = basis[np.ix_(rows, margins)], basis[np.ix_(rows, columns)]
         image = root[:, rows]
         _remove_margins(own, image, known)
