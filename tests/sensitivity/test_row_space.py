@@ -1,5 +1,6 @@
 """The space of rows: covariances without statistics, the dense solution, saddle points, choice."""
 
+import weakref
 from dataclasses import replace
 from functools import cache, partial
 
@@ -164,6 +165,22 @@ def test_changes_of_the_own_part_are_along_the_changes_of_the_statistics(name, m
     left_out = weight * np.vecdot(scalars, of_squares @ squares @ scalars, axis=0)
     expected = np.vecdot(metric, solver.indirect(rows, weight))
     assert_allclose(indirect + left_out, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
+
+
+def test_scalars_are_freed_before_the_next_variables_are_solved_for(monkeypatch):
+    made, loadings = [], RowSpace.loadings
+
+    def counted(self, variables):
+        assert all(rows() is None for rows in made)
+        scalars = loadings(self, variables)
+        made.append(weakref.ref(scalars.rows))
+        return scalars
+
+    monkeypatch.setattr(RowSpace, "loadings", counted)
+    monkeypatch.setattr(row_space, "COLUMNS_AT_ONCE", 4)
+    space, _ = rows_of(fit_of("constant weights"))
+    space.information()
+    assert len(made) > 1
 
 
 def test_what_changes_nothing_is_solved_for_at_once():
