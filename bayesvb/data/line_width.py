@@ -54,6 +54,10 @@ class PrintedTable(pd.DataFrame):
 
     __repr__ = __str__
 
+    def _repr_html_(self) -> str:
+        rows = pd.get_option("display.max_rows")
+        return str(self.to_html(float_format=number_text, max_rows=rows))
+
 
 def line_width() -> int | None:
     """Return the columns of the terminal, or of the variable COLUMNS; None if there is neither."""

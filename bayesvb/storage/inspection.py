@@ -199,7 +199,7 @@ class _Inspector:
         needed = self.needed(path, dataset.get_type(), dataset.get_space())
         plain = [h5d.CONTIGUOUS, h5d.COMPACT, *([] if needed else [h5d.CHUNKED])]
         if plan.get_layout() not in plain or plan.get_external_count():
-            raise DataError(f"{path!r} is not stored plainly in this file")
+            raise DataError(f"{path!r} is not a plain array in this file")
         if plan.get_nfilters():
             raise DataError(f"{path!r} is encoded")
         kept = int(dataset.get_storage_size())

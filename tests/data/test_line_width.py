@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 import bayesvb as bvb
-from bayesvb.data.line_width import line_width, table_text, wrapped_text
+from bayesvb.data.line_width import PrintedTable, line_width, table_text, wrapped_text
 
 TABLE = pd.DataFrame({
     "name": ["first", "second"], **{f"number_{i}": [i + 0.5, -i] for i in range(12)}
@@ -26,6 +26,11 @@ def test_nothing_is_wrapped_without_a_terminal(monkeypatch):
     assert line_width() is None
     assert table_text(TABLE) == TABLE.to_string(index=False)
     assert wrapped_text("x " * 500) == "x " * 500
+
+
+def test_a_notebook_has_the_digits_of_the_terminal():
+    table = PrintedTable({"mean": [1.2345678]}, index=pd.Index(["x"], name="term"))
+    assert "1.235</td>" in table._repr_html_() and "1.2345" not in table._repr_html_()
 
 
 def test_blocks_repeat_the_first_column_and_hold_all_others(columns):
