@@ -46,14 +46,6 @@ TABLE = {
     "logistic": "logistic regression",
 }
 PUBLISHED = "likelihood, as published"
-SAMPLED = ("bbvi", "nuts")
-COMPILATION = 5.0
-"""CPU time of a fit to few rows, s."""
-GRADIENTS = 16 * 864 * 63
-"""Most gradients of NUTS in the paper: chains, transitions, gradients of a transition."""
-FEW_EXPERTS = 5
-"""Experts of fits from another split, which the table marks."""
-
 MEASURES = {
     "lpd": "log predictive density",
     "accuracy": "accuracy",
@@ -193,11 +185,13 @@ def folds_table(frame: pd.DataFrame) -> str:
 
 
 def methods_table(frame: pd.DataFrame) -> str:
-    """Table 1 as Markdown, from the largest training set of each data set that a method has.
+    """Table 1 as Markdown, from the largest training set of each data set that all methods have.
 
     Log density of new rows with accuracy, then WAIC with the printed number, then CPU time.
     """
-    largest = frame[frame["n"] == frame.groupby(["data", "way"])["n"].transform("max")]
+    ways = frame.groupby(["data", "n"])["way"].nunique().unstack()
+    largest = ways.eq(ways.max(axis=1), axis=0).iloc[:, ::-1].idxmax(axis=1)
+    largest = frame[frame["n"] == frame["data"].map(largest)]
     fits = {(fit["data"], fit["way"]): fit for fit in largest.to_dict("records")}
     printed = [way for way in TABLE if frame.loc[frame["way"] == way, "printed"].notna().any()]
     fitted = [way for way in TABLE if way != PUBLISHED]
@@ -220,10 +214,7 @@ def _matrix(
         for way in ways:
             fit = fits.get((data, way), {})
             value, *others = (_shown(column, fit.get(column, np.nan)) for column in columns)
-            mark = "*" if value and fit["experts"] == FEW_EXPERTS else ""
-            row.append(
-                " ".join([value + mark, *(f"({other})" for other in others if other)]).strip()
-            )
+            row.append(" ".join([value, *(f"({other})" for other in others if other)]).strip())
         lines.append("| " + " | ".join(row) + " |")
     return lines
 
@@ -235,31 +226,6 @@ def _shown(column: str, value: float) -> str:
     if column == "seconds":
         return f"{value:.2g}" if value < 100 else f"{value:,.0f}"
     return f"{value:.3f}"
-
-
-def hours_table(frame: pd.DataFrame, every: pd.DataFrame) -> str:
-    """CPU time of BBVI and NUTS of the sizes that have none, in proportion to rows, as Markdown."""
-    heads = ("data", "rows with both", "rows without", "CPU time of the largest with both, s",
-             "others, h", "others, NUTS with settings of the paper, h")  # fmt: skip
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for data, known in frame[frame["way"].isin(SAMPLED)].groupby("data"):
-        counts = known.groupby("n")["way"].nunique()
-        done = sorted(counts[counts == len(SAMPLED)].index)
-        others = sorted(set(every.loc[every["data"] == data, "n"]) - set(done))
-        largest = known[known["n"] == done[-1]].set_index("way")
-        seconds, rows = largest["seconds"], sum(others)
-        each = len(others) * COMPILATION + (seconds - COMPILATION) * rows / done[-1]
-        gradient = seconds["nuts"] / largest.loc["nuts", "steps"]
-        cells = (
-            title(str(data)),
-            ", ".join(map(str, done)),
-            ", ".join(map(str, others)),
-            " + ".join(f"{seconds[way]:.0f}" for way in SAMPLED),
-            f"{each.sum() / 3600:.2f}" if others else "",
-            f"{gradient * GRADIENTS * rows / done[-1] / 3600:.1f}" if others else "",
-        )
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
 
 
 def with_table(page: str, name: str, table: str) -> str:
@@ -280,7 +246,7 @@ def keep(figure: Figure, name: str) -> None:
 
 
 def main() -> None:
-    """Three pictures and three tables."""
+    """Three pictures and two tables."""
     matplotlib.use("Agg")
     plt.rcParams.update(STYLE)
     table = pd.read_csv(RESULTS / "network_table.csv")
@@ -294,7 +260,6 @@ def main() -> None:
         text = PAGE.read_text(encoding="utf-8")
         text = with_table(text, "folds", folds_table(found))
         text = with_table(text, "methods", methods_table(table))
-        text = with_table(text, "hours", hours_table(table, every))
         PAGE.write_text(text, encoding="utf-8")
 
 
