@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
 from contextlib import closing
+from inspect import signature
 
 import pandas as pd
 
@@ -83,7 +84,8 @@ def sbc(
     Raises
     ------
     DataError
-        If the model cannot simulate or has case weights, or if no replication could be fitted.
+        If the model cannot simulate or has case weights, for an unknown option, or if no
+        replication could be fitted.
 
     Warns
     -----
@@ -142,7 +144,7 @@ def _replicator(
     Raises
     ------
     DataError
-        If there is nothing that can be simulated.
+        If there is nothing that can be simulated, or for an option that the engine does not have.
     """
     fit = given if isinstance(given, AbstractFit) else None
     model = given if fit is None else fit.model
@@ -164,6 +166,10 @@ def _replicator(
             "weights: simulation does not support case weights",
             hint="omit them, or repeat the rows of frequency weights",
         )
+    # An unknown option raises here: in replications, fits that raise are counted only.
+    of_fit = signature(model.fit).parameters
+    of_engine = {name: value for name, value in options.items() if name not in of_fit}
+    ENGINES[str(options["method"])].with_options(**of_engine)
     simulation = Simulation(core, model.source, None if fit is None else fit.draws)
     return Replicator(model, simulation, Quantities.of(model), options, seed)
 

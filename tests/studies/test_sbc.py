@@ -223,8 +223,10 @@ def test_wrong_arguments_are_told(exact_model, unchecked):
         bvb.sbc(exact_model, 0)
     with pytest.raises(DataError, match="method='gibbs'"):
         bvb.sbc(exact_model, 2, "gibbs")
-    with pytest.raises(DataError, match=r"none of 2 replications .*step=0.1"):
+    with pytest.raises(DataError, match=r"^step=0.1 is not an option of CAVI"):
         bvb.sbc(exact_model, 2, n_jobs=1, step=0.1)
+    with pytest.raises(DataError, match=r"none of 2 replications .*tol=-1.0"):
+        bvb.sbc(exact_model, 2, n_jobs=1, tol=-1.0)
     weighted = bvb.DensityRegression("y ~ x", line(), n_components=1, weights=[2.0] * 25)
     with pytest.raises(DataError, match="weights"):
         bvb.sbc(weighted, 2)
