@@ -58,7 +58,7 @@ OF_CORRELATIONS = ParameterText(
 
 
 def with_half_t(mixture: Mixture, priors: Priors, design: Design, scales: Scales) -> Mixture:
-    """The mixture with half-t priors of its scales; itself where they cannot be integrated."""
+    """The mixture with half-t priors of scales of groups; itself if they cannot be integrated."""
     if priors.scales != "between" or not can_integrate(mixture):
         return mixture
     membership = mixture.of_experts.membership  # type: ignore[attr-defined]
@@ -68,7 +68,8 @@ def with_half_t(mixture: Mixture, priors: Priors, design: Design, scales: Scales
     correlated = tuple(
         tuple(i for i, block in enumerate(blocks) if block.joint == term) for term in joint
     )
-    return with_half_t_scales(mixture, unit, correlated)
+    curves = tuple(i for i, block in enumerate(blocks) if block.kind != "group")
+    return with_half_t_scales(mixture, unit, curves, correlated)
 
 
 def check_numbers(n_scales: int, joint: Sequence[str], design: Design) -> None:
@@ -141,16 +142,17 @@ def group_sds(core: object, draws: Draws, design: Design, scales: Scales) -> lis
 def half_t_rows(
     core: object, rows: Sequence[PriorRow], scales: Scales, design: Design
 ) -> list[PriorRow]:
-    """Rows of the prior table; rows of scales have half-t priors in the units of the data."""
+    """Rows of the prior table; scales of groups have half-t priors in the units of the data."""
     if not isinstance(core, HalfTMixture):
         return list(rows)
-    blocks = {block.name: block for block in penalised_blocks(design)}
-    units = dict(zip(blocks, core.unit, strict=True))
+    known = zip(penalised_blocks(design), core.unit, strict=True)
+    groups = {block.name: (block, unit) for block, unit in known if block.kind == "group"}
     found = []
     for row in rows:
-        if row.part == "scale" and row.term in blocks:
-            (own,) = block_scales([blocks[row.term]], design, scales)
-            unit = units[row.term] * scales.response.scale[0] / own
+        if row.part == "scale" and row.term in groups:
+            block, unit = groups[row.term]
+            (own,) = block_scales([block], design, scales)
+            unit = unit * scales.response.scale[0] / own
             words = f"half-Student t({HALF_T_DOF:g}) of the sd in units of the response"
             row = replace(row, prior=words, centre=0.0, scale=float(unit))
         elif row.prior.endswith(", learned scale"):

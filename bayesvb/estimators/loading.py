@@ -30,6 +30,7 @@ from bayesvb.estimators.kept_sample import restored
 from bayesvb.estimators.older_files import (
     has_group_columns,
     named_findings,
+    warn_of_curves,
     with_further_predictors,
     with_independent_groups,
     with_packed_groups,
@@ -91,7 +92,8 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
     Warns
     -----
     FileWarning
-        If the file has no checksum, as files of version 0.1.
+        If the file has no checksum, as files of version 0.1, or if scales of smooth curves had
+        another prior when the fit was saved.
 
     Examples
     --------
@@ -136,7 +138,9 @@ def load(path: str | os.PathLike[str], *, context: Mapping[str, object] | None =
         if "all_rows" in state:
             count, weight = state["all_rows"]
             model = model.over(PartlyKept(model.source, int(count), float(weight)))
-        return _rebuilt(record, state, model)
+        fit = _rebuilt(record, state, model)
+    warn_of_curves(record["options"], fit.core)
+    return fit
 
 
 @contextmanager

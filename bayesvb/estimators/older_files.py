@@ -10,8 +10,10 @@ import numpy as np
 from jaxtyping import Shaped
 
 from bayesvb.data.parts import PARTS, ZERO
+from bayesvb.errors import FileWarning, warn
 from bayesvb.formula.group_terms import GroupTerm
 from bayesvb.formula.parser import parse_formula
+from bayesvb.models.half_t_mixture import HalfTMixture
 from bayesvb.models.mixture import Mixture
 
 State = Mapping[str, Shaped[np.ndarray, "..."]]
@@ -36,6 +38,26 @@ def named_findings(findings: Mapping[str, float]) -> dict[str, float]:
     {'elbo_decrease': 0.5, 'parameters': 7.0}
     """
     return {FINDINGS.get(name, name): value for name, value in findings.items()}
+
+
+def warn_of_curves(options: Mapping[str, Any], core: object) -> None:
+    """Warn where scales of smooth curves had a half-t prior when the fit was saved.
+
+    Until version 0.3 they had; intervals are integrated again when a file is read.
+
+    Warns
+    -----
+    FileWarning
+    """
+    older = "group_scale_rate" not in options.get("priors", {})
+    if older and isinstance(core, HalfTMixture) and core.curves:
+        shape, rate = core.prior.shape[core.curves[0]], core.prior.rate[core.curves[0]]
+        warn(
+            "scales of smooth curves had a half-t prior when this fit was saved, and have "
+            f"1/scale^2 ~ Gamma({shape:g}, {rate:g}) now, so that intervals differ: fit the model "
+            "again",
+            FileWarning,
+        )
 
 
 def has_group_columns(state: State) -> bool:

@@ -15,6 +15,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.experts.linear_independent import IndependentLinearExperts
+from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.half_t import HALF_T_DOF, log_half_t
 from bayesvb.factors.normal import Normal
 from bayesvb.factors.uniform_correlation import UniformCorrelation
@@ -39,17 +40,20 @@ EFFECT_CORRELATION = "effect_correlation"
 
 @dataclass(frozen=True)
 class HalfTMixture(ScaledMixture):
-    """One component with penalised terms, whose standard deviations have half-t priors.
+    """One component with penalised terms: groups, whose sds have half-t priors, and curves.
 
-    The variational posterior has a conjugate gamma prior of the precisions instead, which stands
-    for the half-t prior where many coefficients share a scale. Few groups hardly inform their
-    standard deviation: exact draws and predictions integrate over it under the half-t prior.
+    The variational posterior has a conjugate gamma prior of all precisions, which stands for the
+    half-t prior where many coefficients share a scale. Few groups hardly inform their standard
+    deviation: exact draws and predictions integrate over it under the half-t prior, and over the
+    scales of curves under their gamma prior.
 
     Attributes
     ----------
     unit : ndarray, shape (blocks,)
         Scale of the half-t prior of the standard deviation of a block's coefficients: of the
         response over the root of the sum of the mean squares of the columns.
+    curves : tuple of int
+        Blocks of curves, which have the gamma prior instead.
     correlated : tuple of tuple of int
         Blocks whose effects are correlated within each group, with a uniform prior of their
         correlation matrix. The variational posterior takes them to be independent.
@@ -63,6 +67,7 @@ class HalfTMixture(ScaledMixture):
     """
 
     unit: Float[np.ndarray, " blocks"] = field(kw_only=True)
+    curves: tuple[int, ...] = field(default=(), kw_only=True)
     correlated: tuple[tuple[int, ...], ...] = field(default=(), kw_only=True)
     integrated: HalfTScales | None = field(default=None, kw_only=True)
 
@@ -101,7 +106,10 @@ class HalfTMixture(ScaledMixture):
             fixed = np.where(self.experts.free, variance, 1.0) * fixed
             free = int(self.experts.free.sum()), 0.5 * float(np.log(variance))
         noise = float(prior.shape), float(prior.rate[0])
-        return ScaledRegression(sums, membership, fixed, self.unit, *noise, self.correlated, free)
+        curves = list(self.curves)
+        of_curves = Gamma(self.prior.shape[curves], self.prior.rate[curves])
+        own = (*noise, self.correlated, free, self.curves, of_curves)
+        return ScaledRegression(sums, membership, fixed, self.unit, *own)
 
     def exact_draws(
         self, n: int, rng: np.random.Generator
@@ -196,13 +204,14 @@ class HalfTMixture(ScaledMixture):
         return np.asarray(total)
 
     def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
-        """Log prior density of each draw, scales with their half-t prior."""
+        """Log prior density of each draw, scales of groups with their half-t prior."""
         scales, noise = draws["term_precision"], draws["precision"][:, :, 0]
         xp = namespace(scales)
         sd = 1.0 / xp.sqrt(scales * noise)
         # of the precision, whose root is sd: d sd / d scale = -sd / (2 scale)
         own = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * scales)
-        change = (own - self.prior.log_density(scales)).sum(axis=1)
+        groups = [i for i in range(len(self.unit)) if i not in self.curves]
+        change = (own - self.prior.log_density(scales))[:, groups].sum(axis=1)
         total: Float[np.ndarray, " draws"] = super().log_prior(draws) + change
         total = total + self._log_correlated(draws)
         return total
@@ -226,10 +235,12 @@ class HalfTMixture(ScaledMixture):
         return np.stack([np.flatnonzero(np.isin(owner, own)) for own in terms])
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
-        """Noise and half-t standard deviations, then coefficients given these."""
+        """Noise and standard deviations, then coefficients given these."""
         draws = dict(self.given(np.ones(len(self.counts))).prior_draws(n, rng))
         sd = np.abs(rng.standard_t(HALF_T_DOF, (n, len(self.unit)))) * self.unit
         scales = 1.0 / (sd**2 * draws["precision"][:, :, 0])
+        if self.curves:
+            scales[:, self.curves] = self.prior.draws(n, rng)[:, self.curves]
         spread = self.of_experts.by_term(scales) ** -0.5
         spread[:, self.of_experts.fixed > 0.0] = 1.0
         coefficients, each = draws["coefficients"], []
@@ -295,8 +306,9 @@ def can_integrate(mixture: Mixture) -> bool:
 def with_half_t_scales(
     mixture: Mixture,
     unit: Float[np.ndarray, " blocks"],
+    curves: tuple[int, ...] = (),
     correlated: tuple[tuple[int, ...], ...] = (),
 ) -> HalfTMixture:
-    """The mixture with half-t priors of its scales, which have these units."""
+    """The mixture with half-t priors in these units of all scales but those of curves."""
     given = {one.name: getattr(mixture, one.name) for one in fields(ScaledMixture)}
-    return HalfTMixture(**given, unit=unit, correlated=correlated)
+    return HalfTMixture(**given, unit=unit, curves=curves, correlated=correlated)

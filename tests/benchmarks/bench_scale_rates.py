@@ -9,7 +9,8 @@ and by `gam(..., method = "REML")` of R's mgcv with normal intervals of its corr
 ``groups``: `y ~ x + (1 | g)`, the standard deviation of groups and its 90% interval.
 ``log_density`` is the mean of 400 new rows (of the same groups).
 
-Rates were chosen on Poisson counts, of seeds 1-12 (curves) and 1-6 (groups). Results:
+Rates were chosen on Poisson counts, of seeds 1-12 (curves) and 1-6 (groups), and the prior of
+Gaussian curves on seeds 1-42. Results:
 docs/benchmarks/smooth_sizes.csv and group_sizes.csv.
 """
 

@@ -6,6 +6,7 @@ import pytest
 from numpy.testing import assert_array_equal
 
 import bayesvb as bvb
+from bayesvb.errors import FileWarning
 from bayesvb.estimators.base import empty_stats
 from bayesvb.estimators.older_files import (
     with_further_predictors,
@@ -103,3 +104,16 @@ def test_sums_with_a_further_predictor_have_the_names_of_today():
     others = ["part1.sums.gate.linear", "part1.draws.zero", "part2.sums.experts.zero.linear"]
     found = with_further_predictors({name: np.ones(1) for name in (*old, *others)}, "part1.")
     assert list(found) == [*(f"part1.sums.experts.{name}" for name in old.values()), *others]
+
+
+def test_curves_with_half_t_scales_are_named(tmp_path, monkeypatch):
+    rng = np.random.default_rng(0)
+    data = pd.DataFrame({"x": rng.normal(size=40), "y": rng.normal(size=40)})
+    model = bvb.DensityRegression("y ~ s(x, k=5)", data, n_components=1)
+    fit = model.fit(seed=1, draws=50)
+    known = {k: v for k, v in vars(model.priors).items() if k != "group_scale_rate"}
+    older = {**model.options(), "priors": {**known, "scale_rate": 0.005}}
+    monkeypatch.setattr(type(model), "options", lambda self: older)
+    path = fit.save(tmp_path / "fit.nc")
+    with pytest.warns(FileWarning, match=r"half-t prior .* Gamma\(0.5, 0.005\) now.*again"):
+        bvb.load(path)

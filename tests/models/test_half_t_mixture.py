@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
-from scipy.stats import kstest, t
+from scipy.stats import gamma, kstest, t
 
 import bayesvb as bvb
 from bayesvb.models.half_t_mixture import HalfTMixture, can_integrate
@@ -47,6 +47,12 @@ def test_draws_of_the_prior_have_half_t_standard_deviations(data):
     assert kstest(sd, lambda s: 2.0 * t.cdf(s, 3) - 1.0).pvalue > 0.01
     effects = draws["coefficients"][:, 0, 0, 2:] / sd[:, None]
     assert kstest(effects.ravel(), "norm").pvalue > 0.01
+
+
+def test_draws_of_the_prior_have_gamma_precisions_of_curves(data):
+    core = bvb.DensityRegression("y ~ s(x) + (1 | g)", data, n_components=1).core
+    draws = core.prior_draws(4_000, np.random.default_rng(0))["term_precision"][:, 0]
+    assert kstest(draws, gamma(0.5, scale=1.0 / 0.1).cdf).pvalue > 0.01
 
 
 def test_what_cannot_be_integrated_keeps_its_scales(data):

@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 from scipy.stats import gamma, kstest, multivariate_normal, t
 
+from bayesvb.factors.gamma import Gamma
 from bayesvb.linear.designs import DenseDesign
 from bayesvb.models.arrow_regression import RegressionSums
 from bayesvb.models.half_t_scales import (
@@ -59,9 +60,12 @@ def test_half_t_is_the_folded_student_t():
 
 
 @pytest.mark.parametrize("correlated", [False, True])
-def test_the_joint_density_is_that_of_rows_and_priors(correlated):
+@pytest.mark.parametrize("curves", [(), (1,)])
+def test_the_joint_density_is_that_of_rows_and_priors(correlated, curves):
     """With the coefficients integrated out by the normal distribution of the rows."""
     model, x, y = problem(slopes=True, correlated=correlated)
+    of_curves = Gamma(np.array([0.5])[: len(curves)], np.array([0.3])[: len(curves)])
+    model = replace(model, curves=curves, curve_precision=of_curves)
     log_scale, z = np.array([-0.3, -1.0]), np.array([0.7] * correlated)
     t, log_noise = np.concatenate([log_scale, z])[None], np.array([[0.2]])
     known = model.given(t)
@@ -70,7 +74,11 @@ def test_the_joint_density_is_that_of_rows_and_priors(correlated):
     prior = prior_covariance(model, np.exp(log_scale), np.tanh(0.7))
     cov = (np.eye(len(y)) + x @ prior @ x.T) / tau
     expected = multivariate_normal(cov=cov).logpdf(y) + gamma.logpdf(tau, SHAPE, scale=1 / RATE)
-    expected += (log_half_t(sd, model.unit) + np.log(sd)).sum() + np.log(2.0 * tau)
+    each = log_half_t(sd, model.unit) + np.log(sd)
+    if curves:  # of log s, whose 1 / s^2 in units of the noise is gamma
+        precision = np.exp(-2.0 * log_scale[1])
+        each[1] = gamma.logpdf(precision, 0.5, scale=1 / 0.3) + np.log(2.0 * precision)
+    expected += each.sum() + np.log(2.0 * tau)
     expected += np.log(0.5 * (1.0 - np.tanh(z) ** 2)).sum()  # of a uniform correlation
     assert_allclose(found[0, 0], expected, rtol=1e-10)
     weights = prior @ x.T @ np.linalg.inv(np.eye(len(y)) + x @ prior @ x.T)
