@@ -309,6 +309,6 @@ def with_half_t_scales(
     curves: tuple[int, ...] = (),
     correlated: tuple[tuple[int, ...], ...] = (),
 ) -> HalfTMixture:
-    """The mixture with half-t priors in these units of all scales but those of curves."""
+    """The mixture with half-t priors in these units, except for scales of curves."""
     given = {one.name: getattr(mixture, one.name) for one in fields(ScaledMixture)}
     return HalfTMixture(**given, unit=unit, curves=curves, correlated=correlated)
