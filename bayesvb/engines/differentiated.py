@@ -38,7 +38,7 @@ def check_differentiable(core: AnyModel, method: str) -> None:
         )
     if core.with_complete_draws().parameter_space() is None:
         raise DataError(
-            f"method={method!r} is not available for this model ({type(core).__name__}): a part of "
+            f"method={method!r} is not available for this model: a part of "
             "it has no derivatives of the log joint density",
             hint="choose method='cavi'; user-defined parts must also accept arrays of JAX",
         )

@@ -158,7 +158,7 @@ class Em(AbstractEngine):
             return PointEstimates.of(core, penalised=bool(self.prior))
         except NotImplementedError as error:
             raise DataError(
-                f"method='em' is not available for this model ({type(core).__name__}): {error}",
+                f"method='em' is not available for this model: {error}",
                 hint="method='cavi' fits every model",
             ) from error
 
