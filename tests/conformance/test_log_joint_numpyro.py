@@ -374,7 +374,7 @@ def test_the_log_joint_with_common_group_effects_is_that_of_numpyro(names):
 
     def of_rows():
         dist, np_ = names.dist, names.jnp
-        law = dist.Gamma(0.5, 0.1).expand([2]).to_event(1)
+        law = dist.Gamma(0.5, np.array([0.1, 0.02])).to_event(1)
         differences = 1.0 / np_.sqrt(names.sample("term_precision", law))
         sds = np_.append(10.0, np_.repeat(differences, np.array([1, n_groups + 1])))
         x = np.vstack([z, of_groups])
