@@ -51,7 +51,7 @@ def test_a_model_that_does_not_tell_its_parameters_is_refused_with_the_remedy(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
     monkeypatch.setattr(Mixture, "parameter_space", lambda self: None)
     monkeypatch.setattr(Cavi, "run", no_run)
-    with pytest.raises(DataError, match=r"(?s)model .Mixture.: a part .* no deriv.*method='cavi'"):
+    with pytest.raises(DataError, match=r"(?s)for this model: a part .* no deriv.*method='cavi'"):
         gaussians.fit("nuts")
 
 
