@@ -26,8 +26,8 @@ FURTHER = {
 }
 """Parts that experts read besides the mean, and the quantities linear in their coefficients."""
 
-SHAPES = {"dispersion": "dispersion", "shape": "shape", "threshold": "threshold"}
-"""Parts of one parameter of a family, and their names in a sentence."""
+SHAPES = ("dispersion", "shape", "threshold")
+"""Parts of one parameter of a family."""
 
 LEARNED = "learned"
 """Text of the table for coefficients whose scale is learned."""
@@ -79,7 +79,7 @@ def _of_shapes(fit: AbstractFit) -> list[str]:
     for _, row in table[table["part"].isin(SHAPES)].iterrows():
         prior = row["prior"].replace("Normal", f"N(0, {row['scale']:g}²)")
         median = f", median {row['location']:.3g}" if "log-normal" in prior else ""
-        clauses.append(f"{SHAPES[row['part']]} {prior}{median}")
+        clauses.append(f"{row['part']} {prior}{median}")
     return clauses
 
 

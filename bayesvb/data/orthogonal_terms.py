@@ -77,11 +77,11 @@ def orthogonal_basis(
         columns = np.array([j for j in term.columns if varies[j]], dtype=int)
         # Only these rows of the basis are not zero, of thousands in a wide formula.
         rows = np.flatnonzero(basis[:, np.append(margins, columns)].any(axis=1))
-        known, own = basis[np.ix_(rows, margins)], basis[np.ix_(rows, columns)]
+        part = basis[np.ix_(rows, columns)]
         image = root[:, rows]
-        _remove_margins(own, image, known)
-        _orthogonalise(own, image, smallest[columns])
-        basis[np.ix_(rows, columns)] = own
+        _remove_margins(part, image, basis[np.ix_(rows, margins)])
+        _orthogonalise(part, image, smallest[columns])
+        basis[np.ix_(rows, columns)] = part
     # Columns that are zero in most rows, each level its own, keep their zeros.
     basis[np.abs(basis) < ROUNDING * np.abs(basis).max(axis=0, initial=0.0)] = 0.0
     return np.ascontiguousarray(basis)

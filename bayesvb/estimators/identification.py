@@ -134,7 +134,7 @@ def chooses_size(n_components: int | None, family: str, formula: Formula) -> tup
 def most_tried(design: Design, most: int) -> int:
     """Return the largest number of components that leaves a row to each unpenalised term."""
     blocks = design.term_blocks.get(MEAN, ())
-    penalised = sum(len(one.columns) for one in blocks if one.kind in ("smooth", "group"))
+    penalised = sum(len(one.columns) for one in blocks if one.is_penalised)
     terms = len(design.terms.get(MEAN, ())) - penalised
     return max(1, min(most, design.n_rows // max(1, terms)))
 

@@ -108,8 +108,8 @@ class HalfTMixture(ScaledMixture):
         noise = float(prior.shape), float(prior.rate[0])
         curves = list(self.curves)
         of_curves = Gamma(self.prior.shape[curves], self.prior.rate[curves])
-        own = (*noise, self.correlated, free, self.curves, of_curves)
-        return ScaledRegression(sums, membership, fixed, self.unit, *own)
+        priors = (*noise, self.correlated, free, self.curves, of_curves)
+        return ScaledRegression(sums, membership, fixed, self.unit, *priors)
 
     def exact_draws(
         self, n: int, rng: np.random.Generator

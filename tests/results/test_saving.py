@@ -333,8 +333,8 @@ def test_files_from_before_a_rate_of_groups_have_one_rate(regimes, tmp_path, mon
     model = bvb.DensityRegression("y ~ x", regimes, n_components=2)
     known = dict(vars(model.priors))
     rate = known.pop("group_scale_rate") / 2.0
-    told = {**model.options(), "priors": {**known, "scale_rate": rate}}
-    monkeypatch.setattr(type(model), "options", lambda self: told)
+    options = {**model.options(), "priors": {**known, "scale_rate": rate}}
+    monkeypatch.setattr(type(model), "options", lambda self: options)
     fit = model.fit(seed=1, restarts=1, draws=50)
     assert bvb.load(fit.save(tmp_path / "fit.nc")).model.priors.group_scale_rate == rate
 
