@@ -75,7 +75,7 @@ def document() -> Tag:
         tags.section(tags.h2("Compare"), ui.output_ui("compare")),
         _folded("predict", "Predict", ui.output_ui("row"), _above(), ui.output_ui("predicted")),
         _folded("components", "Components", ui.output_ui("components")),
-        _folded("report", "Report", ui.output_ui("report")),
+        _folded("report", "Report", ui.output_ui("files"), ui.output_ui("preview")),
         tags.section(tags.h2("Code"), ui.output_ui("code"), _pasting(), class_="code"),
     )
     skip = tags.a("Skip to the picture", href="#seen", class_="skip")

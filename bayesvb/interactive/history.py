@@ -74,6 +74,10 @@ class History:
         """Return the record of this key."""
         return next((record for record in self.records if record.key == key), None)
 
+    def saved_in(self, path: Path) -> Record | None:
+        """Return the record of the fit that a file holds."""
+        return next((record for record in self.records if record.path == path), None)
+
     def _without(self, key: str) -> tuple[Record, ...]:
         return tuple(record for record in self.records if record.key != key)
 

@@ -266,7 +266,7 @@ class Page:
         elif name == "full":
             self._fit_fully()
         elif name == "remove":
-            self._set(replace(self.state, history=self.state.history.without(value)))
+            self._set(self.state.with_history(self.state.history.without(value)))
         elif name == "back":
             await self._go_back(value)
         elif name == "report":

@@ -110,7 +110,7 @@ class State:
                 text = f"{self._fit_words(task, message)}; checking ..."
                 return self._with_controls(task, message)._doing(text, "busy")
             case Record():
-                return replace(self, history=self.history.with_record(message))
+                return self.with_history(self.history.with_record(message))
             case Picture() if self.shown is not None:
                 return replace(self, shown=replace(self.shown, picture=message))
             case Predicted():
@@ -126,10 +126,16 @@ class State:
             return self.saying("stopped")
         return self
 
+    def with_history(self, history: History) -> State:
+        """Return the state with other records; the preview goes with the fit that it shows."""
+        if self.preview is not None and history.saved_in(self.preview.path) is None:
+            return replace(self, history=history, preview=None)
+        return replace(self, history=history)
+
     def reported(self, message: object) -> State:
         """Return the state after a message of the task that writes a report."""
         match message:
-            case Preview():
+            case Preview() if self.history.saved_in(message.path) is not None:
                 return replace(self, preview=message)
             case Written():
                 written = replace(self, reports=self.reports | {message.path})

@@ -147,7 +147,10 @@ def test_a_remedy_is_a_button_and_fits_are_compared_and_saved(page, tmp_path):
     assert better in rows.nth(0).inner_text() and "best" in rows.nth(0).inner_text()
     rows.nth(0).get_by_role("button", name="Report").click()
     page.locator("[data-pane=report] summary").click()
-    has(page, "#previewed", formula=better, written="true")
+    has(page, "#previewed", formula=better)
+    page.locator("#previewed iframe").evaluate("frame => frame.dataset.kept = true")
+    has(page, "#files-shown", written="true")
+    has(page, "#previewed iframe", kept="true")
     title = page.frame_locator("#previewed iframe").locator("h1")
     assert title.inner_text() == "How does accel depend on times?"
     for name, content in (
@@ -156,7 +159,7 @@ def test_a_remedy_is_a_button_and_fits_are_compared_and_saved(page, tmp_path):
         ("Markdown", b"bayesvb"),
     ):
         with page.expect_download() as download:
-            page.locator("#previewed").get_by_role("link", name=name).click()
+            page.locator("#files-shown").get_by_role("link", name=name).click()
         assert Path(download.value.path()).read_bytes().startswith(content)
     page.get_by_label(f"Back to {better}").click()
     has(page, "#shown", formula=better, full="true")
@@ -458,7 +461,7 @@ def test_the_page_is_for_everybody(server, browser, scheme):
     for details in page.locator("summary").all():
         if details.is_visible():
             details.click()
-    has(page, "#previewed", written="true")
+    has(page, "#files-shown", written="true")
     has(page, "#components-shown", components="2")
     page.locator("#row-predicted").wait_for()
     write(page, "accel ~ s(tmes) + ti")

@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from bayesvb.interactive.history import Record
 from bayesvb.interactive.messages import (
     Control,
     Failed,
@@ -85,7 +86,14 @@ def test_values_of_a_row_stay_while_their_controls_are_the_same():
 
 
 def test_a_report_is_previewed_before_its_files_are_written():
-    state = STATE.reported(Preview(path=FULL.path, html="<p>"))
+    record = Record(
+        request=FULL.request, key="k", response="y", elpd=None, verdict="ok", path=FULL.path
+    )
+    state = STATE.heard(FULL, record).reported(Preview(path=FULL.path, html="<p>"))
     assert state.preview.html == "<p>" and not state.reports
+    other = replace(record, key="other", path=Path("other.nc"))
+    assert state.heard(FULL, other).preview is state.preview
     assert state.reported(Written(path=FULL.path)).reports == {FULL.path}
     assert state.reported(Failed(message="no space")).tone == "failed"
+    removed = state.with_history(state.history.without("k"))
+    assert removed.preview is None and removed.reported(state.preview).preview is None

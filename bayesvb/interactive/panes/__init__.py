@@ -11,7 +11,7 @@ from bayesvb.interactive.state import State
 
 from .checks import checks
 from .fit import components, effects, picture
-from .output import code, compare, report
+from .output import code, compare, files, preview
 from .predict import predicted, row
 from .request import data, offer, reading, status, variables
 
@@ -50,6 +50,8 @@ PANES = (
     Pane("predicted", predicted, ("predicted",)),
     Pane("components", components, ("components",)),
     Pane("compare", compare, ("history", "task")),
-    Pane("report", report, ("preview", "reports", "history")),
+    Pane("files", files, ("preview", "reports")),
+    # Alone, so that a reader keeps the place in the frame while the files are written.
+    Pane("preview", preview, ("preview",)),
     Pane("code", code, ("task", "table", "typed")),
 )

@@ -64,28 +64,31 @@ def _difference(row: Row) -> str:
     return f"{row.difference:.1f} ({row.error:.1f})".replace("-", "−")
 
 
-def report(state: State) -> Tag:
-    """Return the short edition in a frame that runs no scripts, and links to the full one."""
-    preview = state.preview
-    records = [one for one in state.history.records if preview and one.path == preview.path]
-    if preview is None or not records:
+def files(state: State) -> Tag | None:
+    """Return links to the files of the report; those that are not yet written have none."""
+    if state.preview is None:
+        return None
+    path = state.preview.path
+    links = [
+        tags.a(f"Report ({form})", href=f"files/{path.stem}{ending}", download=f"report{ending}")
+        for form, ending in FORMATS.items()
+        if path in state.reports
+    ]
+    fit = tags.a("Fit (.nc)", href=f"files/{path.name}", download="fit.nc")
+    written = str(path in state.reports).lower()
+    return tags.p(*links, fit, class_="buttons", id="files-shown", data_written=written)
+
+
+def preview(state: State) -> Tag:
+    """Return the short edition of the report in a frame that runs no scripts."""
+    shown = state.preview
+    record = state.history.saved_in(shown.path) if shown is not None else None
+    if shown is None or record is None:
         text = "Fit all rows, then press Report under Compare: its first two pages are shown here."
         return tags.p(text, class_="note")
-    (record,) = records
-    name = record.path.stem
-    files = [
-        tags.a(f"Report ({form})", href=f"files/{name}{ending}", download=f"report{ending}")
-        for form, ending in FORMATS.items()
-        if record.path in state.reports
-    ]
-    fit = tags.a("Fit (.nc)", href=f"files/{record.path.name}", download="fit.nc")
-    return tags.div(
-        tags.p(*files, fit, class_="buttons"),
-        tags.iframe(srcdoc=preview.html, sandbox="", title=f"Report of {record.request.formula}"),
-        id="previewed",
-        data_formula=record.request.formula,
-        data_written=str(record.path in state.reports).lower(),
-    )
+    formula = record.request.formula
+    frame = tags.iframe(srcdoc=shown.html, sandbox="", title=f"Report of {formula}")
+    return tags.div(frame, id="previewed", data_formula=formula)
 
 
 def code(state: State) -> Tag:
