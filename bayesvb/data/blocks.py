@@ -12,6 +12,7 @@ from itertools import accumulate
 import numpy as np
 from jaxtyping import Float, Int
 
+from bayesvb.numerics.arrays import ExpertRows, Indices, ResponseRows, RowVector
 from bayesvb.numerics.linalg import products
 
 BLOCK_ROWS = 8192
@@ -41,7 +42,7 @@ class Members:
         """Rows of each group."""
         return np.diff(self.starts, append=self.rows.n_rows)
 
-    def take(self, groups: Int[np.ndarray, " chosen"]) -> Members:
+    def take(self, groups: Indices) -> Members:
         """The rows of these groups, copied."""
         sizes = self.sizes[groups]
         starts = np.cumsum(sizes) - sizes
@@ -86,9 +87,9 @@ class Block:
     """
 
     designs: Mapping[str, Float[np.ndarray, "_ rows"]]
-    response: Float[np.ndarray, "responses rows"]
-    weight: Float[np.ndarray, " rows"] | None = None
-    offset: Float[np.ndarray, " rows"] | None = None
+    response: ResponseRows
+    weight: RowVector | None = None
+    offset: RowVector | None = None
     members: Members | None = None
 
     @property
@@ -121,11 +122,11 @@ class Block:
         for start in range(0, self.n_rows, n_rows):
             yield self.part(start, start + n_rows)
 
-    def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
+    def take(self, rows: Indices) -> Block:
         """Copy of the rows with these indices."""
         return self._at(rows)
 
-    def _at(self, rows: slice | Int[np.ndarray, " chosen"]) -> Block:
+    def _at(self, rows: slice | Indices) -> Block:
         weight = None if self.weight is None else self.weight[rows]
         offset = None if self.offset is None else self.offset[rows]
         designs = _of_each(self.designs, lambda matrix: matrix[:, rows])
@@ -173,9 +174,7 @@ class Block:
         weight = None if self.weight is None else self.members.repeated(self.weight)
         return Block({**given, **own.designs}, own.response, weight, own.offset)
 
-    def weighted(
-        self, values: Float[np.ndarray, "experts rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def weighted(self, values: ExpertRows) -> ExpertRows:
         """Values times the case weights."""
         return values if self.weight is None else values * self.weight
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from bayesvb.argument_checks import check_choice
 from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.special import ROUNDING
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ HEAVIEST = 1e15
 class CaseWeights(NamedTuple):
     """Weights of the rows used, and their meaning."""
 
-    values: Float[np.ndarray, " rows"] | None
+    values: RowVector | None
     meaning: str
 
 
@@ -64,10 +65,7 @@ def weights_and_frame(
 
 
 def sum_and_error(
-    values: Float[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"] | None = None,
-    *,
-    ddof: int = 1,
+    values: RowVector, weights: RowVector | None = None, *, ddof: int = 1
 ) -> tuple[float, float]:
     r"""Sum over the rows and its standard error, as if a row of weight w were w rows.
 
@@ -108,9 +106,7 @@ def check_meaning(weight_type: str, weights: object) -> None:
         )
 
 
-def scaled(
-    weights: Float[np.ndarray, " rows"] | None,
-) -> Float[np.ndarray, " rows"] | None:
+def scaled(weights: RowVector | None) -> RowVector | None:
     """Sampling weights that sum to the number of rows with any; as they are if they do already.
 
     Examples

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.special import ROUNDING
 
 DISTINCT = 1e-2
@@ -58,7 +59,7 @@ class ColumnMoments:
     def of(
         cls,
         matrix: Float[np.ndarray, "rows columns"],
-        weight: Float[np.ndarray, " rows"] | None = None,
+        weight: RowVector | None = None,
         *,
         products: bool = False,
     ) -> ColumnMoments:
@@ -79,11 +80,7 @@ class ColumnMoments:
 
     @classmethod
     def _of_block(
-        cls,
-        matrix: Float[np.ndarray, "rows columns"],
-        weight: Float[np.ndarray, " rows"] | None,
-        *,
-        products: bool,
+        cls, matrix: Float[np.ndarray, "rows columns"], weight: RowVector | None, *, products: bool
     ) -> ColumnMoments:
         """Moments of few rows."""
         if weight is not None:
@@ -156,16 +153,12 @@ def _pooled(mine: Vector, theirs: Vector, share: float, part: float) -> Vector:
     return np.asarray(np.hypot(np.sqrt(share) * mine, np.sqrt(part) * theirs))
 
 
-def _weighted(
-    values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None
-) -> Float[np.ndarray, " rows"]:
+def _weighted(values: RowVector, weight: RowVector | None) -> RowVector:
     return values if weight is None else values * weight
 
 
 def _apart(
-    matrix: Float[np.ndarray, "rows columns"],
-    mean: Vector,
-    weight: Float[np.ndarray, " rows"] | None,
+    matrix: Float[np.ndarray, "rows columns"], mean: Vector, weight: RowVector | None
 ) -> Float[np.ndarray, "rows columns"]:
     """Deviations from the means, times the root of the weights."""
     apart = matrix - mean

@@ -11,10 +11,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from scipy.special import logsumexp, ndtri
 
 from bayesvb.data.frames import kind_of, numbers
+from bayesvb.numerics.arrays import Floats, RowColumns, RowIntegers, RowMask, RowVector
 
 MOST_LEVELS = 20
 """Levels of a column up to which it helps to predict others: each of them costs a coefficient."""
@@ -50,11 +51,11 @@ class NumericValues:
         scores = ndtri((ranks - 0.375) / (len(observed) + 0.25))
         return cls(values, scores, bool((values == np.round(values)).all()))
 
-    def to_scores(self, column: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def to_scores(self, column: RowVector) -> RowVector:
         """Normal scores of values."""
         return np.asarray(np.interp(column, self.values, self.scores))
 
-    def from_scores(self, scores: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def from_scores(self, scores: Floats) -> Floats:
         """Values at normal scores, within the observed range."""
         found = np.asarray(np.interp(scores, self.scores, self.values))
         return np.asarray(np.round(found)) if self.whole else found
@@ -74,7 +75,7 @@ class CovariateModel:
         Levels that were observed of all other covariates.
     """
 
-    missing: Mapping[str, Bool[np.ndarray, " rows"]]
+    missing: Mapping[str, RowMask]
     numeric: Mapping[str, NumericValues] = field(repr=False)
     levels: Mapping[str, pd.Index] = field(repr=False)
 
@@ -154,7 +155,7 @@ class CovariateModel:
             frame = put_in(frame, name, absent, values)
         return frame
 
-    def _predictors(self, frame: pd.DataFrame, name: str) -> Float[np.ndarray, "rows _"]:
+    def _predictors(self, frame: pd.DataFrame, name: str) -> RowColumns:
         """Normal scores and indicators of all other columns."""
         found = [own.to_scores(numbers(frame[one], one)) for one, own in self.numeric.items()
                  if one != name]  # fmt: skip
@@ -165,9 +166,7 @@ class CovariateModel:
         return np.column_stack(found) if found else np.empty((len(frame), 0))
 
 
-def put_in(
-    frame: pd.DataFrame, name: str, rows: Bool[np.ndarray, " rows"], values: np.ndarray
-) -> pd.DataFrame:
+def put_in(frame: pd.DataFrame, name: str, rows: RowMask, values: np.ndarray) -> pd.DataFrame:
     """Return the table with these values in these rows of a column."""
     column = frame[name].copy()
     column.iloc[np.flatnonzero(rows)] = pd.array(values).astype(column.dtype)
@@ -175,8 +174,8 @@ def put_in(
 
 
 def _draw_linear(
-    x: Float[np.ndarray, "rows _"],
-    y: Float[np.ndarray, " rows"],
+    x: RowColumns,
+    y: RowVector,
     new: Float[np.ndarray, "missing _"],
     n: int,
     rng: np.random.Generator,
@@ -195,8 +194,8 @@ def _draw_linear(
 
 
 def _draw_levels(
-    x: Float[np.ndarray, "rows _"],
-    codes: Int[np.ndarray, " rows"],
+    x: RowColumns,
+    codes: RowIntegers,
     new: Float[np.ndarray, "missing _"],
     n: int,
     rng: np.random.Generator,

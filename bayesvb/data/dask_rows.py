@@ -10,12 +10,12 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, TypeVar, final
 
 import numpy as np
-from jaxtyping import Int
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dyadic_sums import PartialSum, joined, partial_sums, total
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import Indices
 from bayesvb.numerics.runtime import single_threaded_blas
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class DaskRows(AbstractSource):
         whole: list[PartialSum[StatsT]] = pickle.loads(pickle.dumps(sums[0].result()))
         return total(whole)
 
-    def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
+    def take(self, rows: Indices) -> Block:
         if (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
             return self.take(rows[order]).take(np.argsort(order))
@@ -194,7 +194,7 @@ def _joined(*sums: list[PartialSum[StatsT]]) -> list[PartialSum[StatsT]]:
     return reduce(joined, sums)
 
 
-def _taken(blocks: Blocks, rows: Int[np.ndarray, " chosen"]) -> Block:
+def _taken(blocks: Blocks, rows: Indices) -> Block:
     """Rows at these positions of the blocks."""
     return Block.joined(blocks).take(rows)
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowMask, RowVector
 
 Kind = Literal["number", "levels"]
 
@@ -194,12 +194,12 @@ def _types(column: pd.Series) -> str:
     return ("values of several types: " if len(types) > 1 else "values of type ") + counts
 
 
-def missing_rows(column: pd.Series) -> Bool[np.ndarray, " rows"]:
+def missing_rows(column: pd.Series) -> RowMask:
     """Rows in which the column has no value."""
     return np.asarray(column.isna(), dtype=bool)
 
 
-def numbers(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
+def numbers(column: pd.Series, name: str) -> RowVector:
     """The column as float64, NaN where it has no value; no copy if it is float64 already.
 
     Small integer types are widened here, before any transform could overflow in them.

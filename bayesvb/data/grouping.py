@@ -16,6 +16,7 @@ from bayesvb.data.parts import GATING, MEAN, PARTS
 from bayesvb.data.response_columns import coarsened, with_response_columns
 from bayesvb.data.sources import InMemorySource
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.linalg import products, unpack
 from bayesvb.numerics.segments import segment_sums
 
@@ -42,7 +43,7 @@ class Grouping:
 
     name: str
     labels: pd.Index
-    number: Int[np.ndarray, " rows"]
+    number: RowIntegers
 
     @classmethod
     def of(cls, column: pd.Series, name: str) -> Grouping:
@@ -77,7 +78,7 @@ class Grouping:
         return Grouping.of(column[used], self.name)
 
     @property
-    def order(self) -> Int[np.ndarray, " rows"]:
+    def order(self) -> RowIntegers:
         """Positions of the rows, group after group."""
         return np.asarray(np.argsort(self.number, kind="stable"))
 

@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.labels import match_labels
 from bayesvb.errors import DataError
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import SameShape
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class OrderedLevels:
         """Levels that these numbers stand for, as the data hold them."""
         return [self.values[place] for place in self.places(np.asarray(numbers, dtype=float))]
 
-    def numbers_of(self, name: str, values: object) -> Float[np.ndarray, "*shape"]:
+    def numbers_of(self, name: str, values: object) -> SameShape:
         """Numbers of one level or of several.
 
         Raises

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
+from bayesvb.numerics.arrays import ResponseRows
 
 INTERVAL = "interval"
 """Distances from the response to the ends of the interval that it is known to lie in."""
@@ -50,13 +50,13 @@ RESPONSE_COLUMNS: Mapping[str, FurtherColumns] = {
 """Kinds of further columns by the name of their matrix."""
 
 
-def upper_ends(block: Block) -> Float[np.ndarray, "responses rows"]:
+def upper_ends(block: Block) -> ResponseRows:
     """Responses, or the upper ends of their intervals."""
     ends = block.designs.get(INTERVAL)
     return block.response if ends is None else block.response + ends[1]
 
 
-def coarsened(block: Block, response: Float[np.ndarray, "responses rows"]) -> Block:
+def coarsened(block: Block, response: ResponseRows) -> Block:
     """Columns with other responses, censored or rounded as they would have been observed.
 
     A row that is censored is censored if its new response is beyond the same limit. Any other

@@ -10,10 +10,11 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.data.column_moments import ColumnMoments, Vector
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.order_statistics import NORMAL_MAD, Weighted, median
 from bayesvb.numerics.special import ROUNDING
 
-Responses = tuple[Float[np.ndarray, "rows responses"], Float[np.ndarray, " rows"] | None]
+Responses = tuple[Float[np.ndarray, "rows responses"], RowVector | None]
 """Responses of some rows, and their case weights."""
 
 
@@ -34,9 +35,7 @@ class AllResponses:
 
     @classmethod
     def from_matrix(
-        cls,
-        matrix: Float[np.ndarray, "rows responses"],
-        weight: Float[np.ndarray, " rows"] | None = None,
+        cls, matrix: Float[np.ndarray, "rows responses"], weight: RowVector | None = None
     ) -> AllResponses:
         """Responses of rows in memory."""
         return cls(ColumnMoments.of(matrix, weight), lambda: iter([(matrix, weight)]))

@@ -17,12 +17,13 @@ from itertools import chain, islice
 from typing import TypeVar, final
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.dyadic_sums import partial_sums, total
 from bayesvb.data.forked_rows import ForkedRows
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import Indices, RowIntegers, RowMask, RowVector
 from bayesvb.numerics.forking import can_fork, forked
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
@@ -104,7 +105,7 @@ class AbstractSource(abc.ABC):
         """Values of every row, on the last axis, in the order of the rows."""
         return np.concatenate(list(self._results(function)), axis=-1)
 
-    def weights(self) -> Float[np.ndarray, " rows"] | None:
+    def weights(self) -> RowVector | None:
         """Case weights of all rows; None if every row counts once."""
         found = [(block.n_rows, block.weight) for block in self.iterate()]
         if all(weight is None for _, weight in found):
@@ -134,7 +135,7 @@ class AbstractSource(abc.ABC):
         """All rows, as one block."""
         return self.take(np.arange(self.n_rows))
 
-    def take(self, rows: Int[np.ndarray, " chosen"]) -> Block:
+    def take(self, rows: Indices) -> Block:
         """Rows at these positions, in the requested order."""
         if (rows[1:] < rows[:-1]).any():
             order = np.argsort(rows, kind="stable")
@@ -167,9 +168,7 @@ class AbstractSource(abc.ABC):
             whole = Block.joined(group)
             yield from self._batches(whole, rng.permutation(whole.n_rows), n_rows)
 
-    def _batches(
-        self, block: Block, order: Int[np.ndarray, " rows"], n_rows: int
-    ) -> Iterator[InMemorySource]:
+    def _batches(self, block: Block, order: RowIntegers, n_rows: int) -> Iterator[InMemorySource]:
         """Rows of a block in this order, in parts of nearly equal size."""
         for rows in np.array_split(order, max(len(order) // n_rows, 1)):
             yield InMemorySource.of(block.take(rows), workers=self.workers)
@@ -286,7 +285,7 @@ class RemainingRows(AbstractSource):
     """
 
     source: AbstractSource
-    kept: Bool[np.ndarray, " rows"]
+    kept: RowMask
 
     def iterate(self) -> Iterator[Block]:
         """Iterate over the remainder of each block, if it has any."""

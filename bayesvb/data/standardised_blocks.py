@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
+from bayesvb.numerics.arrays import RowColumns, RowVector
 
 OBSERVED = "observed"
 """Design of a block that marks the variables with values."""
@@ -34,7 +35,7 @@ class Scales:
     rows: float = 0.0
     offset_in_predictor: bool = False
 
-    def shift(self, offset: Float[np.ndarray, " rows"] | None) -> Float[np.ndarray, " rows"] | None:
+    def shift(self, offset: RowVector | None) -> RowVector | None:
         """Offset that is a summand of the response itself, if it has one."""
         return None if self.offset_in_predictor else offset
 
@@ -77,10 +78,10 @@ class Scales:
 
     def block(
         self,
-        matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+        matrices: Mapping[str, RowColumns],
         response: Float[np.ndarray, "rows responses"] | None = None,
-        weight: Float[np.ndarray, " rows"] | None = None,
-        offset: Float[np.ndarray, " rows"] | None = None,
+        weight: RowVector | None = None,
+        offset: RowVector | None = None,
     ) -> Block:
         """Standardised rows, less an offset of the response; zeros where no response is known."""
         designs = {name: self.parts[name].rows_last(m) for name, m in matrices.items()}
@@ -93,16 +94,14 @@ class Scales:
 
 
 def without_offset(
-    response: Float[np.ndarray, "rows responses"], offset: Float[np.ndarray, " rows"] | None
+    response: Float[np.ndarray, "rows responses"], offset: RowVector | None
 ) -> Float[np.ndarray, "rows responses"]:
     """Responses less a known offset."""
     return response if offset is None else response - offset[:, None]
 
 
 def variables_block(
-    scaling: Scaling,
-    matrix: Float[np.ndarray, "rows dims"],
-    weight: Float[np.ndarray, " rows"] | None = None,
+    scaling: Scaling, matrix: Float[np.ndarray, "rows dims"], weight: RowVector | None = None
 ) -> Block:
     """Standardised variables of some rows, without a response."""
     return Block({"variables": scaling.rows_last(matrix)}, np.empty((0, len(matrix))), weight)
@@ -111,7 +110,7 @@ def variables_block(
 def gapped_block(
     scaling: Scaling,
     matrix: Float[np.ndarray, "rows dims"],
-    weight: Float[np.ndarray, " rows"] | None = None,
+    weight: RowVector | None = None,
     *,
     gapped: bool,
 ) -> Block:

@@ -9,6 +9,8 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import EntryVector, Floats
+
 StatsT = TypeVar("StatsT", bound="SufficientStats")
 
 
@@ -50,7 +52,7 @@ class SufficientStats:
             else:
                 yield prefix + field.name, value
 
-    def to_vector(self) -> Float[np.ndarray, " entries"]:
+    def to_vector(self) -> EntryVector:
         """Every number of the record, in one row."""
         return np.concatenate([np.empty(0), *self._rows()])
 
@@ -88,9 +90,7 @@ class SufficientStats:
                 at += size
         return replace(self, **changes), at
 
-    def with_leaves(
-        self: StatsT, leaves: Mapping[str, Float[np.ndarray, "..."]], prefix: str = ""
-    ) -> StatsT:
+    def with_leaves(self: StatsT, leaves: Mapping[str, Floats], prefix: str = "") -> StatsT:
         """Record of the same names with other arrays, by the names of ``leaves``."""
         changes: dict[str, object] = {}
         for field in fields(self):

@@ -7,14 +7,12 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import BLOCK_ROWS, Block
 from bayesvb.data.group_rows import GROUP_ROWS, rows_at_once
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.errors import DataError
-
-Columns = Float[np.ndarray, "rows _"]
+from bayesvb.numerics.arrays import Floats, RowColumns, RowVector
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,10 +31,10 @@ class EncodedRows:
         Known summand of the response.
     """
 
-    matrices: Mapping[str, Columns]
-    response: Columns | None
-    weight: Float[np.ndarray, " rows"] | None = None
-    offset: Float[np.ndarray, " rows"] | None = None
+    matrices: Mapping[str, RowColumns]
+    response: RowColumns | None
+    weight: RowVector | None = None
+    offset: RowVector | None = None
 
     def __len__(self) -> int:
         return len(next(iter(self.matrices.values())))
@@ -54,9 +52,7 @@ class EncodedRows:
     def before(self, other: EncodedRows) -> EncodedRows:
         """Rows of this table, followed by the rows of another."""
 
-        def both(
-            mine: Float[np.ndarray, "..."] | None, theirs: Float[np.ndarray, "..."] | None
-        ) -> Float[np.ndarray, "..."] | None:
+        def both(mine: Floats | None, theirs: Floats | None) -> Floats | None:
             return None if mine is None or theirs is None else np.concatenate([mine, theirs])
 
         whole = {

@@ -11,6 +11,17 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    PointRows,
+    PointVector,
+    ProbVector,
+    ResponseRows,
+    RowVector,
+)
 from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.special import log_total
 
@@ -27,45 +38,45 @@ class AbstractRowDistribution(abc.ABC):
         Probability of each component.
     """
 
-    weights: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
 
     is_discrete: ClassVar[bool] = False
     """Whether single values have probabilities, and ``density_at`` returns these."""
 
-    def has_mass(self, y: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def has_mass(self, y: Floats) -> Bool[np.ndarray, "..."]:
         """Values that have a probability, and not a density."""
         return np.full(np.shape(y), self.is_discrete)
 
     @abc.abstractmethod
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Mean of each row."""
 
     @abc.abstractmethod
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """Standard deviation of each row, infinite where there is none."""
 
     @abc.abstractmethod
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log density of one value per row."""
 
     @abc.abstractmethod
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         """Density of every row at every point."""
 
     @abc.abstractmethod
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         """Distribution function at one value per row."""
 
     @abc.abstractmethod
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         """Distribution function of every row at every point."""
 
     @abc.abstractmethod
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row."""
 
     @abc.abstractmethod
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws."""
 
 
@@ -73,14 +84,10 @@ class AbstractComponentMixture(AbstractRowDistribution):
     """A predictive distribution that is a mixture over the components of a model."""
 
     @abc.abstractmethod
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         """Log density of one value per row under each component."""
 
-    def component_log_mass(
-        self, lower: Float[np.ndarray, " rows"], upper: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_mass(self, lower: RowVector, upper: RowVector) -> ExpertRows:
         """Log probability of an interval per row under each component; -inf of an empty one.
 
         Raises
@@ -91,7 +98,7 @@ class AbstractComponentMixture(AbstractRowDistribution):
         raise NotImplementedError(f"{type(self).__name__} has no probabilities of intervals")
 
     @abc.abstractmethod
-    def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
+    def affine(self: Mixture, shift: float | RowVector, factor: float) -> Mixture:
         """Distribution of ``shift + factor * y``: a change of units."""
 
     @abc.abstractmethod
@@ -115,22 +122,22 @@ class AbstractUnscaledMixture(AbstractComponentMixture):
     values: ClassVar[str]
     """Name of the values that it can take, at the start of an error."""
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) + self.component_log_density(y)
         return np.asarray(log_total(terms, axis=0))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         n_rows = self.weights.shape[1]
         densities = [np.exp(self.log_density(np.full(n_rows, point))) for point in points]
         return np.reshape(densities, (len(points), n_rows))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         n_rows = self.weights.shape[1]
         masses = [self.cdf(np.full(n_rows, point)) for point in points]
         return np.reshape(masses, (len(points), n_rows))
 
-    def affine(self: Mixture, shift: float | Float[np.ndarray, " rows"], factor: float) -> Mixture:
+    def affine(self: Mixture, shift: float | RowVector, factor: float) -> Mixture:
         """Return the distribution itself: its values have no other unit.
 
         Raises
@@ -193,36 +200,36 @@ class AbstractDrawnMixture(abc.ABC):
         Probability of each component.
     """
 
-    weights: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
 
     @abc.abstractmethod
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         """Means."""
 
     @abc.abstractmethod
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         """Standard deviations, infinite where there are none."""
 
     @abc.abstractmethod
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         """Probabilities that the response exceeds a value."""
 
     @abc.abstractmethod
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         """Probabilities that the response is below a value."""
 
     @abc.abstractmethod
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         """Densities at a value, per unit of the response."""
 
     @abc.abstractmethod
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Quantiles; a DataError if ``q`` is not between 0 and 1."""
 
 
 def joint_log_density(
-    marginals: Sequence[AbstractComponentMixture], observed: Float[np.ndarray, "responses rows"]
-) -> Float[np.ndarray, " rows"]:
+    marginals: Sequence[AbstractComponentMixture], observed: ResponseRows
+) -> RowVector:
     """Log density of responses that are independent given the component.
 
     The weights of the components are the first one's.
@@ -249,10 +256,8 @@ def shares_by_label(
 
 
 def average_nodes(
-    mixture: AbstractComponentMixture,
-    log_density: Float[np.ndarray, "_ rows"],
-    n_components: int,
-) -> Float[np.ndarray, "experts rows"]:
+    mixture: AbstractComponentMixture, log_density: Float[np.ndarray, "_ rows"], n_components: int
+) -> ExpertRows:
     """Average log densities under the nodes of each component; see ``shares_by_label``."""
     if len(log_density) == n_components:
         return log_density
@@ -261,7 +266,7 @@ def average_nodes(
     return np.asarray(log_total(terms, axis=0))
 
 
-def check_probabilities(q: Float[np.ndarray, " probs"]) -> None:
+def check_probabilities(q: ProbVector) -> None:
     """Raise for a number at which no quantile is.
 
     Raises

@@ -12,6 +12,16 @@ from bayesvb.distributions.base import (
     AbstractDrawnMixture,
     check_probabilities,
 )
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+)
 
 
 @dataclass(frozen=True)
@@ -28,49 +38,47 @@ class BernoulliMixture(AbstractDiscreteMixture):
 
     values = "zeros and ones"
 
-    weights: Float[np.ndarray, "experts rows"]
-    zero: Float[np.ndarray, "experts rows"]
-    one: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
+    zero: ExpertRows
+    one: ExpertRows
 
     @property
-    def masses(self) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+    def masses(self) -> tuple[RowVector, RowVector]:
         """Probabilities of 0 and of 1 in each row."""
         return _average(self.weights, self.zero), _average(self.weights, self.one)
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Probability of 1."""
         return self.masses[1]
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """``sqrt(p (1 - p))``."""
         return np.asarray(np.sqrt(np.prod(self.masses, axis=0)))
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         return _log_mass(y, self.zero, self.one)
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         return _log_mass(y, *self.masses)
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         """Probability of every point at every row."""
         return np.asarray(np.exp(_log_mass(points[:, None], *self.masses)))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         """Probability of a value up to ``y``, each row at its own point."""
         return _up_to(y, self.masses[0])
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         """Probability of a value up to each of the same points, for every row."""
         return _up_to(points[:, None], self.masses[0])
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Smallest value whose distribution function is at least ``q``."""
         check_probabilities(q)
         return (q[:, None] > self.masses[0]).astype(float)
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         return (rng.random((n, self.weights.shape[1])) < self.mean()).astype(float)
 
 
@@ -84,54 +92,50 @@ class DrawnBernoulliMixture(AbstractDrawnMixture):
         As in ``BernoulliMixture``.
     """
 
-    weights: Float[np.ndarray, "experts ..."]
-    zero: Float[np.ndarray, "experts ..."]
-    one: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
+    zero: ExpertValues
+    one: ExpertValues
 
     @property
-    def masses(self) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    def masses(self) -> tuple[Floats, Floats]:
         """Probabilities of 0 and of 1."""
         return _average(self.weights, self.zero), _average(self.weights, self.one)
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         """Probabilities of 1."""
         return self.masses[1]
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         """``sqrt(p (1 - p))``."""
         return np.asarray(np.sqrt(np.prod(self.masses, axis=0)))
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         return 1.0 - _up_to(np.asarray(value), self.masses[0])
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         return _up_to(np.asarray(np.ceil(value) - 1.0), self.masses[0])
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         """Probabilities of a value."""
         return np.asarray(np.exp(_log_mass(np.asarray(value), *self.masses)))
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Smallest value whose distribution function is at least ``q``."""
         check_probabilities(np.array([q]))
         return (q > self.masses[0]).astype(float)
 
 
-def _average(
-    weights: Float[np.ndarray, "experts ..."], probability: Float[np.ndarray, "experts ..."]
-) -> Float[np.ndarray, "..."]:
+def _average(weights: ExpertValues, probability: ExpertValues) -> Floats:
     """Weighted mean over the components."""
     return np.asarray((weights * probability).sum(axis=0).clip(0.0, 1.0))
 
 
-def _log_mass(
-    y: Float[np.ndarray, "..."], zero: Float[np.ndarray, "..."], one: Float[np.ndarray, "..."]
-) -> Float[np.ndarray, "..."]:
+def _log_mass(y: Floats, zero: Floats, one: Floats) -> Floats:
     """Log probability of values."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(np.where(y == 1.0, one, np.where(y == 0.0, zero, 0.0))))
 
 
-def _up_to(y: Float[np.ndarray, "..."], zero: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def _up_to(y: Floats, zero: Floats) -> Floats:
     """Probability of values up to ``y``."""
     return np.where(y < 0.0, 0.0, np.where(y < 1.0, zero, 1.0))

@@ -6,24 +6,22 @@ import abc
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import betainc, expit, pdtr
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.arrays import Floats
 from bayesvb.numerics.special import LARGEST_EXPONENT, softplus
-
-Numbers = Float[np.ndarray, "..."]
 
 LARGEST = 1e15
 """Counts up to which a double holds every whole number: no quantile is sought beyond."""
 
 
-def rate_at(log_rate: Numbers) -> Numbers:
+def rate_at(log_rate: Floats) -> Floats:
     """``exp(u)``, finite for any finite log rate, in NumPy or JAX."""
     # A component without rows has a wide posterior, and an infinite expected rate times a
     # responsibility of zero would be no number.
     xp = namespace(log_rate)
-    found: Numbers = xp.exp(xp.minimum(log_rate, LARGEST_EXPONENT))
+    found: Floats = xp.exp(xp.minimum(log_rate, LARGEST_EXPONENT))
     return found
 
 
@@ -36,38 +34,38 @@ class AbstractCountLaw(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def mean(self) -> Numbers:
+    def mean(self) -> Floats:
         """Means."""
 
     @property
     @abc.abstractmethod
-    def variance(self) -> Numbers:
+    def variance(self) -> Floats:
         """Variances."""
 
     @property
-    def largest(self) -> Numbers:
+    def largest(self) -> Floats:
         """Largest possible counts."""
         return np.asarray(np.inf)
 
     @abc.abstractmethod
-    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+    def log_mass_of_counts(self, y: Floats) -> Floats:
         """Log probabilities of values that are possible, in NumPy or JAX."""
 
     @abc.abstractmethod
-    def cdf_of_counts(self, y: Numbers) -> Numbers:
+    def cdf_of_counts(self, y: Floats) -> Floats:
         """Probabilities of counts up to ``y``, a count below ``largest``."""
 
     @abc.abstractmethod
-    def draw(self, rng: np.random.Generator) -> Numbers:
+    def draw(self, rng: np.random.Generator) -> Floats:
         """One count from each distribution."""
 
-    def log_mass(self, y: Numbers) -> Numbers:
+    def log_mass(self, y: Floats) -> Floats:
         """Log probabilities; minus infinity where ``y`` is not a possible count."""
         possible = (y >= 0.0) & (y <= self.largest) & (y == np.round(y))
         known = np.where(possible, y, 0.0)
         return np.asarray(np.where(possible, self.log_mass_of_counts(known), -np.inf))
 
-    def up_to(self, y: Numbers) -> Numbers:
+    def up_to(self, y: Floats) -> Floats:
         """Probabilities of counts up to ``y``."""
         below, beyond = y < 0.0, y >= self.largest
         known = np.where(below | beyond, 0.0, np.floor(y))
@@ -83,28 +81,28 @@ class PoissonLaw(AbstractCountLaw):
     log_rate : ndarray
     """
 
-    log_rate: Numbers
+    log_rate: Floats
 
     @property
-    def mean(self) -> Numbers:
+    def mean(self) -> Floats:
         """Rates."""
         return rate_at(self.log_rate)
 
     @property
-    def variance(self) -> Numbers:
+    def variance(self) -> Floats:
         """Rates."""
         return self.mean
 
-    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+    def log_mass_of_counts(self, y: Floats) -> Floats:
         """``y u - exp(u) - log y!``."""
-        found: Numbers = y * self.log_rate - self.mean - special(y).gammaln(y + 1.0)
+        found: Floats = y * self.log_rate - self.mean - special(y).gammaln(y + 1.0)
         return found
 
-    def cdf_of_counts(self, y: Numbers) -> Numbers:
+    def cdf_of_counts(self, y: Floats) -> Floats:
         """Regularised incomplete gamma function."""
         return np.asarray(pdtr(y, self.mean))
 
-    def draw(self, rng: np.random.Generator) -> Numbers:
+    def draw(self, rng: np.random.Generator) -> Floats:
         """Counts; beyond ``LARGEST`` the rate itself, from which they differ by rounding."""
         return _poisson(self.mean, rng)
 
@@ -118,36 +116,36 @@ class BinomialLaw(AbstractCountLaw):
     log_odds, trials : ndarray
     """
 
-    log_odds: Numbers
-    trials: Numbers
+    log_odds: Floats
+    trials: Floats
 
     @property
-    def mean(self) -> Numbers:
+    def mean(self) -> Floats:
         """``n p``."""
         return np.asarray(self.trials * expit(self.log_odds))
 
     @property
-    def variance(self) -> Numbers:
+    def variance(self) -> Floats:
         """``n p (1 - p)``."""
         return np.asarray(self.mean * expit(-self.log_odds))
 
     @property
-    def largest(self) -> Numbers:
+    def largest(self) -> Floats:
         """Numbers of trials."""
         return self.trials
 
-    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+    def log_mass_of_counts(self, y: Floats) -> Floats:
         """``log p`` and ``log(1 - p)`` of successes and failures, each with its digits."""
         failures = self.trials - y
         odds = -y * softplus(-self.log_odds) - failures * softplus(self.log_odds)
-        found: Numbers = odds + log_choose(self.trials, y)
+        found: Floats = odds + log_choose(self.trials, y)
         return found
 
-    def cdf_of_counts(self, y: Numbers) -> Numbers:
+    def cdf_of_counts(self, y: Floats) -> Floats:
         """Regularised incomplete beta function."""
         return np.asarray(betainc(np.maximum(self.trials - y, 1.0), y + 1.0, expit(-self.log_odds)))
 
-    def draw(self, rng: np.random.Generator) -> Numbers:
+    def draw(self, rng: np.random.Generator) -> Floats:
         """Successes."""
         trials = np.asarray(self.trials).astype(np.int64)
         return np.asarray(rng.binomial(trials, expit(self.log_odds)), dtype=float)
@@ -163,32 +161,32 @@ class NegativeBinomialLaw(AbstractCountLaw):
         ``u`` and ``log rho``.
     """
 
-    log_mean: Numbers
-    log_dispersion: Numbers
+    log_mean: Floats
+    log_dispersion: Floats
 
     @property
-    def mean(self) -> Numbers:
+    def mean(self) -> Floats:
         """``mu``."""
         return rate_at(self.log_mean)
 
     @property
-    def variance(self) -> Numbers:
+    def variance(self) -> Floats:
         """``mu + mu^2 / rho``."""
         return np.asarray(self.mean * (1.0 + self.mean / np.exp(self.log_dispersion)))
 
-    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+    def log_mass_of_counts(self, y: Floats) -> Floats:
         """``log Gamma(y + rho) / (Gamma(rho) y!) - y sp(-v) - rho sp(v)``, ``v = u - log rho``."""
         rho = namespace(self.log_dispersion).exp(self.log_dispersion)
         v = self.log_mean - self.log_dispersion
-        found: Numbers = log_rising(rho, y) - y * softplus(-v) - rho * softplus(v)
+        found: Floats = log_rising(rho, y) - y * softplus(-v) - rho * softplus(v)
         return found
 
-    def cdf_of_counts(self, y: Numbers) -> Numbers:
+    def cdf_of_counts(self, y: Floats) -> Floats:
         """Regularised incomplete beta function."""
         zero = expit(self.log_dispersion - self.log_mean)
         return np.asarray(betainc(np.exp(self.log_dispersion), y + 1.0, zero))
 
-    def draw(self, rng: np.random.Generator) -> Numbers:
+    def draw(self, rng: np.random.Generator) -> Floats:
         """Poisson counts whose rates are gamma distributed."""
         rho = np.exp(self.log_dispersion)
         shape = np.broadcast_shapes(np.shape(rho), np.shape(self.log_mean))
@@ -207,52 +205,52 @@ class ZeroInflatedLaw(AbstractCountLaw):
     """
 
     counts: AbstractCountLaw
-    zero: Numbers
+    zero: Floats
 
     @property
-    def mean(self) -> Numbers:
+    def mean(self) -> Floats:
         """``(1 - pi) mu``."""
         return np.asarray((1.0 - self.zero) * self.counts.mean)
 
     @property
-    def variance(self) -> Numbers:
+    def variance(self) -> Floats:
         """``(1 - pi) (v + pi mu^2)``, ``mu`` and ``v`` mean and variance of the counts."""
         spread = self.counts.variance + self.zero * self.counts.mean**2
         return np.asarray((1.0 - self.zero) * spread)
 
     @property
-    def largest(self) -> Numbers:
+    def largest(self) -> Floats:
         return self.counts.largest
 
-    def log_mass_of_counts(self, y: Numbers) -> Numbers:
+    def log_mass_of_counts(self, y: Floats) -> Floats:
         """``log(pi 1[y = 0] + (1 - pi) p(y))``."""
         with np.errstate(divide="ignore"):  # the share of either may round to zero
             zero, counted = np.log(self.zero), np.log1p(-self.zero)
         own = counted + self.counts.log_mass_of_counts(y)
         return np.asarray(np.where(y == 0.0, np.logaddexp(zero, own), own))
 
-    def cdf_of_counts(self, y: Numbers) -> Numbers:
+    def cdf_of_counts(self, y: Floats) -> Floats:
         """``pi + (1 - pi) F(y)``."""
         return np.asarray(self.zero + (1.0 - self.zero) * self.counts.cdf_of_counts(y))
 
-    def draw(self, rng: np.random.Generator) -> Numbers:
+    def draw(self, rng: np.random.Generator) -> Floats:
         """Counts, some replaced by zeros."""
         drawn = self.counts.draw(rng)
         return np.where(rng.random(drawn.shape) < self.zero, 0.0, drawn)
 
 
-def log_choose(trials: Numbers, y: Numbers) -> Numbers:
+def log_choose(trials: Floats, y: Floats) -> Floats:
     """Log of the number of ways to choose ``y`` of the trials, in NumPy or JAX."""
     xp = namespace(y)
-    found: Numbers = -special(y).betaln(trials - y + 1.0, y + 1.0) - xp.log(trials + 1.0)
+    found: Floats = -special(y).betaln(trials - y + 1.0, y + 1.0) - xp.log(trials + 1.0)
     return found
 
 
-def log_rising(rho: Numbers, y: Numbers) -> Numbers:
+def log_rising(rho: Floats, y: Floats) -> Floats:
     """``log Gamma(y + rho) - log Gamma(rho) - log y!``, in NumPy or JAX."""
     # Gamma functions of large rho cancel: the beta function has the difference with its digits.
     xp, known = namespace(rho), namespace(y).maximum(y, 1.0)
-    found: Numbers = xp.where(y > 0.0, -special(rho).betaln(rho, known), 0.0)
+    found: Floats = xp.where(y > 0.0, -special(rho).betaln(rho, known), 0.0)
     found = found - namespace(y).log(known)
     if xp is not np:  # whose beta function is wrong by 1e-8 where rho is not large
         gammaln = special(rho).gammaln
@@ -261,6 +259,6 @@ def log_rising(rho: Numbers, y: Numbers) -> Numbers:
     return found
 
 
-def _poisson(rate: Numbers, rng: np.random.Generator) -> Numbers:
+def _poisson(rate: Floats, rng: np.random.Generator) -> Floats:
     """Poisson counts; beyond ``LARGEST`` the rate itself."""
     return np.where(rate < LARGEST, rng.poisson(np.minimum(rate, LARGEST)), rate)

@@ -22,6 +22,17 @@ from bayesvb.distributions.count_laws import (
     NegativeBinomialLaw,
     PoissonLaw,
 )
+from bayesvb.numerics.arrays import (
+    DrawExpertTerms,
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+)
 from bayesvb.numerics.special import log_total
 
 
@@ -52,16 +63,13 @@ class AbstractCountMixture(AbstractDiscreteMixture):
     further_nodes: ClassVar[list[tuple[float, float]]] = [(0.0, 1.0)]
     """Standard values of a further parameter, each with its weight."""
 
-    weights: Float[np.ndarray, "experts rows"]
-    predictor: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
+    predictor: ExpertRows
+    variance: ExpertRows
 
     @abc.abstractmethod
     def law(
-        self,
-        predictor: Float[np.ndarray, "..."],
-        further: float | Float[np.ndarray, "..."],
-        at: tuple[object, ...] = (),
+        self, predictor: Floats, further: float | Floats, at: tuple[object, ...] = ()
     ) -> AbstractCountLaw:
         """Distributions given the predictor, and the further parameter in standard units.
 
@@ -75,64 +83,56 @@ class AbstractCountMixture(AbstractDiscreteMixture):
             for further, share in self.further_nodes:
                 yield weight * share, self.law(self.predictor + node * root, further)
 
-    def _expected(
-        self, of: Callable[[AbstractCountLaw], Float[np.ndarray, "..."]]
-    ) -> Float[np.ndarray, " rows"]:
+    def _expected(self, of: Callable[[AbstractCountLaw], Floats]) -> RowVector:
         """Expectation of a number that depends on the distribution."""
         each = np.zeros(self.predictor.shape)
         for weight, law in self._laws():
             each += weight * of(law)
         return np.asarray((self.weights * each).sum(axis=0))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         return self._expected(lambda law: law.mean)
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         second = self._expected(lambda law: law.variance + law.mean**2)
         return np.asarray(np.sqrt(second - self.mean() ** 2))
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         terms = [np.log(weight) + law.log_mass(y) for weight, law in self._laws()]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log probability of one count per row."""
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) + self.component_log_density(y)
         return np.asarray(log_total(terms, axis=0))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         """Probability of every point at every row."""
         return self._at(points, lambda y: np.exp(self.log_density(y)))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         """Probability of a count up to ``y``, each row at its own point."""
         return np.asarray(self._expected(lambda law: law.up_to(y)).clip(0.0, 1.0))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         """Probability of a count up to each of the same points, for every row."""
         return self._at(points, self.cdf)
 
-    def _at(
-        self,
-        points: Float[np.ndarray, " points"],
-        of: Callable[[Float[np.ndarray, " rows"]], Float[np.ndarray, " rows"]],
-    ) -> Float[np.ndarray, "points rows"]:
+    def _at(self, points: PointVector, of: Callable[[RowVector], RowVector]) -> PointRows:
         """A function of one count per row at each of the same points."""
         n_rows = self.weights.shape[1]
         found = [of(np.full(n_rows, point)) for point in points]
         return np.reshape(found, (len(points), n_rows))
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Smallest count whose distribution function is at least ``q``."""
         check_probabilities(q)
         largest = np.broadcast_to(self.law(self.predictor, 0.0).largest, self.predictor.shape)[0]
         found = [_smallest(self.cdf, float(each), self.mean(), largest) for each in q]
         return np.reshape(found, (len(q), self.weights.shape[1]))
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         n_rows = self.weights.shape[1]
         at = _chosen(self.weights, n, rng), np.arange(n_rows)
         standard, further = rng.standard_normal((2, n, n_rows))
@@ -140,9 +140,7 @@ class AbstractCountMixture(AbstractDiscreteMixture):
         return self.law(predictor, further, at).draw(rng)
 
 
-def _chosen(
-    weights: Float[np.ndarray, "experts rows"], n: int, rng: np.random.Generator
-) -> Int[np.ndarray, "draws rows"]:
+def _chosen(weights: ExpertRows, n: int, rng: np.random.Generator) -> Int[np.ndarray, "draws rows"]:
     """A component for each draw and row."""
     below = np.cumsum(weights, axis=0)[:-1]
     return np.asarray((rng.random((n, 1, weights.shape[1])) > below).sum(axis=1))
@@ -159,55 +157,48 @@ class DrawnCountMixture(AbstractDrawnMixture):
         Distributions of every component, draw and row.
     """
 
-    weights: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
     law: AbstractCountLaw
 
     @classmethod
-    def of(
-        cls, weights: Float[np.ndarray, "draws experts _"], law: AbstractCountLaw
-    ) -> DrawnCountMixture:
+    def of(cls, weights: DrawExpertTerms, law: AbstractCountLaw) -> DrawnCountMixture:
         """Mixture from weights in the order of draws, the same for all rows or of each."""
         shape = np.broadcast_shapes(np.shape(law.mean), np.moveaxis(weights, 1, 0).shape)
         return cls(np.broadcast_to(np.moveaxis(weights, 1, 0), shape), law)
 
-    def _averaged(self, values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def _averaged(self, values: Floats) -> Floats:
         """Weighted mean over the components."""
         return np.asarray((self.weights * values).sum(axis=0))
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         return self._averaged(self.law.mean)
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         second = self._averaged(self.law.variance + self.law.mean**2)
         return np.asarray(np.sqrt(second - self.mean() ** 2))
 
-    def _cdf(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def _cdf(self, y: Floats) -> Floats:
         """Probabilities of a count up to ``y``."""
         return self._averaged(self.law.up_to(y)).clip(0.0, 1.0)
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         return self._cdf(np.asarray(np.ceil(value) - 1.0))
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         """Probabilities of a value."""
         return self._averaged(np.exp(self.law.log_mass(np.asarray(value, dtype=float))))
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Smallest count whose distribution function is at least ``q``."""
         check_probabilities(np.array([q]))
         largest = np.broadcast_to(self.law.largest, self.weights.shape)[0]
         return _smallest(self._cdf, q, self.mean(), largest)
 
 
-def _smallest(
-    cdf: Callable[[Float[np.ndarray, "..."]], Float[np.ndarray, "..."]],
-    q: float,
-    start: Float[np.ndarray, "..."],
-    largest: Float[np.ndarray, "..."],
-) -> Float[np.ndarray, "..."]:
+def _smallest(cdf: Callable[[Floats], Floats], q: float, start: Floats, largest: Floats) -> Floats:
     """Smallest counts whose distribution function is at least ``q``, by bisection."""
     if q == 1.0:
         return np.array(largest, dtype=float)
@@ -235,24 +226,21 @@ class PoissonMixture(AbstractCountMixture):
         Posterior mean and variance of the log rate.
     """
 
-    weights: Float[np.ndarray, "experts rows"]
-    predictor: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
+    predictor: ExpertRows
+    variance: ExpertRows
 
     def law(
-        self,
-        predictor: Float[np.ndarray, "..."],
-        further: float | Float[np.ndarray, "..."],
-        at: tuple[object, ...] = (),
+        self, predictor: Floats, further: float | Floats, at: tuple[object, ...] = ()
     ) -> PoissonLaw:
         """Poisson distributions, without further parameters."""
         return PoissonLaw(predictor)
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """``sum_k w_k exp(t_k + s_k / 2)``."""
         return np.asarray((self.weights * np.exp(self.predictor + 0.5 * self.variance)).sum(axis=0))
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         first = np.exp(self.predictor + 0.5 * self.variance)
         second = first + np.exp(2.0 * (self.predictor + self.variance))
         return np.asarray(np.sqrt((self.weights * second).sum(axis=0) - self.mean() ** 2))
@@ -273,16 +261,13 @@ class BinomialMixture(AbstractCountMixture):
 
     values = "numbers of successes"
 
-    weights: Float[np.ndarray, "experts rows"]
-    predictor: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
-    trials: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
+    predictor: ExpertRows
+    variance: ExpertRows
+    trials: ExpertRows
 
     def law(
-        self,
-        predictor: Float[np.ndarray, "..."],
-        further: float | Float[np.ndarray, "..."],
-        at: tuple[Any, ...] = (),
+        self, predictor: Floats, further: float | Floats, at: tuple[Any, ...] = ()
     ) -> BinomialLaw:
         """Binomial distributions, without further parameters."""
         return BinomialLaw(predictor, self.trials[at])
@@ -303,22 +288,19 @@ class NegativeBinomialMixture(AbstractCountMixture):
 
     further_nodes = normal_nodes(3)
 
-    weights: Float[np.ndarray, "experts rows"]
-    predictor: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
-    log_dispersion: Float[np.ndarray, "experts rows"]
-    dispersion_sd: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
+    predictor: ExpertRows
+    variance: ExpertRows
+    log_dispersion: ExpertRows
+    dispersion_sd: ExpertRows
 
     def law(
-        self,
-        predictor: Float[np.ndarray, "..."],
-        further: float | Float[np.ndarray, "..."],
-        at: tuple[Any, ...] = (),
+        self, predictor: Floats, further: float | Floats, at: tuple[Any, ...] = ()
     ) -> NegativeBinomialLaw:
         """Negative binomial distributions; dispersion is ``further`` deviations from its mean."""
         log_dispersion = self.log_dispersion[at] + further * self.dispersion_sd[at]
         return NegativeBinomialLaw(predictor, log_dispersion)
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """``sum_k w_k exp(t_k + s_k / 2)``."""
         return np.asarray((self.weights * np.exp(self.predictor + 0.5 * self.variance)).sum(axis=0))

@@ -9,6 +9,7 @@ from jaxtyping import Bool, Float
 from scipy.special import stdtr, stdtrit
 
 from bayesvb.distributions.intervals import tails
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.order_statistics import NORMAL_MAD
 
 
@@ -28,11 +29,11 @@ class DrawSummary:
     robust : ndarray of bool, shape (entries,)
     """
 
-    centre: Float[np.ndarray, " entries"]
-    spread: Float[np.ndarray, " entries"]
-    lower: Float[np.ndarray, " entries"]
-    upper: Float[np.ndarray, " entries"]
-    positive: Float[np.ndarray, " entries"]
+    centre: EntryVector
+    spread: EntryVector
+    lower: EntryVector
+    upper: EntryVector
+    positive: EntryVector
     robust: Bool[np.ndarray, " entries"]
 
 

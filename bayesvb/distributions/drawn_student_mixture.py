@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import poch, stdtr, stdtrit
 
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.numerics.arrays import ExpertValues, Floats
 
 
 @dataclass(frozen=True)
@@ -32,33 +32,31 @@ class DrawnStudentMixture(AbstractLocationScaleMixture):
     (array([2.132]), array([1.414]))
     """
 
-    weights: Float[np.ndarray, "experts ..."]
-    location: Float[np.ndarray, "experts ..."]
-    scale: Float[np.ndarray, "experts ..."]
-    dof: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
+    location: ExpertValues
+    scale: ExpertValues
+    dof: ExpertValues
 
-    def component_variance(self) -> Float[np.ndarray, "experts ..."]:
+    def component_variance(self) -> ExpertValues:
         """``scale^2 nu / (nu - 2)``, infinite up to two degrees of freedom."""
         excess = np.where(self.dof > 2.0, self.dof - 2.0, np.nan)
         return np.where(self.dof > 2.0, self.scale**2 * self.dof / excess, np.inf)
 
-    def standard_cdf(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "experts ..."]:
+    def standard_cdf(self, z: ExpertValues) -> ExpertValues:
         return np.asarray(stdtr(self.dof, z))
 
-    def standard_log_density(
-        self, z: Float[np.ndarray, "experts ..."]
-    ) -> Float[np.ndarray, "experts ..."]:
+    def standard_log_density(self, z: ExpertValues) -> ExpertValues:
         constant = np.log(poch(0.5 * self.dof, 0.5) / np.sqrt(np.pi * self.dof))
         return np.asarray(constant - 0.5 * (self.dof + 1.0) * np.log1p(z * z / self.dof))
 
-    def standard_draws(self, rng: np.random.Generator) -> Float[np.ndarray, "experts ..."]:
+    def standard_draws(self, rng: np.random.Generator) -> ExpertValues:
         """Draws of the standard Student t."""
         return rng.standard_t(self.dof)
 
-    def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def standard_quantile(self, q: float) -> Floats:
         """Quantile of the standard Student t."""
         return np.asarray(stdtrit(self.dof, q))
 
-    def standard_log_mgf(self, t: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+    def standard_log_mgf(self, t: ExpertValues) -> Floats:
         """Infinite but at zero: the tails are powers."""
         return np.where(t == 0.0, 0.0, np.inf)

@@ -13,15 +13,15 @@ from bayesvb.distributions.predictor_mixture import (
     AbstractDrawnPredictorMixture,
     AbstractPredictorMixture,
     ContinuousLaw,
-    Numbers,
 )
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.arrays import Floats
 
 
-def decay(u: Numbers) -> Numbers:
+def decay(u: Floats) -> Floats:
     """``exp(-u)``, finite for any finite predictor, in NumPy or JAX."""
     xp = namespace(u)
-    found: Numbers = xp.exp(-xp.maximum(u, -LARGEST_PREDICTOR))
+    found: Floats = xp.exp(-xp.maximum(u, -LARGEST_PREDICTOR))
     return found
 
 
@@ -30,11 +30,11 @@ class PositiveLaw(ContinuousLaw):
 
     support = (0.0, np.inf)
 
-    def to_line(self, y: Numbers) -> Numbers:
+    def to_line(self, y: Floats) -> Floats:
         """``log y``."""
         return np.asarray(np.log(y))
 
-    def from_line(self, x: Numbers) -> Numbers:
+    def from_line(self, x: Floats) -> Floats:
         """``exp(x)``."""
         return np.asarray(np.exp(np.minimum(x, 2.0 * LARGEST_PREDICTOR)))
 
@@ -43,25 +43,25 @@ class PositiveLaw(ContinuousLaw):
 class GammaLaw(PositiveLaw):
     """``Ga(alpha, alpha exp(-u))``: mean ``exp(u)``, coefficient of variation ``alpha^-1/2``."""
 
-    def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def log_density(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Log gamma density; the shape is ``alpha``."""
         xp = namespace(u)
         known = xp.where(y > 0.0, y, 1.0)
         log_mass = further * (xp.log(further) - u - known * decay(u)) - special(u).gammaln(further)
         log_mass = log_mass + (further - 1.0) * xp.log(known)
-        found: Numbers = xp.where(y > 0.0, log_mass, -np.inf)
+        found: Floats = xp.where(y > 0.0, log_mass, -np.inf)
         return found
 
-    def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def cdf(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Regularised incomplete gamma function."""
         return np.asarray(gammainc(further, further * np.maximum(y, 0.0) * decay(u)))
 
-    def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
+    def moments(self, u: Floats, further: Floats) -> tuple[Floats, Floats]:
         """``exp(u)`` and ``exp(2 u) (1 + 1 / alpha)``."""
         mean = np.exp(np.minimum(u, LARGEST_PREDICTOR))
         return mean, mean**2 * (1.0 + 1.0 / further)
 
-    def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
+    def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """Gamma draws; the smallest positive double where they would be rounded to 0."""
         found = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_PREDICTOR))
         return np.asarray(np.maximum(found, np.finfo(float).tiny))

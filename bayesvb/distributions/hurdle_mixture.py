@@ -17,14 +17,20 @@ from bayesvb.distributions.predictor_mixture import (
     AbstractDrawnPredictorMixture,
     AbstractPredictorMixture,
 )
-
-Numbers = Float[np.ndarray, "..."]
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    ProbVector,
+    RowVector,
+)
 
 HARMLESS = 1.0
 """Value that replaces zeros: no positive distribution overflows there; results are not read."""
 
 
-def amounts_of(y: Numbers) -> Numbers:
+def amounts_of(y: Floats) -> Floats:
     """Values, with another number for values that are not above 0."""
     return np.asarray(np.where(y > 0.0, y, HARMLESS))
 
@@ -47,44 +53,42 @@ class HurdleMixture(AbstractUnscaledMixture):
 
     values = "amounts"
 
-    weights: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
     amounts: AbstractPredictorMixture
-    zero: Float[np.ndarray, "experts rows"]
+    zero: ExpertRows
 
-    def has_mass(self, y: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def has_mass(self, y: Floats) -> Bool[np.ndarray, "..."]:
         """Zeros."""
         return np.asarray(y == 0.0)
 
-    def _above(self, factor: float | Float[np.ndarray, " rows"] = 1.0) -> AbstractPredictorMixture:
+    def _above(self, factor: float | RowVector = 1.0) -> AbstractPredictorMixture:
         """Amounts by the probability that they are above 0, which need not add to one."""
         return replace(self.amounts, weights=self.weights * (1.0 - self.zero) * factor)
 
-    def _at_zero(self) -> Float[np.ndarray, " rows"]:
+    def _at_zero(self) -> RowVector:
         """Probability of 0."""
         return np.asarray((self.weights * self.zero).sum(axis=0))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Mean of each row, zeros included."""
         return self._above().mean()
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """Standard deviation of each row, zeros included."""
         return self._above().sd()  # of moments whose weights need not add to one
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         """Log density of one value per row under each component; at 0 the log probability."""
         with np.errstate(divide="ignore"):
             at_zero, above = np.log(self.zero), np.log1p(-self.zero)
         positive = above + self.amounts.component_log_density(amounts_of(y))
         return np.where(y == 0.0, at_zero, np.where(y > 0.0, positive, -np.inf))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         up_to = np.where(y > 0.0, self._above().cdf(amounts_of(y)), 0.0)
         return np.where(y >= 0.0, self._at_zero() + up_to, 0.0).clip(0.0, 1.0)
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row: 0 up to its probability."""
         check_probabilities(q)
         at_zero = self._at_zero()
@@ -92,7 +96,7 @@ class HurdleMixture(AbstractUnscaledMixture):
         found = [quantile_above(above, float(one), at_zero, above.mean()) for one in q]
         return np.reshape(found, (len(q), self.weights.shape[1]))
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws of every row."""
         at_zero = self._at_zero()
         amounts = self._above(1.0 / (1.0 - at_zero)).draws(n, rng)
@@ -112,7 +116,7 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         Probability of 0, the same for all components.
     """
 
-    weights: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
     amounts: AbstractDrawnPredictorMixture
     zero: Float[np.ndarray, "1 ..."]
 
@@ -120,35 +124,35 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         """Amounts by the probability that they are above 0."""
         return replace(self.amounts, weights=self.weights * (1.0 - self.zero))
 
-    def _at_zero(self) -> Float[np.ndarray, "..."]:
+    def _at_zero(self) -> Floats:
         """Probabilities of 0."""
         return np.asarray((self.weights * self.zero).sum(axis=0))
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         """Means, zeros included."""
         return self._above().mean()
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         """Standard deviations, zeros included."""
         return self._above().sd()
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         total = self.weights.sum(axis=0)
         if value < 0.0:
             return np.asarray(total)
         up_to = self._above().below(value) if value > 0.0 else 0.0
         return np.asarray(total - self._at_zero() - up_to).clip(0.0, 1.0)
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         y = np.asarray(value, dtype=float)
         found = self._at_zero() + self._above().below(amounts_of(y))
         return np.where(y > 0.0, found, 0.0).clip(0.0, 1.0)
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         """Densities at a value; probabilities at 0."""
         return self._at_zero() if value == 0.0 else self._above().density(value)
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Quantiles: 0 up to its probability."""
         check_probabilities(np.array([q]))
         at_zero = self._at_zero()
@@ -156,7 +160,7 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
         return quantile_above(above, q, at_zero, above.mean())
 
 
-def quantile_above(amounts: Any, q: float, at_zero: Numbers, start: Numbers) -> Numbers:
+def quantile_above(amounts: Any, q: float, at_zero: Floats, start: Floats) -> Floats:
     """Quantiles of amounts that are above 0 with the remaining probability.
 
     Parameters

@@ -6,14 +6,13 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.special import log_total
 
 
 def interval_log_scores(
-    law: AbstractComponentMixture,
-    observed: Float[np.ndarray, " rows"],
-    interval: Float[np.ndarray, "2 rows"],
-) -> Float[np.ndarray, " rows"]:
+    law: AbstractComponentMixture, observed: RowVector, interval: Float[np.ndarray, "2 rows"]
+) -> RowVector:
     """Log densities of rows that are seen, and log probabilities of intervals.
 
     Parameters

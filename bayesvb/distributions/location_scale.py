@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.distributions.base import AbstractDrawnMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import ExpertValues, Floats, PointVector, RowVector
 from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.root_finding import invert_log_cdf
@@ -26,66 +27,62 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
     the axes of the mixtures after it; they define the standard distribution of ``z``.
     """
 
-    location: Float[np.ndarray, "experts ..."]
-    scale: Float[np.ndarray, "experts ..."]
+    location: ExpertValues
+    scale: ExpertValues
 
     @abc.abstractmethod
-    def component_variance(self) -> Float[np.ndarray, "experts ..."]:
+    def component_variance(self) -> ExpertValues:
         """Variance of each component."""
 
     @abc.abstractmethod
-    def standard_cdf(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "experts ..."]:
+    def standard_cdf(self, z: ExpertValues) -> ExpertValues:
         """Distribution function of the standard distribution."""
 
     @abc.abstractmethod
-    def standard_log_density(
-        self, z: Float[np.ndarray, "experts ..."]
-    ) -> Float[np.ndarray, "experts ..."]:
+    def standard_log_density(self, z: ExpertValues) -> ExpertValues:
         """Log density of the standard distribution."""
 
-    def standard_density(
-        self, z: Float[np.ndarray, "experts ..."]
-    ) -> Float[np.ndarray, "experts ..."]:
+    def standard_density(self, z: ExpertValues) -> ExpertValues:
         """Density of the standard distribution."""
         return np.asarray(np.exp(self.standard_log_density(z)))
 
     @abc.abstractmethod
-    def standard_draws(self, rng: np.random.Generator) -> Float[np.ndarray, "experts ..."]:
+    def standard_draws(self, rng: np.random.Generator) -> ExpertValues:
         """One independent draw of the standard distribution per component."""
 
     @abc.abstractmethod
-    def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def standard_quantile(self, q: float) -> Floats:
         """Quantile of the standard distribution; broadcasts over the components."""
 
     @abc.abstractmethod
-    def standard_log_mgf(self, t: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+    def standard_log_mgf(self, t: ExpertValues) -> Floats:
         """Log moment generating function of the standard distribution, ``log E exp(t z)``."""
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         """Means, the sum of ``w mu``; centres of symmetry where the mean is infinite."""
         return _weighted_sum(self.weights, self.location)
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         """Standard deviations by the law of total variance."""
         spread = self.component_variance() + (self.location - self.mean()) ** 2
         with np.errstate(invalid="ignore"):  # nothing times infinity counts as nothing
             parts = np.where(self.weights > 0.0, self.weights * spread, 0.0)
         return np.asarray(np.sqrt(parts.sum(axis=0)))
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         return self._tail((self.location - value) / self.scale)
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         return self._tail((value - self.location) / self.scale)
 
-    def _tail(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+    def _tail(self, z: ExpertValues) -> Floats:
         return np.asarray(np.minimum(_weighted_sum(self.weights, self.standard_cdf(z)), 1.0))
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         z = (value - self.location) / self.scale
         return _weighted_sum(self.weights, self.standard_density(z) / self.scale)
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Quantiles, to 1e-8 of the narrowest scale.
 
         Raises
@@ -112,14 +109,12 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
         return changed(self, **arrays)
 
 
-def _weighted_sum(
-    weights: Float[np.ndarray, "experts ..."], values: Float[np.ndarray, "experts ..."]
-) -> Float[np.ndarray, "..."]:
+def _weighted_sum(weights: ExpertValues, values: ExpertValues) -> Floats:
     """Return ``sum_k w_k v_k``, without the array of the products: half the time of many draws."""
     return np.asarray(np.einsum("k...,k...->...", weights, values))
 
 
-def _quantiles(mixture: AbstractLocationScaleMixture, q: float) -> Float[np.ndarray, " points"]:
+def _quantiles(mixture: AbstractLocationScaleMixture, q: float) -> PointVector:
     """Quantiles of every point; in the upper half as lower tails of the mirror image."""
     weights = mixture.weights
     side = -1.0 if q > 0.5 else 1.0

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import poch
 
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.numerics.arrays import DimRows, ExpertRows, ExpertVector, RowIntegers, RowVector
 from bayesvb.numerics.special import log_sum_exp
 
 NORMAL_DOF = 1e8
@@ -23,14 +24,12 @@ class AbstractJointStudent(abc.ABC):
     Points are given with rows on the last axis, shape (dims, rows).
     """
 
-    weights: Float[np.ndarray, " experts"]
+    weights: ExpertVector
     location: Float[np.ndarray, "experts dims"]
-    dof: Float[np.ndarray, " experts"]
+    dof: ExpertVector
 
     @abc.abstractmethod
-    def component_log_density(
-        self, x: Float[np.ndarray, "dims rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, x: DimRows) -> ExpertRows:
         """Log density of each row under each component."""
 
     @abc.abstractmethod
@@ -42,7 +41,7 @@ class AbstractJointStudent(abc.ABC):
         """Distribution of one variable, as a mixture of one row."""
 
     @abc.abstractmethod
-    def conditional(self, variable: int, x: Float[np.ndarray, "dims rows"]) -> StudentMixture:
+    def conditional(self, variable: int, x: DimRows) -> StudentMixture:
         """Distribution of one variable given the others, for every row of ``x``.
 
         The value of the variable itself is not read. Its distribution function at that value is
@@ -56,26 +55,22 @@ class AbstractJointStudent(abc.ABC):
         """Distribution of ``shift + factor * x``: a change of units; no factor is zero."""
 
     @abc.abstractmethod
-    def draws_of(
-        self, expert: Int[np.ndarray, " rows"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "dims rows"]:
+    def draws_of(self, expert: RowIntegers, rng: np.random.Generator) -> DimRows:
         """One draw from each of these components."""
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "dims rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DimRows:
         """Independent draws, one per row."""
         return self.draws_of(rng.choice(len(self.weights), n, p=self.weights), rng)
 
-    def log_density(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, x: DimRows) -> RowVector:
         """Log density of each row."""
         return log_sum_exp(self._log_joint(x))[0]
 
-    def responsibilities(
-        self, x: Float[np.ndarray, "dims rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, x: DimRows) -> ExpertRows:
         """Predictive probability of each component given the row."""
         return log_sum_exp(self._log_joint(x))[1]
 
-    def _log_joint(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "experts rows"]:
+    def _log_joint(self, x: DimRows) -> ExpertRows:
         """Log of weight times density."""
         with np.errstate(divide="ignore"):
             log_weights = np.log(self.weights)
@@ -115,14 +110,12 @@ class JointStudent(AbstractJointStudent):
     True
     """
 
-    weights: Float[np.ndarray, " experts"]
+    weights: ExpertVector
     location: Float[np.ndarray, "experts dims"]
     scale: Float[np.ndarray, "experts dims dims"]
-    dof: Float[np.ndarray, " experts"]
+    dof: ExpertVector
 
-    def component_log_density(
-        self, x: Float[np.ndarray, "dims rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, x: DimRows) -> ExpertRows:
         return _log_density(np.linalg.cholesky(self.scale), x, self.location, self.dof)[0]
 
     def subset(self, variables: Sequence[int]) -> JointStudent:
@@ -136,7 +129,7 @@ class JointStudent(AbstractJointStudent):
             self.weights[:, None], location[:, None], np.sqrt(variance)[:, None], self.dof
         )
 
-    def conditional(self, variable: int, x: Float[np.ndarray, "dims rows"]) -> StudentMixture:
+    def conditional(self, variable: int, x: DimRows) -> StudentMixture:
         """Distribution of one variable given the others, for every row of ``x``.
 
         With the variable put last, the last row of the Cholesky factor holds its regression on
@@ -162,9 +155,7 @@ class JointStudent(AbstractJointStudent):
         scale = self.scale * np.outer(factor, factor)
         return replace(self, location=shift + factor * self.location, scale=scale)
 
-    def draws_of(
-        self, expert: Int[np.ndarray, " rows"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "dims rows"]:
+    def draws_of(self, expert: RowIntegers, rng: np.random.Generator) -> DimRows:
         x = rng.standard_normal((self.location.shape[1], len(expert)))
         x /= np.sqrt(rng.chisquare(self.dof[expert]) / self.dof[expert])
         for k, root in enumerate(np.linalg.cholesky(self.scale)):
@@ -187,22 +178,18 @@ class IndependentStudents(AbstractJointStudent):
     dof : ndarray, shape (experts,)
     """
 
-    weights: Float[np.ndarray, " experts"]
+    weights: ExpertVector
     location: Float[np.ndarray, "experts dims"]
     scale: Float[np.ndarray, "experts dims"]
-    dof: Float[np.ndarray, " experts"]
+    dof: ExpertVector
 
-    def component_log_density(
-        self, x: Float[np.ndarray, "dims rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, x: DimRows) -> ExpertRows:
         return sum(
             (self._log_density(i, row) for i, row in enumerate(x)),
             start=np.zeros((len(self.weights), x.shape[1])),
         )
 
-    def _log_density(
-        self, i: int, x: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def _log_density(self, i: int, x: RowVector) -> ExpertRows:
         """Log density of one variable under each component."""
         root = self.scale[:, i, None, None]
         return _log_density(root, x[None], self.location[:, i, None], self.dof)[0]
@@ -215,7 +202,7 @@ class IndependentStudents(AbstractJointStudent):
         location, scale = self.location[:, variable], self.scale[:, variable]
         return StudentMixture(self.weights[:, None], location[:, None], scale[:, None], self.dof)
 
-    def conditional(self, variable: int, x: Float[np.ndarray, "dims rows"]) -> StudentMixture:
+    def conditional(self, variable: int, x: DimRows) -> StudentMixture:
         """Distribution of one variable given the others, which inform the component only."""
         others = self.subset([i for i in range(len(x)) if i != variable])
         terms = others._log_joint(np.delete(x, variable, axis=0))
@@ -230,19 +217,17 @@ class IndependentStudents(AbstractJointStudent):
         location, scale = shift + factor * self.location, np.abs(factor) * self.scale
         return replace(self, location=location, scale=scale)
 
-    def draws_of(
-        self, expert: Int[np.ndarray, " rows"], rng: np.random.Generator
-    ) -> Float[np.ndarray, "dims rows"]:
+    def draws_of(self, expert: RowIntegers, rng: np.random.Generator) -> DimRows:
         student = rng.standard_t(self.dof[expert], size=(self.location.shape[1], len(expert)))
         return np.asarray(self.location[expert].T + self.scale[expert].T * student)
 
 
 def _log_density(
     root: Float[np.ndarray, "experts dims dims"],
-    x: Float[np.ndarray, "dims rows"],
+    x: DimRows,
     location: Float[np.ndarray, "experts dims"],
-    dof: Float[np.ndarray, " experts"],
-) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts dims rows"]]:
+    dof: ExpertVector,
+) -> tuple[ExpertRows, Float[np.ndarray, "experts dims rows"]]:
     """Log densities of multivariate Student t, and the whitened rows."""
     n_dims = len(x)
     white = np.linalg.inv(root) @ (x - location[:, :, None])
@@ -253,7 +238,7 @@ def _log_density(
     return constant[:, None] - kernel, white
 
 
-def _log_rising(a: Float[np.ndarray, " experts"], n_halves: int) -> Float[np.ndarray, " experts"]:
+def _log_rising(a: ExpertVector, n_halves: int) -> ExpertVector:
     """``log Gamma(a + n / 2) - log Gamma(a)``, without the cancellation of large ``a``."""
     rest = 0.5 * (n_halves % 2)
     steps = np.arange(n_halves // 2)

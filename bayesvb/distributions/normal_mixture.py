@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import ndtr, ndtri
 
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
+from bayesvb.numerics.arrays import ExpertValues, Floats
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -40,32 +40,30 @@ class NormalMixture(AbstractLocationScaleMixture):
     (array([0.]), array([1.118]), array([0.5]))
     """
 
-    weights: Float[np.ndarray, "experts ..."]
-    location: Float[np.ndarray, "experts ..."]
-    scale: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
+    location: ExpertValues
+    scale: ExpertValues
 
-    def component_variance(self) -> Float[np.ndarray, "experts ..."]:
+    def component_variance(self) -> ExpertValues:
         """Squared scales."""
         return np.asarray(self.scale**2)
 
-    def standard_cdf(self, z: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "experts ..."]:
+    def standard_cdf(self, z: ExpertValues) -> ExpertValues:
         """Distribution function of the standard normal."""
         return np.asarray(ndtr(z))
 
-    def standard_log_density(
-        self, z: Float[np.ndarray, "experts ..."]
-    ) -> Float[np.ndarray, "experts ..."]:
+    def standard_log_density(self, z: ExpertValues) -> ExpertValues:
         """Log density of the standard normal."""
         return np.asarray(-0.5 * (z * z + LOG_2PI))
 
-    def standard_draws(self, rng: np.random.Generator) -> Float[np.ndarray, "experts ..."]:
+    def standard_draws(self, rng: np.random.Generator) -> ExpertValues:
         """Draws of the standard normal."""
         return rng.standard_normal(self.location.shape)
 
-    def standard_quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def standard_quantile(self, q: float) -> Floats:
         """Quantile of the standard normal."""
         return np.asarray(ndtri(q))
 
-    def standard_log_mgf(self, t: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+    def standard_log_mgf(self, t: ExpertValues) -> Floats:
         """``t^2 / 2``."""
         return np.asarray(0.5 * t * t)

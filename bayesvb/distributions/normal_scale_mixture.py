@@ -16,6 +16,15 @@ from scipy.special import gammainccinv, gammaincinv, gammaln, log_ndtr, ndtr, nd
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.factors.normal_gamma import FactorisedNormalGamma, ScalarGamma
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    DrawVector,
+    ExpertRows,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+)
 from bayesvb.numerics.root_finding import invert_log_cdf
 from bayesvb.numerics.special import LOG_2PI, log_total
 
@@ -75,7 +84,7 @@ class NormalScaleMixture:
             return np.inf
         return float(np.sqrt(self.weights @ self.scale**2))
 
-    def log_density(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+    def log_density(self, x: PointVector) -> PointVector:
         """Log density at each point."""
         log_weights = np.log(self.weights) - np.log(self.scale) - 0.5 * LOG_2PI
 
@@ -85,7 +94,7 @@ class NormalScaleMixture:
 
         return _in_pieces(piece, x - self.location)
 
-    def cdf(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, " points"]:
+    def cdf(self, x: PointVector) -> PointVector:
         """Probability of a value up to each point."""
 
         def piece(z: Float[np.ndarray, " some"]) -> Float[np.ndarray, " some"]:
@@ -93,7 +102,7 @@ class NormalScaleMixture:
 
         return _in_pieces(piece, x - self.location)
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, " probs"]:
+    def quantile(self, q: ProbVector) -> ProbVector:
         """Quantiles, to 1e-10 of the scale; the upper half as lower tails of the mirror.
 
         Raises
@@ -108,7 +117,7 @@ class NormalScaleMixture:
         below[inner] = self._lower_quantiles(tail[inner])
         return self.location + np.where(q > 0.5, -below, below)
 
-    def _lower_quantiles(self, tail: Float[np.ndarray, " probs"]) -> Float[np.ndarray, " probs"]:
+    def _lower_quantiles(self, tail: ProbVector) -> ProbVector:
         """Quantiles about the centre, for probabilities up to a half."""
         unit = float(np.exp(self.weights @ np.log(self.scale)))
         scale = self.scale[:, None] / unit
@@ -132,7 +141,7 @@ class NormalScaleMixture:
         )
         return unit * root
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawVector:
         """Independent draws."""
         scale = rng.choice(self.scale, n, p=self.weights)
         return np.asarray(self.location + scale * rng.standard_normal(n))
@@ -152,44 +161,40 @@ class SameForEveryRow(AbstractRowDistribution):
     n_rows: int
 
     @property
-    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def weights(self) -> ExpertRows:  # type: ignore[override]
         """Ones: there is one component."""
         return np.ones((1, self.n_rows))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         return np.full(self.n_rows, self.one.mean())
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         return np.full(self.n_rows, self.one.sd())
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         return self.one.log_density(y)
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         return self._repeated(np.exp(self.one.log_density(points)))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         return self.one.cdf(y)
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         return self._repeated(self.one.cdf(points))
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         return self._repeated(self.one.quantile(q))
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         return self.one.draws(n * self.n_rows, rng).reshape(n, self.n_rows)
 
-    def _repeated(self, values: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def _repeated(self, values: PointVector) -> PointRows:
         return np.repeat(values[:, None], self.n_rows, axis=1)
 
 
 def densities_by_row(
-    z: Float[np.ndarray, " rows"],
-    shape: float,
-    *,
-    rate: Float[np.ndarray, " rows"],
-    variance: Float[np.ndarray, " rows"],
+    z: RowVector, shape: float, *, rate: RowVector, variance: RowVector
 ) -> Float[np.ndarray, "2 rows"]:
     """Log density and distribution function of one value in each row, about a centre of its own.
 
@@ -240,9 +245,8 @@ def _rule(
 
 
 def _in_pieces(
-    function: Callable[[Float[np.ndarray, " some"]], Float[np.ndarray, " some"]],
-    x: Float[np.ndarray, " points"],
-) -> Float[np.ndarray, " points"]:
+    function: Callable[[Float[np.ndarray, " some"]], Float[np.ndarray, " some"]], x: PointVector
+) -> PointVector:
     """Values of a function at all points, a block at a time."""
     starts = range(0, max(len(x), 1), POINTS_PER_BLOCK)
     return np.concatenate([function(x[start : start + POINTS_PER_BLOCK]) for start in starts])

@@ -13,6 +13,16 @@ from bayesvb.distributions.base import (
     AbstractDrawnMixture,
     check_probabilities,
 )
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+)
 from bayesvb.numerics.special import ROUNDING
 
 
@@ -30,7 +40,7 @@ class OrdinalMixture(AbstractDiscreteMixture):
 
     values = "levels"
 
-    weights: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
     masses: Float[np.ndarray, "experts rows levels"]
     order: OrderedLevels
 
@@ -39,45 +49,43 @@ class OrdinalMixture(AbstractDiscreteMixture):
         """Probability of each level in each row."""
         return np.asarray((self.weights[..., None] * self.masses).sum(axis=0))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Mean number of the level."""
         return np.asarray(self.levels @ self.order.numbers)
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """Standard deviation of the number of the level."""
         return _deviations(self.order.numbers, self.levels)
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         with np.errstate(divide="ignore"):
             return np.asarray(
                 np.log(np.stack([_at(self.order.numbers, each, y) for each in self.masses]))
             )
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log probability of one level per row."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(_at(self.order.numbers, self.levels, y)))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         """Probability of every point at every row."""
         return _at(self.order.numbers, self.levels, points[:, None])
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         """Probability of a level up to ``y``, each row at its own point."""
         return _up_to(self.order.numbers, self.levels, y)
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         """Probability of a level up to each of the same points, for every row."""
         return _up_to(self.order.numbers, self.levels, points[:, None])
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Smallest level whose distribution function is at least ``q``."""
         check_probabilities(q)
         return _smallest(self.order.numbers, self.levels, q[:, None])
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         levels = self.levels
         return _smallest(self.order.numbers, levels, rng.random((n, len(levels))))
 
@@ -93,8 +101,8 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
     order : OrderedLevels
     """
 
-    weights: Float[np.ndarray, "experts ..."]
-    masses: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
+    masses: ExpertValues
     order: OrderedLevels
 
     @property
@@ -104,27 +112,27 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
             return np.asarray(self.weights[0, ..., None] * self.masses[0])
         return np.asarray((self.weights[..., None] * self.masses).sum(axis=0))
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         """Mean numbers of the level."""
         return np.asarray(self.levels @ self.order.numbers)
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         """Standard deviations of the number of the level."""
         return _deviations(self.order.numbers, self.levels)
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         """Probabilities of a level beyond a value."""
         return 1.0 - _up_to(self.order.numbers, self.levels, np.asarray(value, dtype=float))
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         """Probabilities of a level less than a value."""
         return _up_to(self.order.numbers, self.levels, np.asarray(np.ceil(value) - 1.0))
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         """Probabilities of a level."""
         return _at(self.order.numbers, self.levels, np.asarray(value, dtype=float))
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Smallest level whose distribution function is at least ``q``."""
         check_probabilities(np.array([q]))
         return _smallest(self.order.numbers, self.levels, np.asarray(q))
@@ -132,16 +140,14 @@ class DrawnOrdinalMixture(AbstractDrawnMixture):
 
 Levels = Float[np.ndarray, "... levels"]
 
-Numbers = Float[np.ndarray, "..."]
 
-
-def _deviations(numbers: Numbers, levels: Levels) -> Numbers:
+def _deviations(numbers: Floats, levels: Levels) -> Floats:
     """Standard deviations of the number of the level."""
     mean = levels @ numbers
     return np.asarray(np.sqrt(np.maximum(levels @ numbers**2 - mean**2, 0.0)))
 
 
-def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:
+def _places(levels: Levels, y: Floats) -> tuple[Floats, Floats]:
     """Points of each row, and cumulative probabilities with zero first."""
     below = np.cumsum(levels, axis=-1)
     below = np.concatenate([np.zeros_like(below[..., :1]), below], axis=-1)
@@ -150,7 +156,7 @@ def _places(levels: Levels, y: Numbers) -> tuple[Numbers, Numbers]:
     return np.broadcast_to(y, shape), whole
 
 
-def _at(numbers: Numbers, levels: Levels, y: Numbers) -> Numbers:
+def _at(numbers: Floats, levels: Levels, y: Floats) -> Floats:
     """Probability of a value; zero if it is not a level."""
     shape = np.broadcast_shapes(levels.shape[:-1], np.shape(y))
     points = np.broadcast_to(y, shape)
@@ -160,14 +166,14 @@ def _at(numbers: Numbers, levels: Levels, y: Numbers) -> Numbers:
     return np.where(numbers[place] == points, found[..., 0], 0.0)
 
 
-def _up_to(numbers: Numbers, levels: Levels, y: Numbers) -> Numbers:
+def _up_to(numbers: Floats, levels: Levels, y: Floats) -> Floats:
     """Probability of values up to ``y``."""
     points, below = _places(levels, y)
     place = np.searchsorted(numbers, points, side="right")[..., None]
     return np.asarray(np.take_along_axis(below, place, axis=-1)[..., 0].clip(0.0, 1.0))
 
 
-def _smallest(numbers: Numbers, levels: Levels, q: Numbers) -> Numbers:
+def _smallest(numbers: Floats, levels: Levels, q: Floats) -> Floats:
     """Smallest level up to which there is a probability of at least ``q``."""
     points, below = _places(levels, q)
     short = (below[..., 1:-1] < points[..., None] - ROUNDING).sum(axis=-1)

@@ -16,6 +16,14 @@ from bayesvb.distributions.base import (
 )
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+)
 from bayesvb.numerics.records import changed, values_of
 
 
@@ -65,42 +73,38 @@ class PooledDraws(AbstractComponentMixture):
         return cls(changed(pooled, weights=pooled.weights / n_draws))
 
     @property
-    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def weights(self) -> ExpertRows:  # type: ignore[override]
         """Probability of each component of each draw."""
         return np.asarray(self.mixture.weights)
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         return self.mixture.mean()
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         return self.mixture.sd()
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         z = (y - self.mixture.location) / self.mixture.scale
-        log_scale: Float[np.ndarray, "experts rows"] = np.log(self.mixture.scale)
+        log_scale: ExpertRows = np.log(self.mixture.scale)
         return np.asarray(self.mixture.standard_log_density(z) - log_scale)
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         return np.asarray(logsumexp(self.component_log_density(y), b=self.weights, axis=0))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         return self._at(points, self.mixture.density)
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         return np.asarray(np.minimum(self.mixture.below(y), 1.0))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         return np.asarray(np.minimum(self._at(points, self.mixture.below), 1.0))
 
-    def _at(
-        self, points: Float[np.ndarray, " points"], function: Callable[[float], np.ndarray]
-    ) -> Float[np.ndarray, "points rows"]:
+    def _at(self, points: PointVector, function: Callable[[float], np.ndarray]) -> PointRows:
         found = [function(float(point)) for point in points]
         return np.array(found).reshape(len(points), self.weights.shape[1])
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row; minus and plus infinity for probabilities 0 and 1.
 
         Raises
@@ -116,14 +120,14 @@ class PooledDraws(AbstractComponentMixture):
         ]
         return np.array(found).reshape(len(q), n_rows)
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws of every row: of a component of a draw, then of its noise."""
         chosen = _chosen(self.weights, n, rng)
         rows = np.arange(self.weights.shape[1])
         one = self.mixture.with_each(lambda values: values[chosen, rows][None])
         return np.asarray(one.location[0] + one.scale[0] * one.standard_draws(rng)[0])
 
-    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> PooledDraws:
+    def affine(self, shift: float | RowVector, factor: float) -> PooledDraws:
         mixture = self.mixture
         moved = changed(
             mixture,
@@ -160,9 +164,7 @@ class PooledDraws(AbstractComponentMixture):
         return PooledDraws(changed(self.mixture, **whole))
 
 
-def _chosen(
-    weights: Float[np.ndarray, "experts rows"], n: int, rng: np.random.Generator
-) -> Int[np.ndarray, "draws rows"]:
+def _chosen(weights: ExpertRows, n: int, rng: np.random.Generator) -> Int[np.ndarray, "draws rows"]:
     """Components drawn by their weights, independently for every row."""
     edges = np.cumsum(weights, axis=0)
     uniform = rng.random((weights.shape[1], n)) * edges[-1][:, None]

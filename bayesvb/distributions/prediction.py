@@ -16,6 +16,7 @@ from bayesvb.distributions.recalibration import Recalibrated, Recalibration
 from bayesvb.distributions.transformations import AbstractTransformation
 from bayesvb.distributions.transformed import Transformed
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import PointVector, SameShape
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -74,7 +75,7 @@ class Points:
     Without ``columns`` the prediction is a Series.
     """
 
-    values: Float[np.ndarray, " points"]
+    values: PointVector
     columns: Sequence[float] | None = None
     by_row: bool = False
 
@@ -298,7 +299,7 @@ def _count(n: object) -> int:
     raise DataError(f"n = {n!r} is not a number of draws", hint="give a whole number from 1 up")
 
 
-def _numbers(name: str, value: object) -> Float[np.ndarray, "*shape"]:
+def _numbers(name: str, value: object) -> SameShape:
     """Value as an array of float without NaN."""
     try:
         array = np.asarray(value)

@@ -15,6 +15,14 @@ from bayesvb.distributions.base import (
     AbstractUnscaledMixture,
     check_probabilities,
 )
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    ProbVector,
+    RowVector,
+)
 from bayesvb.numerics.root_finding import crossings
 from bayesvb.numerics.special import log_total
 
@@ -38,12 +46,6 @@ PREDICTOR_RULE = _rule(11)
 FURTHER_RULE = _rule(5)
 """Nodes of the log of the further parameter, whose influence is weaker."""
 
-Numbers = Float[np.ndarray, "..."]
-
-Rows = Float[np.ndarray, " rows"]
-
-Experts = Float[np.ndarray, "experts rows"]
-
 
 class ContinuousLaw(abc.ABC):
     """A continuous law of one value given its predictor ``u`` and a further parameter.
@@ -57,42 +59,42 @@ class ContinuousLaw(abc.ABC):
     support: ClassVar[tuple[float, float]]
 
     @abc.abstractmethod
-    def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def log_density(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Log density; minus infinity outside the support."""
 
     @abc.abstractmethod
-    def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def cdf(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Distribution function."""
 
-    def log_mass(self, lower: Numbers, upper: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def log_mass(self, lower: Floats, upper: Floats, u: Floats, further: Floats) -> Floats:
         """Log probability of a value between the two."""
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(self.cdf(upper, u, further) - self.cdf(lower, u, further)))
 
     @abc.abstractmethod
-    def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
+    def moments(self, u: Floats, further: Floats) -> tuple[Floats, Floats]:
         """Mean and mean square."""
 
     @abc.abstractmethod
-    def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
+    def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """One value for each predictor."""
 
     @abc.abstractmethod
-    def to_line(self, y: Numbers) -> Numbers:
+    def to_line(self, y: Floats) -> Floats:
         """Increasing map of the support to the real line."""
 
     @abc.abstractmethod
-    def from_line(self, x: Numbers) -> Numbers:
+    def from_line(self, x: Floats) -> Floats:
         """Inverse of ``to_line``."""
 
-    def quantile(self, cdf: Callable[[Numbers], Numbers], q: float, start: Numbers) -> Numbers:
+    def quantile(self, cdf: Callable[[Floats], Floats], q: float, start: Floats) -> Floats:
         """Quantiles of a distribution on the support, from values inside it."""
         if q in (0.0, 1.0):
             return np.full(start.shape, self.support[int(q)])
         shape = start.shape
         flat = self.to_line(start).ravel()
 
-        def excess(x: Rows) -> Rows:
+        def excess(x: RowVector) -> RowVector:
             return np.asarray((cdf(self.from_line(x.reshape(shape))) - q).ravel())
 
         low, high, width = flat - 1.0, flat + 1.0, 2.0
@@ -121,13 +123,13 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
 
     law: ClassVar[ContinuousLaw]
 
-    weights: Float[np.ndarray, "experts rows"]
-    predictor: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
-    log_further: Float[np.ndarray, "experts rows"]
-    further_variance: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
+    predictor: ExpertRows
+    variance: ExpertRows
+    log_further: ExpertRows
+    further_variance: ExpertRows
 
-    def _nodes(self) -> Iterator[tuple[float, Experts, Experts]]:
+    def _nodes(self) -> Iterator[tuple[float, ExpertRows, ExpertRows]]:
         """Weight, predictors and further parameters of each node."""
         root, spread = np.sqrt(self.variance), np.sqrt(self.further_variance)
         for node, weight in FURTHER_RULE:
@@ -135,42 +137,38 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
             for at, own in PREDICTOR_RULE:
                 yield weight * own, self.predictor + at * root, further
 
-    def _expectation(self, function: Callable[[Experts, Experts], Numbers]) -> Numbers:
+    def _expectation(self, function: Callable[[ExpertRows, ExpertRows], Floats]) -> Floats:
         """Expectation of a function of predictor and further parameter, over components too."""
         found = sum(weight * function(u, further) for weight, u, further in self._nodes())
         return np.asarray((self.weights * found).sum(axis=-2))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         return self._expectation(lambda u, further: self.law.moments(u, further)[0])
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         square = self._expectation(lambda u, further: self.law.moments(u, further)[1])
         return np.asarray(np.sqrt(np.maximum(square - self.mean() ** 2, 0.0)))
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         terms = [np.log(w) + self.law.log_density(y, u, phi) for w, u, phi in self._nodes()]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
-    def component_log_mass(
-        self, lower: Float[np.ndarray, " rows"], upper: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_mass(self, lower: RowVector, upper: RowVector) -> ExpertRows:
         """Log probability of an interval per row under each component."""
         nodes = self._nodes()
         terms = [np.log(w) + self.law.log_mass(lower, upper, u, phi) for w, u, phi in nodes]
         return np.asarray(log_total(np.stack(terms), axis=0))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         return self._expectation(lambda u, further: self.law.cdf(y, u, further)).clip(0.0, 1.0)
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         check_probabilities(q)
         start = self.mean()
         found = [self.law.quantile(self.cdf, float(one), start) for one in q]
         return np.reshape(found, (len(q), self.weights.shape[1]))
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         n_rows = self.weights.shape[1]
         chosen = (rng.random((n, 1, n_rows)) > np.cumsum(self.weights, axis=0)[:-1]).sum(axis=1)
         rows = np.arange(n_rows)
@@ -191,36 +189,36 @@ class AbstractDrawnPredictorMixture(AbstractDrawnMixture):
 
     law: ClassVar[ContinuousLaw]
 
-    weights: Float[np.ndarray, "experts ..."]
-    predictor: Float[np.ndarray, "experts ..."]
-    further: Float[np.ndarray, "experts ..."]
+    weights: ExpertValues
+    predictor: ExpertValues
+    further: ExpertValues
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         return self._average(self.law.moments(self.predictor, self.further)[0])
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         square = self._average(self.law.moments(self.predictor, self.further)[1])
         return np.asarray(np.sqrt(np.maximum(square - self.mean() ** 2, 0.0)))
 
-    def _average(self, each: Float[np.ndarray, "experts ..."]) -> Float[np.ndarray, "..."]:
+    def _average(self, each: ExpertValues) -> Floats:
         """Average over components by weight."""
         return np.asarray((self.weights * each).sum(axis=0))
 
-    def _cdf(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def _cdf(self, y: Floats) -> Floats:
         """Distribution functions."""
         return self._average(self.law.cdf(y, self.predictor, self.further)).clip(0.0, 1.0)
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         return 1.0 - self._cdf(np.asarray(value, dtype=float))
 
-    def below(self, value: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | Floats) -> Floats:
         return self._cdf(np.asarray(value, dtype=float))
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         y = np.asarray(value, dtype=float)
         return self._average(np.exp(self.law.log_density(y, self.predictor, self.further)))
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         """Quantiles."""
         check_probabilities(np.array([q]))
         return self.law.quantile(self._cdf, q, self.mean())

@@ -9,6 +9,15 @@ from jaxtyping import Float
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+    SameShape,
+)
 
 
 @dataclass(frozen=True)
@@ -52,13 +61,11 @@ class Recalibration:
     True
     """
 
-    levels: Float[np.ndarray, " points"]
-    values: Float[np.ndarray, " points"]
+    levels: PointVector
+    values: PointVector
 
     @classmethod
-    def of(
-        cls, pit: Float[np.ndarray, " rows"], weights: Float[np.ndarray, " rows"] | None = None
-    ) -> Recalibration:
+    def of(cls, pit: RowVector, weights: RowVector | None = None) -> Recalibration:
         """The map of PIT values of rows without them; a row of weight two counts as two.
 
         Raises
@@ -85,15 +92,15 @@ class Recalibration:
         values[[0, -1]] = 0.0, 1.0
         return cls(levels, values)
 
-    def cdf(self, u: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    def cdf(self, u: SameShape) -> SameShape:
         """``R(u)``; NaN where ``u`` is."""
         return np.asarray(np.interp(u, self.values, self.levels))
 
-    def quantile(self, p: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    def quantile(self, p: SameShape) -> SameShape:
         """The value at which ``R`` is ``p``."""
         return np.asarray(np.interp(p, self.levels, self.values))
 
-    def density(self, u: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    def density(self, u: SameShape) -> SameShape:
         """Slope of ``R``, to the right of each value."""
         slopes = np.diff(self.levels) / np.diff(self.values)
         place = np.searchsorted(self.values, u, side="right") - 1
@@ -101,9 +108,7 @@ class Recalibration:
 
 
 def _quantiles(
-    pit: Float[np.ndarray, " rows"],
-    weight: Float[np.ndarray, " rows"],
-    nodes: Float[np.ndarray, " nodes"],
+    pit: RowVector, weight: RowVector, nodes: Float[np.ndarray, " nodes"]
 ) -> Float[np.ndarray, " nodes"]:
     """Quantiles, straight between the points of ``i / (N + 1)``; a weight is that many rows."""
     order = np.argsort(pit, kind="stable")
@@ -134,26 +139,26 @@ class Recalibrated(AbstractRowDistribution):
     map: Recalibration
 
     @property
-    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def weights(self) -> ExpertRows:  # type: ignore[override]
         """Weights of the components, which stay."""
         return self.plain.weights
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log density of one value per row, ``log f(y) + log R'(F(y))``."""
         return np.asarray(self.plain.log_density(y) + np.log(self.map.density(self.plain.cdf(y))))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         return np.asarray(
             self.plain.density_at(points) * self.map.density(self.plain.cdf_at(points))
         )
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         return self.map.cdf(self.plain.cdf(y))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         return self.map.cdf(self.plain.cdf_at(points))
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row, the quantiles of ``F`` at ``R^-1(q)``.
 
         Raises
@@ -164,15 +169,15 @@ class Recalibrated(AbstractRowDistribution):
         check_probabilities(q)
         return self.plain.quantile(self.map.quantile(q))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Not available: raises a DataError."""
         raise not_recalibrated("mean")
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """Not available: raises a DataError."""
         raise not_recalibrated("sd")
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Not available: raises a DataError."""
         raise not_recalibrated("draws")
 

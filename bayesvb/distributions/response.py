@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from bayesvb.data.ordered_levels import UNORDERED, OrderedLevels
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import Floats
 
 ResponseKind = Literal[
     "continuous", "positive", "amount", "count", "successes", "binary", "levels", "classes", "none"
@@ -130,7 +131,7 @@ class Response:
         of_zero = ", log probability of 0" if self.kind == "amount" else ""
         return f"{kind} of {', '.join(names)}{of_zero}"
 
-    def has_mass(self, values: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def has_mass(self, values: Floats) -> Bool[np.ndarray, "..."]:
         """Values that have a probability, and not a density.
 
         Examples
@@ -180,7 +181,7 @@ class Response:
             return RATIOS.get(self.kind, "")
         return "odds ratio" if target == "odds" else ""
 
-    def to_link(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def to_link(self, mean: Floats) -> Floats:
         """Means, or probabilities of a level above the lowest, on the scale of the link.
 
         Raises
@@ -198,7 +199,7 @@ class Response:
             rest = np.log1p(-mean) if self.link == "logit" else 0.0
             return np.asarray(np.log(mean) - rest)
 
-    def to_odds(self, mean: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def to_odds(self, mean: Floats) -> Floats:
         """Odds of probabilities.
 
         Raises

@@ -10,6 +10,14 @@ from scipy.special import logsumexp
 
 from bayesvb.distributions.base import AbstractRowDistribution, check_probabilities
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+)
 from bayesvb.numerics.root_finding import crossings
 
 CLOSE = 1e-9
@@ -45,38 +53,38 @@ class RowAverages(AbstractRowDistribution):
     shares: Float[np.ndarray, " n"] | None = None
 
     @property
-    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def weights(self) -> ExpertRows:  # type: ignore[override]
         """Probability of each component, averaged."""
         return self._averaged(self.each.weights)
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Mean of each average."""
         return self._averaged(self.each.mean())
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """Standard deviation of each average, by the law of total variance."""
         mean = self.each.mean()
         between = self._averaged((mean - np.repeat(self._averaged(mean), self.n)) ** 2)
         return np.asarray(np.sqrt(self._averaged(self.each.sd() ** 2) + between))
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log density of one value per average."""
         found = self.each.log_density(np.repeat(y, self.n)).reshape(-1, self.n)
         return np.asarray(logsumexp(found, axis=1, b=equal_or(self.shares, self.n)))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         """Density of every average at every point."""
         return self._averaged(self.each.density_at(points))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         """Distribution function at one value per average."""
         return self._averaged(self.each.cdf(np.repeat(y, self.n)))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         """Distribution function of every average at every point."""
         return self._averaged(self.each.cdf_at(points))
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every average, which lie between the quantiles of its rows.
 
         Raises
@@ -94,15 +102,13 @@ class RowAverages(AbstractRowDistribution):
         ]
         return np.array(found).reshape(len(q), rows.shape[1])
 
-    def _between(
-        self, prob: float, low: Float[np.ndarray, " rows"], high: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, " rows"]:
+    def _between(self, prob: float, low: RowVector, high: RowVector) -> RowVector:
         """The point of each interval at which the distribution function has this value."""
         if prob in (0.0, 1.0):  # the ends of the rows' own ranges, infinite ones too
             return low if prob == 0.0 else high
         return crossings(lambda y: self.cdf(y) - prob, low, high, CLOSE)
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws: of a row of each average, then of its distribution."""
         found = self.each.draws(n, rng)
         found = found.reshape(n, -1, self.n)

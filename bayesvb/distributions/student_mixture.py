@@ -11,6 +11,17 @@ from scipy.special import poch, stdtr, stdtrit
 
 from bayesvb.distributions.base import AbstractComponentMixture, check_probabilities
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertTerms,
+    ExpertValues,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+    SameShape,
+)
 from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.root_finding import invert_log_cdf
 from bayesvb.numerics.special import log_total
@@ -63,10 +74,10 @@ class StudentMixture(AbstractComponentMixture):
     array([0.1])
     """
 
-    weights: Float[np.ndarray, "experts rows"]
-    location: Float[np.ndarray, "experts rows"]
-    scale: Float[np.ndarray, "experts rows"]
-    dof: Float[np.ndarray, "experts ..."]
+    weights: ExpertRows
+    location: ExpertRows
+    scale: ExpertRows
+    dof: ExpertValues
 
     def __post_init__(self) -> None:
         """Raise if parameters do not define a mixture."""
@@ -85,11 +96,11 @@ class StudentMixture(AbstractComponentMixture):
             )
 
     @property
-    def _tails(self) -> Float[np.ndarray, "experts _"]:
+    def _tails(self) -> ExpertTerms:
         """Degrees of freedom, on two axes."""
         return self.dof.reshape(len(self.dof), -1)
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Mean of each row, Σ w μ.
 
         With a component of ``dof <= 1`` the integral does not converge; the value is then its
@@ -97,7 +108,7 @@ class StudentMixture(AbstractComponentMixture):
         """
         return np.asarray((self.weights * self.location).sum(axis=0))
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         r"""Standard deviation by the law of total variance; infinite where there is none.
 
         .. math:: \mathrm{Var}(y) = \sum_k w_k \Big[\sigma_k^2 \frac{\nu_k}{\nu_k - 2}
@@ -113,22 +124,20 @@ class StudentMixture(AbstractComponentMixture):
         sd = np.linalg.norm(np.sqrt(self.weights) * spread, axis=0)
         return np.where((heavy & (self.weights > 0.0)).any(axis=0), np.inf, sd)
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log density of each row at its own point; NaN where the point is NaN."""
         with np.errstate(divide="ignore"):
             terms = np.log(self.weights) - np.log(self.scale)
         terms += _log_student((y - self.location) / self.scale, self._tails)
         return np.asarray(log_total(terms, axis=0))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         """Density of every row at each of the same points."""
         rows = self.weights.shape[1]
         values = [np.exp(self.log_density(np.full(rows, point))) for point in points]
         return np.array(values).reshape(len(points), rows)
 
-    def component_log_mass(
-        self, lower: Float[np.ndarray, " rows"], upper: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_mass(self, lower: RowVector, upper: RowVector) -> ExpertRows:
         """Log probability of an interval per row under each component, from the nearer tail."""
         low, high = ((end - self.location) / self.scale for end in (lower, upper))
         with np.errstate(invalid="ignore", divide="ignore"):
@@ -136,18 +145,18 @@ class StudentMixture(AbstractComponentMixture):
             first, last = np.where(flipped, -high, low), np.where(flipped, -low, high)
             return np.asarray(np.log(stdtr(self._tails, last) - stdtr(self._tails, first)))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         """Probability of a value up to ``y``, each row at its own point."""
         below = stdtr(self._tails, (y - self.location) / self.scale)
         return np.asarray(np.minimum((self.weights * below).sum(axis=0), 1.0))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         """Probability of a value up to each of the same points, for every row."""
         rows = self.weights.shape[1]
         values = [self.cdf(np.full(rows, point)) for point in points]
         return np.array(values).reshape(len(points), rows)
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row, to 1e-10 of the scale; increasing in ``q``.
 
         Probabilities 0 and 1 give minus and plus infinity. Quantiles farther than 1e150 scales
@@ -170,7 +179,7 @@ class StudentMixture(AbstractComponentMixture):
         found[order] = np.maximum.accumulate(found[order], axis=0)
         return found
 
-    def quantile_by_row(self, q: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def quantile_by_row(self, q: RowVector) -> RowVector:
         """Quantile of each row at its own probability, strictly between 0 and 1.
 
         Raises
@@ -183,7 +192,7 @@ class StudentMixture(AbstractComponentMixture):
         each = np.arange(len(q))
         return _quantiles(self, inner, each, each)
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws of every row, shape (n, rows)."""
         rows = self.weights.shape[1]
         cumulative = np.cumsum(self.weights, axis=0)
@@ -194,16 +203,14 @@ class StudentMixture(AbstractComponentMixture):
         student = rng.standard_t(np.broadcast_to(self._tails, self.scale.shape)[expert, row])
         return np.asarray(self.location[expert, row] + self.scale[expert, row] * student)
 
-    def affine(self, shift: float | Float[np.ndarray, " rows"], factor: float) -> StudentMixture:
+    def affine(self, shift: float | RowVector, factor: float) -> StudentMixture:
         if factor == 0.0:
             raise DataError("factor=0 is not a change of units", hint="give a factor that is not 0")
         return replace(
             self, location=shift + factor * self.location, scale=abs(factor) * self.scale
         )
 
-    def component_log_density(
-        self, y: Float[np.ndarray, " rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def component_log_density(self, y: RowVector) -> ExpertRows:
         dof = self._tails
         size = np.hypot(1.0, (y - self.location) / (self.scale * np.sqrt(dof)))
         constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
@@ -218,7 +225,7 @@ class StudentMixture(AbstractComponentMixture):
             dof=self._joined_dof(others),
         )
 
-    def _joined_dof(self, others: Sequence[StudentMixture]) -> Float[np.ndarray, "experts ..."]:
+    def _joined_dof(self, others: Sequence[StudentMixture]) -> ExpertValues:
         """Degrees of freedom of all rows; the first ones if they are the same for all."""
         if self.dof.ndim == 1:
             return self.dof
@@ -243,9 +250,7 @@ class StudentMixture(AbstractComponentMixture):
         return StudentMixture(weights, self.location[first], self.scale[first], self.dof[first])
 
 
-def _log_student(
-    z: Float[np.ndarray, "experts rows"], dof: Float[np.ndarray, "experts _"]
-) -> Float[np.ndarray, "experts rows"]:
+def _log_student(z: ExpertRows, dof: ExpertTerms) -> ExpertRows:
     """Log density of the standard Student t, without overflow for any double."""
     # the ratio of gamma functions as one: their logarithms cancel for a large dof
     constant = np.log(poch(0.5 * dof, 0.5)) - 0.5 * np.log(np.pi * dof)
@@ -258,7 +263,7 @@ def _log_student(
 
 
 def _cdf_and_density(
-    dof: Float[np.ndarray, "experts _"], z: Float[np.ndarray, "experts points"]
+    dof: ExpertTerms, z: Float[np.ndarray, "experts points"]
 ) -> tuple[Float[np.ndarray, "experts points"], Float[np.ndarray, "experts points"]]:
     """Distribution function of the standard Student t, exact in the lower tail, and density."""
     return stdtr(dof, z), np.exp(_log_student(z, dof))
@@ -266,10 +271,10 @@ def _cdf_and_density(
 
 def _quantiles(
     mixture: StudentMixture,
-    q: Float[np.ndarray, " probs"],
+    q: ProbVector,
     prob: Int[np.ndarray, " points"],
     row: Int[np.ndarray, " points"],
-) -> Float[np.ndarray, " points"]:
+) -> PointVector:
     """Quantiles ``q[prob]`` of the rows ``row``; the upper half as lower tails of the mirror."""
     tail = np.where(q > 0.5, 1.0 - q, q)[prob]
     expanded = tail >= LEAST_TAIL
@@ -283,7 +288,7 @@ def _quantiles(
 
 
 def _expanded_where_many(
-    dof: Float[np.ndarray, "experts _"], z: Float[np.ndarray, "experts points"]
+    dof: ExpertTerms, z: Float[np.ndarray, "experts points"]
 ) -> tuple[Float[np.ndarray, "experts points"], Float[np.ndarray, "experts points"]]:
     """Distribution function and density, by the expansion where degrees of freedom are many."""
     many = (dof >= MANY).all(axis=1)
@@ -297,11 +302,11 @@ def _expanded_where_many(
 
 def _solved(
     mixture: StudentMixture,
-    q: Float[np.ndarray, " probs"],
+    q: ProbVector,
     prob: Int[np.ndarray, " points"],
     row: Int[np.ndarray, " points"],
     law: Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]],
-) -> Float[np.ndarray, " points"]:
+) -> PointVector:
     """Quantiles from this distribution function and density of the standard Student t."""
     weights, location, scale = (
         part[:, row] for part in (mixture.weights, mixture.location, mixture.scale)
@@ -333,9 +338,7 @@ def _solved(
     return np.asarray(centre + side[prob] * unit * root)
 
 
-def _ends(
-    dof: Float[np.ndarray, "experts _"], tail: Float[np.ndarray, " probs"]
-) -> Float[np.ndarray, "2 experts probs"]:
+def _ends(dof: ExpertTerms, tail: ProbVector) -> Float[np.ndarray, "2 experts probs"]:
     """Points below and above each component's quantile, standardised, for tails up to a half."""
     quantile = stdtrit(dof, tail)
     # far out in a tail scipy returns infinity of either sign, or the end of its own search
@@ -352,10 +355,10 @@ def _bracket(
     scale: Float[np.ndarray, "experts points"],
     ends: Float[np.ndarray, "2 experts points"],
 ) -> tuple[
-    Float[np.ndarray, " points"],
-    Float[np.ndarray, " points"],
-    Float[np.ndarray, " points"],
-    Float[np.ndarray, " points"],
+    PointVector,
+    PointVector,
+    PointVector,
+    PointVector,
 ]:
     """Lower end, upper end, first guess and narrowest scale over the components with weight."""
     used = weights > 0.0
@@ -369,8 +372,8 @@ def _bracket(
 
 def _bad_parameter(
     name: str,
-    value: Float[np.ndarray, "*shape"],
-    test: Callable[[Float[np.ndarray, "*shape"]], Bool[np.ndarray, "*shape"]],
+    value: SameShape,
+    test: Callable[[SameShape], Bool[np.ndarray, "*shape"]],
     wanted: str,
 ) -> DataError:
     """Error naming the parameter, its first bad value and where it stands."""

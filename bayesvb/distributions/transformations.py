@@ -9,17 +9,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from scipy.special import expit, log_expit, logit
 
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import Floats
 from bayesvb.numerics.special import log_total
 
 STEP, FARTHEST_NODE = 0.08, 3.2
 """Spacing and end of quadrature nodes in the double-exponential variable."""
 
-Moments = tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."]]
+Moments = tuple[Floats, Floats]
 """Means and standard deviations."""
 
 
@@ -31,19 +32,19 @@ class AbstractTransformation(abc.ABC):
     """
 
     @abc.abstractmethod
-    def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def apply(self, y: Floats) -> Floats:
         """``g(y)``; infinite where it is too large for a double."""
 
     @abc.abstractmethod
-    def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def undo(self, z: Floats) -> Floats:
         """``y`` with ``g(y) = z``; infinite beyond the range of ``g``."""
 
     @abc.abstractmethod
-    def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def inside(self, z: Floats) -> Bool[np.ndarray, "..."]:
         """Whether values are in the range of ``g``; True for missing values."""
 
     @abc.abstractmethod
-    def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def log_slope(self, y: Floats) -> Floats:
         """``log g'(y)``."""
 
     @abc.abstractmethod
@@ -86,7 +87,7 @@ class Exponential(AbstractTransformation):
     shift: float = 0.0
     factor: float = 1.0
 
-    def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def apply(self, y: Floats) -> Floats:
         """``factor exp(rate y) + shift``."""
         with np.errstate(over="ignore"):
             if not self.shift:
@@ -95,7 +96,7 @@ class Exponential(AbstractTransformation):
             more = self.shift + self.factor
             return np.asarray(self.factor * np.expm1(self.rate * y) + more)
 
-    def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def undo(self, z: Floats) -> Floats:
         """The logarithm; minus infinity for values that have none."""
         z = np.where(z < self.shift, self.shift, z)
         with np.errstate(divide="ignore"):
@@ -104,11 +105,11 @@ class Exponential(AbstractTransformation):
             more = self.shift + self.factor
             return np.asarray(np.log1p((z - more) / self.factor) / self.rate)
 
-    def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def inside(self, z: Floats) -> Bool[np.ndarray, "..."]:
         """Whether a value has a logarithm."""
         return np.asarray(~(np.asarray(z) <= self.shift))
 
-    def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def log_slope(self, y: Floats) -> Floats:
         """``log(factor rate) + rate y``."""
         return np.asarray(np.log(self.factor * self.rate) + self.rate * y)
 
@@ -144,20 +145,20 @@ class Logistic(AbstractTransformation):
     doi:10.2977/prims/1195192451.
     """
 
-    def apply(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def apply(self, y: Floats) -> Floats:
         """The probability with these log odds."""
         return np.asarray(expit(y))
 
-    def undo(self, z: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def undo(self, z: Floats) -> Floats:
         """Log odds; infinite for zero, one and values beyond them."""
         return np.asarray(logit(np.clip(z, 0.0, 1.0)))
 
-    def inside(self, z: Float[np.ndarray, "..."]) -> Bool[np.ndarray, "..."]:
+    def inside(self, z: Floats) -> Bool[np.ndarray, "..."]:
         """Whether a value is between zero and one."""
         given = np.asarray(z)
         return np.asarray(~((given <= 0.0) | (given >= 1.0)))
 
-    def log_slope(self, y: Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+    def log_slope(self, y: Floats) -> Floats:
         """``log p + log(1 - p)``."""
         return np.asarray(log_expit(y) + log_expit(-y))
 

@@ -11,6 +11,17 @@ from bayesvb.distributions.base import AbstractDrawnMixture, AbstractRowDistribu
 from bayesvb.distributions.location_scale import AbstractLocationScaleMixture
 from bayesvb.distributions.transformations import AbstractTransformation
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    ExpertRows,
+    ExpertValues,
+    Floats,
+    PointRows,
+    PointVector,
+    ProbVector,
+    RowVector,
+    SameShape,
+)
 
 
 @dataclass(frozen=True)
@@ -41,45 +52,45 @@ class Transformed(AbstractRowDistribution):
     transformation: AbstractTransformation
 
     @property
-    def weights(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def weights(self) -> ExpertRows:  # type: ignore[override]
         """Weights of the components, which stay."""
         return self.plain.weights
 
-    def log_density(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def log_density(self, y: RowVector) -> RowVector:
         """Log density of one value per row; minus infinity where ``g`` does not reach."""
         inside = self.transformation.inside(y)
         before = np.where(inside, self._before(y), 0.0)
         found = self.plain.log_density(before) - self.transformation.log_slope(before)
         return np.asarray(np.where(inside, found, -np.inf))
 
-    def density_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def density_at(self, points: PointVector) -> PointRows:
         inside = self.transformation.inside(points)
         before = np.where(inside, self._before(points), 0.0)
         slope = np.exp(-self.transformation.log_slope(before))
         found = self.plain.density_at(before) * slope[:, None]
         return np.asarray(np.where(inside[:, None], found, 0.0))
 
-    def cdf(self, y: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+    def cdf(self, y: RowVector) -> RowVector:
         return self.plain.cdf(self._before(y))
 
-    def cdf_at(self, points: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points rows"]:
+    def cdf_at(self, points: PointVector) -> PointRows:
         return self.plain.cdf_at(self._before(points))
 
-    def quantile(self, q: Float[np.ndarray, " probs"]) -> Float[np.ndarray, "probs rows"]:
+    def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         return self.transformation.apply(self.plain.quantile(q))
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws rows"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         return self.transformation.apply(self.plain.draws(n, rng))
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Not available: raises a DataError."""
         raise no_moments("mean")
 
-    def sd(self) -> Float[np.ndarray, " rows"]:
+    def sd(self) -> RowVector:
         """Not available: raises a DataError."""
         raise no_moments("sd")
 
-    def _before(self, z: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    def _before(self, z: SameShape) -> SameShape:
         return self.transformation.undo(z)
 
 
@@ -108,27 +119,27 @@ class TransformedMixture(AbstractDrawnMixture):
     transformation: AbstractTransformation
 
     @property
-    def weights(self) -> Float[np.ndarray, "experts ..."]:  # type: ignore[override]
+    def weights(self) -> ExpertValues:  # type: ignore[override]
         """Weights of the components, which stay."""
         return self.plain.weights
 
-    def mean(self) -> Float[np.ndarray, "..."]:
+    def mean(self) -> Floats:
         """Means; a DataError if they are infinite."""
         return self.transformation.moments(self.plain)[0]
 
-    def sd(self) -> Float[np.ndarray, "..."]:
+    def sd(self) -> Floats:
         """Standard deviations; a DataError if they are infinite."""
         return self.transformation.moments(self.plain)[1]
 
-    def above(self, value: float) -> Float[np.ndarray, "..."]:
+    def above(self, value: float) -> Floats:
         return self.plain.above(self._before(value))
 
-    def below(self, value: float | Float[np.ndarray, " rows"]) -> Float[np.ndarray, "..."]:
+    def below(self, value: float | RowVector) -> Floats:
         if isinstance(value, np.ndarray):
             return self.plain.below(self.transformation.undo(value))
         return self.plain.below(self._before(value))
 
-    def density(self, value: float) -> Float[np.ndarray, "..."]:
+    def density(self, value: float) -> Floats:
         """Densities at a value, per unit of the transformed response."""
         if not self.transformation.inside(np.array(value)):
             return np.zeros(self.weights.shape[1:])
@@ -136,7 +147,7 @@ class TransformedMixture(AbstractDrawnMixture):
         slope = float(np.exp(-self.transformation.log_slope(np.array(before))))
         return np.asarray(self.plain.density(before) * slope)
 
-    def quantile(self, q: float) -> Float[np.ndarray, "..."]:
+    def quantile(self, q: float) -> Floats:
         return self.transformation.apply(self.plain.quantile(q))
 
     def _before(self, value: float) -> float:

@@ -13,15 +13,15 @@ from bayesvb.distributions.predictor_mixture import (
     LARGEST_PREDICTOR,
     AbstractDrawnPredictorMixture,
     AbstractPredictorMixture,
-    Numbers,
 )
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import Floats
 
 
-def cumulative_hazard(y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+def cumulative_hazard(y: Floats, u: Floats, further: Floats) -> Floats:
     """``(y exp(-u))^c`` of positive numbers, finite, in NumPy or JAX."""
     xp = namespace(u)
-    found: Numbers = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_PREDICTOR))
+    found: Floats = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_PREDICTOR))
     return found
 
 
@@ -29,33 +29,33 @@ def cumulative_hazard(y: Numbers, u: Numbers, further: Numbers) -> Numbers:
 class WeibullLaw(PositiveLaw):
     """``P(Y > y) = exp(-(y exp(-u))^c)``: scale ``exp(u)``, shape ``c``."""
 
-    def log_density(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def log_density(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """``log c - c u + (c - 1) log y - (y exp(-u))^c``."""
         xp = namespace(u)
         known = xp.where(y > 0.0, y, 1.0)
         density = xp.log(further) - further * u + (further - 1.0) * xp.log(known)
         density = density - cumulative_hazard(known, u, further)
-        found: Numbers = xp.where(y > 0.0, density, -np.inf)
+        found: Floats = xp.where(y > 0.0, density, -np.inf)
         return found
 
-    def log_survival(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def log_survival(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Minus the cumulative hazard."""
         xp = namespace(u)
         known = xp.where(y > 0.0, y, 1.0)
-        found: Numbers = xp.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
+        found: Floats = xp.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
         return found
 
-    def cdf(self, y: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def cdf(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """One minus the probability of survival."""
         return np.asarray(-np.expm1(self.log_survival(y, u, further)))
 
-    def log_mass(self, lower: Numbers, upper: Numbers, u: Numbers, further: Numbers) -> Numbers:
+    def log_mass(self, lower: Floats, upper: Floats, u: Floats, further: Floats) -> Floats:
         """Log probability of a value between the two; no difference without an upper limit."""
         first, last = (self.log_survival(y, u, further) for y in (lower, upper))
         with np.errstate(divide="ignore"):
             return np.asarray(first + np.log(-np.expm1(last - first)))
 
-    def moments(self, u: Numbers, further: Numbers) -> tuple[Numbers, Numbers]:
+    def moments(self, u: Floats, further: Floats) -> tuple[Floats, Floats]:
         """``exp(u) Gamma(1 + 1 / c)`` and ``exp(2 u) Gamma(1 + 2 / c)``."""
         first, second = (
             np.exp(np.minimum(n * u + gammaln(1.0 + n / further), 2.0 * LARGEST_PREDICTOR))
@@ -63,7 +63,7 @@ class WeibullLaw(PositiveLaw):
         )
         return first, second
 
-    def draws(self, u: Numbers, further: Numbers, rng: np.random.Generator) -> Numbers:
+    def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """Powers of exponential draws; the smallest positive double where they would be 0."""
         found = np.exp(np.minimum(u, LARGEST_PREDICTOR)) * rng.weibull(further)
         return np.asarray(np.maximum(found, np.finfo(float).tiny))

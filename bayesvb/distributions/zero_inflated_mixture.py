@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
-
 from bayesvb.distributions.count_laws import ZeroInflatedLaw
 from bayesvb.distributions.count_mixture import AbstractCountMixture
+from bayesvb.numerics.arrays import ExpertRows, Floats, RowVector
 
 
 @dataclass(frozen=True)
@@ -25,17 +23,17 @@ class ZeroInflatedMixture(AbstractCountMixture):
         Expected probability of a structural zero, which is independent of the counts.
     """
 
-    weights: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
     counts: AbstractCountMixture
-    zero: Float[np.ndarray, "experts rows"]
+    zero: ExpertRows
 
     @property
-    def predictor(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def predictor(self) -> ExpertRows:  # type: ignore[override]
         """Posterior mean of the linear predictor."""
         return self.counts.predictor
 
     @property
-    def variance(self) -> Float[np.ndarray, "experts rows"]:  # type: ignore[override]
+    def variance(self) -> ExpertRows:  # type: ignore[override]
         """Posterior variance of the linear predictor."""
         return self.counts.variance
 
@@ -45,17 +43,14 @@ class ZeroInflatedMixture(AbstractCountMixture):
         return self.counts.further_nodes
 
     def law(
-        self,
-        predictor: Float[np.ndarray, "..."],
-        further: float | Float[np.ndarray, "..."],
-        at: tuple[Any, ...] = (),
+        self, predictor: Floats, further: float | Floats, at: tuple[Any, ...] = ()
     ) -> ZeroInflatedLaw:
         """Distributions of the counts with structural zeros."""
         return ZeroInflatedLaw(self.counts.law(predictor, further, at), self.zero[at])
 
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Mean of the counts times the probability that they are not structural zeros."""
         counts: Any = self.counts
-        mean: Float[np.ndarray, " rows"]
+        mean: RowVector
         mean = replace(counts, weights=self.weights * (1.0 - self.zero)).mean()
         return mean

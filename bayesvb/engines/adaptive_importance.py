@@ -15,6 +15,7 @@ from jaxtyping import Float, Int
 from scipy.linalg import solve_triangular
 from scipy.special import gammaln, logsumexp
 
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
@@ -32,19 +33,13 @@ DOF = 6.0
 class Proposal(Protocol):
     """Distribution of the vectors of a round; weighted draws adapt it to the next."""
 
-    def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
+    def draw(self, n: int, rng: np.random.Generator) -> DrawParameters:
         """Independent draws."""
 
-    def log_density(
-        self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, vectors: DrawParameters) -> DrawVector:
         """Log density of each vector."""
 
-    def adapted(
-        self,
-        vectors: Float[np.ndarray, "draws numbers"],
-        weights: Float[np.ndarray, " draws"],
-    ) -> Proposal:
+    def adapted(self, vectors: DrawParameters, weights: DrawVector) -> Proposal:
         """The proposal of the next round."""
 
 
@@ -63,11 +58,7 @@ class StudentProposal:
     root: Float[np.ndarray, "numbers numbers"]
 
     @classmethod
-    def from_draws(
-        cls,
-        vectors: Float[np.ndarray, "draws numbers"],
-        weights: Float[np.ndarray, " draws"],
-    ) -> StudentProposal:
+    def from_draws(cls, vectors: DrawParameters, weights: DrawVector) -> StudentProposal:
         """Weighted moments, correlations shrunk by as much as few effective draws need."""
         weights = weights / weights.sum()
         mean = weights @ vectors
@@ -79,23 +70,17 @@ class StudentProposal:
         shrunk = (1.0 - share) * covariance + share * np.diag(diagonal)
         return cls(mean, np.linalg.cholesky(shrunk + 1e-10 * np.diag(diagonal)))
 
-    def adapted(
-        self,
-        vectors: Float[np.ndarray, "draws numbers"],
-        weights: Float[np.ndarray, " draws"],
-    ) -> StudentProposal:
+    def adapted(self, vectors: DrawParameters, weights: DrawVector) -> StudentProposal:
         """A t with the moments of weighted draws."""
         return self.from_draws(vectors, weights)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws numbers"]:
+    def draw(self, n: int, rng: np.random.Generator) -> DrawParameters:
         """Independent draws."""
         normal = rng.standard_normal((n, len(self.mean)))
         stretch = np.sqrt(DOF / rng.chisquare(DOF, n))
         return np.asarray(self.mean + (normal * stretch[:, None]) @ self.root.T)
 
-    def log_density(
-        self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, vectors: DrawParameters) -> DrawVector:
         """Log density of each vector."""
         n_numbers = len(self.mean)
         # One small inverse and a product are a third of the time of solving for every draw.
@@ -121,10 +106,10 @@ class WeightedDraws:
         Log posterior density less ``log_density``, up to a constant.
     """
 
-    vectors: Float[np.ndarray, "draws numbers"]
+    vectors: DrawParameters
     draws: Draws
-    log_density: Float[np.ndarray, " draws"]
-    log_ratio: Float[np.ndarray, " draws"]
+    log_density: DrawVector
+    log_ratio: DrawVector
 
 
 def sample_adaptively(
@@ -133,7 +118,7 @@ def sample_adaptively(
     rng: np.random.Generator,
     rounds: int = ROUNDS,
     n_each: int | None = None,
-    is_enough: Callable[[Float[np.ndarray, " draws"]], bool] = lambda log_ratio: False,
+    is_enough: Callable[[DrawVector], bool] = lambda log_ratio: False,
 ) -> WeightedDraws:
     """Draw from a proposal that adapts to the posterior round by round.
 
@@ -178,7 +163,7 @@ def sample_adaptively(
         proposal = proposal.adapted(vectors, flatten(log_joint - log_q, space.size))
 
 
-def flatten(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:
+def flatten(log_ratio: DrawVector, n_numbers: int) -> DrawVector:
     """Weights to a power at which enough draws count for a covariance: eight per number."""
     power, enough = 1.0, min(8.0 * n_numbers, 0.3 * len(log_ratio))
     while True:
@@ -190,9 +175,7 @@ def flatten(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.
         power *= 0.8
 
 
-def resample(
-    weights: Float[np.ndarray, " draws"], n: int, rng: np.random.Generator
-) -> Int[np.ndarray, " n"]:
+def resample(weights: DrawVector, n: int, rng: np.random.Generator) -> Int[np.ndarray, " n"]:
     """Indices of ``n`` draws by systematic resampling, in random order."""
     ends = np.cumsum(weights) / weights.sum()
     at = np.searchsorted(ends, (np.arange(n) + rng.random()) / n)

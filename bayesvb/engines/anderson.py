@@ -9,11 +9,10 @@ from jaxtyping import Float
 
 from bayesvb.engines.run_log import Arrays
 from bayesvb.engines.stopping import SMALL_ENTRY
+from bayesvb.numerics.arrays import EntryVector
 
 MOST_ENTRIES = 50_000
 """Statistics beyond which nothing is kept: twenty vectors would take 8 MB, and more with groups."""
-
-Vector = Float[np.ndarray, " entries"]
 
 
 class AndersonMemory:
@@ -52,17 +51,17 @@ class AndersonMemory:
     """
 
     def __init__(self, size: int) -> None:
-        self._points: deque[Vector] = deque(maxlen=size)
-        self._images: deque[Vector] = deque(maxlen=size)
+        self._points: deque[EntryVector] = deque(maxlen=size)
+        self._images: deque[EntryVector] = deque(maxlen=size)
 
-    def record(self, start: Vector, once: Vector, twice: Vector) -> None:
+    def record(self, start: EntryVector, once: EntryVector, twice: EntryVector) -> None:
         """Add the two pairs of two sweeps, unless they are too long to be kept."""
         if start.size > MOST_ENTRIES:
             return
         self._points.extend((start, once))
         self._images.extend((once, twice))
 
-    def extrapolation(self) -> Vector | None:
+    def extrapolation(self) -> EntryVector | None:
         """Proposed statistics; None while there are too few pairs."""
         # Pairs before the first extrapolation: fewer say no more than SQUAREM's two sweeps.
         if len(self._points) < 4:
@@ -78,7 +77,7 @@ class AndersonMemory:
         # Least squares by singular values: changes near convergence are nearly parallel.
         # Relative singular value of the residuals' differences below which a direction is rounding.
         solved = np.linalg.lstsq(scaled, residuals[-1], rcond=1e-8)[0]
-        ahead: Vector = images[-1] - (solved / length) @ np.diff(images, axis=0)
+        ahead: EntryVector = images[-1] - (solved / length) @ np.diff(images, axis=0)
         return ahead
 
     def arrays(self) -> dict[str, Float[np.ndarray, "pairs _"]]:

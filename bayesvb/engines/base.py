@@ -16,6 +16,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.run_log import AbstractRunLog
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.records import changed, values_of
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.local import Draws
@@ -129,7 +130,7 @@ class EngineResult(Generic[ReachedT]):
     converged: bool
     interrupted: bool = False
     draws: Draws | None = None
-    log_q: Float[np.ndarray, " draws"] | None = None
+    log_q: DrawVector | None = None
     n_chains: int = 1
     sample_stats: Mapping[str, Shaped[np.ndarray, " draws"]] = field(default_factory=dict)
     findings: Mapping[str, float] = field(default_factory=dict)

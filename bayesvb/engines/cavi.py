@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Generic, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.engines.anderson import AndersonMemory
@@ -33,6 +32,7 @@ from bayesvb.engines.run_state import (
     trace_of,
 )
 from bayesvb.engines.stopping import SMALL_ENTRY, RemainingGain, sweeps_to_go
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.runtime import keep_freed_memory, single_threaded_blas
 from bayesvb.numerics.special import ROUNDING
 from bayesvb.numerics.streams import EngineStreams
@@ -53,9 +53,6 @@ more passes, and without an end to damping a start far away would slow a whole r
 
 FIRST_LENGTH = 4.0
 """Longest extrapolation at first; grows by this factor when it is used up and accepted."""
-
-
-Vector = Float[np.ndarray, " entries"]
 
 
 class _CaviState(Generic[StatsT]):
@@ -211,7 +208,9 @@ class _CaviState(Generic[StatsT]):
         )
         self.before = None
 
-    def extrapolation(self, stats: StatsT, ways: tuple[Vector, Vector, Vector]) -> Iterator[bool]:
+    def extrapolation(
+        self, stats: StatsT, ways: tuple[EntryVector, EntryVector, EntryVector]
+    ) -> Iterator[bool]:
         """Extrapolation of the last iterations, if it is accepted: no run can continue there."""
         self.memory.record(*ways)
         proposed = self.memory.extrapolation()
@@ -366,12 +365,8 @@ def between(here: StatsT, ahead: StatsT, share: float) -> StatsT:
 
 
 def squared_extrapolation(
-    start: Float[np.ndarray, " entries"],
-    once: Float[np.ndarray, " entries"],
-    twice: Float[np.ndarray, " entries"],
-    *,
-    longest: float,
-) -> tuple[Float[np.ndarray, " entries"], float]:
+    start: EntryVector, once: EntryVector, twice: EntryVector, *, longest: float
+) -> tuple[EntryVector, float]:
     r"""Point ahead of ``v, f(v), f(f(v))`` and the length of the step, between 1 and ``longest``.
 
     With ``r = f(v) - v`` and ``w = f(f(v)) - f(v) - r`` the point is ``v + 2 l r + l^2 w``, ``l =

@@ -12,6 +12,7 @@ from jaxtyping import Float, Shaped
 
 from bayesvb.engines.base import RunProgress
 from bayesvb.numerics.array_library import AnyArray, ArrayFunction
+from bayesvb.numerics.arrays import DrawParameters, Floats
 
 PIECE = 100
 """Steps of a piece at most."""
@@ -46,7 +47,7 @@ class ToldDraws:
         Whether Ctrl-C ended it before there were as many as asked for.
     """
 
-    vectors: Float[np.ndarray, "draws numbers"]
+    vectors: DrawParameters
     statistics: Mapping[str, Shaped[np.ndarray, " draws"]]
     interrupted: bool = False
 
@@ -136,7 +137,7 @@ class Chains:
     """
 
     transitions: Transitions
-    inverse_masses: Float[np.ndarray, "..."]
+    inverse_masses: Floats
     arrays: tuple[np.ndarray, ...]
 
     def sampled(

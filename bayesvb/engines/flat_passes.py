@@ -14,6 +14,7 @@ from jaxtyping import Float
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import Iterate, one_pass
+from bayesvb.numerics.arrays import EntryVector, Floats
 from bayesvb.variational.model import AnyModel, CompiledSweep
 
 
@@ -28,7 +29,7 @@ class FlatStats(SufficientStats):
         A record of the same names and shapes.
     """
 
-    entries: Float[np.ndarray, " entries"]
+    entries: EntryVector
     blank: SufficientStats
 
     def __add__(self, other: FlatStats) -> FlatStats:
@@ -41,11 +42,11 @@ class FlatStats(SufficientStats):
 
     __rmul__ = __mul__
 
-    def to_vector(self) -> Float[np.ndarray, " entries"]:
+    def to_vector(self) -> EntryVector:
         """The vector."""
         return self.entries
 
-    def with_vector(self, vector: Float[np.ndarray, " entries"]) -> FlatStats:
+    def with_vector(self, vector: EntryVector) -> FlatStats:
         """Another vector, of the same shapes."""
         return FlatStats(vector, self.blank)
 
@@ -58,9 +59,7 @@ class FlatStats(SufficientStats):
         """Names and arrays of the record."""
         yield from self.record.leaves(prefix)
 
-    def with_leaves(
-        self, leaves: Mapping[str, Float[np.ndarray, "..."]], prefix: str = ""
-    ) -> FlatStats:
+    def with_leaves(self, leaves: Mapping[str, Floats], prefix: str = "") -> FlatStats:
         """The vector of other arrays by name."""
         return FlatStats(self.blank.with_leaves(leaves, prefix).to_vector(), self.blank)
 

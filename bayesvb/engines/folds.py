@@ -16,6 +16,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget, ProgressCallback
 from bayesvb.engines.point_estimates import PointEstimates
 from bayesvb.engines.side_by_side import processes, side_by_side
+from bayesvb.numerics.arrays import Indices, RowIntegers, RowVector
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AnyModel, ModelOf, StatsT
@@ -49,7 +50,7 @@ def held_out_density(
     stats: SufficientStats,
     engine: AbstractEngine,
     streams: EngineStreams,
-) -> Float[np.ndarray, " rows"] | None:
+) -> RowVector | None:
     """Log predictive density of every row from a run that continued without its fold.
 
     Likelihood ratios over draws would need no run, but are unreliable if the posterior is much
@@ -74,7 +75,7 @@ def extrapolated_density(
     stats: SufficientStats,
     engine: AbstractEngine,
     streams: EngineStreams,
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """Approximation of ``held_out_density`` from runs with a tenth of the iterations.
 
     A fold is forgotten evenly on the scale of the logarithm of the passes: the second
@@ -126,7 +127,7 @@ def by_fold(
     source: AbstractSource,
     each: Sequence[FoldT],
     density: Callable[[FoldT, Int[np.ndarray, " fold"]], Float[np.ndarray, "... fold"]],
-    at: Int[np.ndarray, " chosen"] | None = None,
+    at: Indices | None = None,
 ) -> Float[np.ndarray, "... chosen"]:
     """Density of every row, or of these, from the statistics of the run without its fold.
 
@@ -150,7 +151,7 @@ def fold_rows(source: AbstractSource) -> list[Int[np.ndarray, " _"]]:
     return [np.flatnonzero(fold == number) for number in range(fold.max() + 1)]
 
 
-def assigned(source: AbstractSource) -> Int[np.ndarray, " rows"]:
+def assigned(source: AbstractSource) -> RowIntegers:
     """Fold of each row, the same each time; each fold has its share of all responses.
 
     Of groups, which have many responses, by chance alone.
@@ -163,7 +164,7 @@ def assigned(source: AbstractSource) -> Int[np.ndarray, " rows"]:
     return fold
 
 
-def _first_response(block: Block) -> Float[np.ndarray, " rows"]:
+def _first_response(block: Block) -> RowVector:
     """First response of each row; zeros where there is none."""
     return block.response[0] if len(block.response) else np.zeros(block.n_rows)
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.engines.compiled import kept_for_equal
 from bayesvb.numerics.array_library import AnyArray, ArrayFunction
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.special import LOG_2PI
 
@@ -35,7 +36,7 @@ class GaussianGuide:
     root: Float[np.ndarray, "numbers numbers"]
 
     @classmethod
-    def of_draws(cls, vectors: Float[np.ndarray, "draws numbers"], *, full: bool) -> GaussianGuide:
+    def of_draws(cls, vectors: DrawParameters, *, full: bool) -> GaussianGuide:
         """Gaussian with mean and variances of the vectors, if full with a share of covariances."""
         mean = vectors.mean(axis=0)
         if not full:
@@ -48,9 +49,7 @@ class GaussianGuide:
         log_det = np.log(np.diagonal(self.root)).sum()
         return float(log_det + 0.5 * len(self.mean) * (1.0 + LOG_2PI))
 
-    def draws(
-        self, n: int, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws numbers"], Float[np.ndarray, " draws"]]:
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[DrawParameters, DrawVector]:
         """Vectors, and their log densities."""
         noise = rng.standard_normal((n, len(self.mean)))
         log_det = np.log(np.diagonal(self.root)).sum()
@@ -81,11 +80,7 @@ class GuideFit:
     decaying: bool
 
     def stages(
-        self,
-        potential: ArrayFunction,
-        start: GaussianGuide,
-        key: AnyArray,
-        *given: AnyArray,
+        self, potential: ArrayFunction, start: GaussianGuide, key: AnyArray, *given: AnyArray
     ) -> Iterator[tuple[int, float, GaussianGuide]]:
         """Steps so far, mean of the last estimates of the bound, and the guide, now and then.
 
@@ -144,12 +139,7 @@ class GuideFit:
         )
 
     def _believed(
-        self,
-        values: AnyArray,
-        slope: AnyArray,
-        first: AnyArray,
-        second: AnyArray,
-        number: AnyArray,
+        self, values: AnyArray, slope: AnyArray, first: AnyArray, second: AnyArray, number: AnyArray
     ) -> AnyArray:
         """One step of AdaBelief: averages of gradients, over their spread about the average.
 

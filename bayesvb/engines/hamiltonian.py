@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.numerics.arrays import DrawParameters
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
 GOLDEN = 0.6180339887498949
@@ -161,7 +162,7 @@ class Hamiltonian:
 
 
 def inverse_mass_root(
-    vectors: Float[np.ndarray, "draws numbers"], gradients: Float[np.ndarray, "draws numbers"]
+    vectors: DrawParameters, gradients: DrawParameters
 ) -> Float[np.ndarray, "numbers numbers"]:
     """Cholesky factor of the geometric mean of two estimates of the posterior covariance.
 

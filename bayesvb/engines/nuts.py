@@ -21,6 +21,7 @@ from bayesvb.engines.differentiated import (
     jax_key,
 )
 from bayesvb.numerics.array_library import AnyArray
+from bayesvb.numerics.arrays import DrawParameters, Floats
 from bayesvb.numerics.linalg import shrunken_covariance
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.variational.model import AnyModel, ModelOf
@@ -146,7 +147,7 @@ class Nuts(AbstractEngine):
         )
         return replace(found, interrupted=True, converged=False) if sample.interrupted else found
 
-    def _masses(self, near: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "..."]:
+    def _masses(self, near: DrawParameters) -> Floats:
         """First inverse masses: variances, or covariances, of the variational posterior."""
         n_numbers = near.shape[1]
         dense = n_numbers <= DENSE_NUMBERS if self.dense_mass is None else self.dense_mass
@@ -159,7 +160,7 @@ class Nuts(AbstractEngine):
         self,
         target: Target,
         starts: Float[np.ndarray, "chains numbers"],
-        inverse_masses: Float[np.ndarray, "..."],
+        inverse_masses: Floats,
         n_each: int,
         streams: EngineStreams,
         progress: RunProgress | None,

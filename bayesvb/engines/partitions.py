@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
+from bayesvb.numerics.arrays import ExpertRows, Indices, RowIntegers
 from bayesvb.numerics.kmeans import kmeans_centres
 
 SAMPLE_ROWS = 2000
@@ -28,10 +29,10 @@ class AbstractPartition(abc.ABC):
     n_components: int
 
     @abc.abstractmethod
-    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+    def labels(self, block: Block) -> RowIntegers:
         """Component of each row, from 0."""
 
-    def responsibilities(self, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, block: Block) -> ExpertRows:
         """Soft partition: most of a row's weight on its own component."""
         result = np.full((self.n_components, block.n_rows), (1.0 - OWN_SHARE) / self.n_components)
         result[self.labels(block), np.arange(block.n_rows)] += OWN_SHARE
@@ -54,7 +55,7 @@ class NearestCentre(AbstractPartition):
     centres: Float[np.ndarray, "experts columns"]
     n_components: int
 
-    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+    def labels(self, block: Block) -> RowIntegers:
         """Nearest centre."""
         points = features(block)[self.columns]
         offset = 0.5 * (self.centres * self.centres).sum(axis=1)
@@ -79,7 +80,7 @@ class ResidualSlices(AbstractPartition):
     cuts: Float[np.ndarray, " cuts"]
     n_components: int
 
-    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+    def labels(self, block: Block) -> RowIntegers:
         """Number of cuts below the row."""
         return np.asarray(
             np.searchsorted(self.cuts, self.direction @ features(block)[self.columns])
@@ -94,7 +95,7 @@ def features(block: Block) -> Float[np.ndarray, "columns rows"]:
     return np.concatenate([block.response, *designs])
 
 
-def distinct_columns(sample: Block) -> Int[np.ndarray, " chosen"]:
+def distinct_columns(sample: Block) -> Indices:
     """Numbers of the features that vary and are not there already: parts share covariates."""
     points = features(sample)
     varies = np.ptp(points, axis=1) > 0.0
@@ -157,7 +158,7 @@ class OnePart(AbstractPartition):
 
     n_components: int = 1
 
-    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+    def labels(self, block: Block) -> RowIntegers:
         """Zeros."""
         return np.zeros(block.n_rows, dtype=np.intp)
 
@@ -198,11 +199,11 @@ class FittedPart(AbstractPartition):
     posterior: object
     n_components: int
 
-    def labels(self, block: Block) -> Int[np.ndarray, " rows"]:
+    def labels(self, block: Block) -> RowIntegers:
         """Component with the largest responsibility."""
         return np.asarray(self.responsibilities(block).argmax(axis=0))
 
-    def responsibilities(self, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, block: Block) -> ExpertRows:
         """Responsibilities, and zeros."""
         known = self.model.responsibilities(self.posterior, block)
         return np.pad(known, [(0, self.n_components - len(known)), (0, 0)])

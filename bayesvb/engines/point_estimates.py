@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import BoundGap
+from bayesvb.numerics.arrays import DrawCoordinates, DrawVector
 from bayesvb.numerics.linalg import whitened
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -48,11 +49,11 @@ class PointCoordinates(AbstractCoordinates):
         """Tilts of statistics in which every row counts once."""
         return self.narrow.perturbations() / self.spread
 
-    def standard(self, draws: object) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: object) -> DrawCoordinates:
         """Deviations from the point."""
         return self.narrow.standard(draws) / self.spread
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
+    def parameters(self, standard: DrawCoordinates) -> Any:
         """Parameters at these deviations."""
         return self.narrow.parameters(self.spread * standard)
 
@@ -226,12 +227,12 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
             return self.limit.draws(posterior, n, rng)
         return dict(found.parameters(standardised(n, len(found.perturbations()), rng)))
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         """Log prior density of each draw; zero without a prior."""
         density = self.given.log_prior(draws)
         return density if self.penalised else np.zeros_like(density)
 
-    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> DrawVector:
         """Log density of each draw under the normal approximation, up to a constant."""
         found = self.coordinates(posterior)
         if found is None:
@@ -241,9 +242,7 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
         return np.asarray(-0.5 * squares - found.log_volume(draws))
 
 
-def standardised(
-    n: int, n_coordinates: int, rng: np.random.Generator
-) -> Float[np.ndarray, "draws coordinates"]:
+def standardised(n: int, n_coordinates: int, rng: np.random.Generator) -> DrawCoordinates:
     """Standard normal draws with mean zero and covariance one, exactly if there are enough.
 
     Averages over them of linear or quadratic functions then equal averages over the distribution.

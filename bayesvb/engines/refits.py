@@ -13,6 +13,7 @@ from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import AbstractEngine, Budget
 from bayesvb.engines.stopping import SMALL_ENTRY
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.sensitivity.deletion import Deletion, Evaluate
 from bayesvb.sensitivity.solvers import full_step
@@ -30,7 +31,7 @@ HISTORY = 6
 
 def refitted(
     deletion: Deletion,
-    change: Float[np.ndarray, " entries"],
+    change: EntryVector,
     rest: AbstractSource,
     block: Block,
     evaluate: Evaluate,
@@ -97,7 +98,7 @@ def settled_by_newton(
     section 2, in the unconstrained form. Kelley (1995), Iterative Methods for Linear and Nonlinear
     Equations, doi:10.1137/1.9781611970944, section 5.4.2, for the chord step.
     """
-    bounds, points, steps = [], [stats.to_vector()], list[Float[np.ndarray, " entries"]]()
+    bounds, points, steps = [], [stats.to_vector()], list[EntryVector]()
     for passes in range(1, PASSES + 1):
         try:
             here = stats.with_vector(points[-1])
@@ -118,7 +119,7 @@ def settled_by_newton(
 
 def _mixed(
     points: Float[np.ndarray, "some entries"], steps: Float[np.ndarray, "some entries"]
-) -> Float[np.ndarray, " entries"]:
+) -> EntryVector:
     """Point to which the steps lead, mixed so that they cancel as far as they can."""
     ends, size = points + steps, 1.0 / np.sqrt(np.abs(points[-1]) + SMALL_ENTRY)
     change = (size * np.diff(steps, axis=0)).T
@@ -128,7 +129,7 @@ def _mixed(
 
 def _bound_and_residual(
     model: AnyModel, source: AbstractSource, stats: SufficientStats
-) -> tuple[float, Float[np.ndarray, " entries"]]:
+) -> tuple[float, EntryVector]:
     """The bound of the posterior of these statistics, and ``F(s) - s``, from one pass."""
     posterior = model.update(stats)
     sweep = source.map_reduce(partial(model.e_step, posterior))

@@ -23,6 +23,7 @@ from bayesvb.engines.cavi import cavi
 from bayesvb.engines.run_log import AbstractRunPage, Arrays
 from bayesvb.engines.run_state import result_of
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.sensitivity.covariance import LinearResponse, linear_response, withheld
 from bayesvb.variational.model import AnyModel
 
@@ -248,7 +249,7 @@ def _screened(
     return max(found, key=lambda one: one.bound)
 
 
-def of_row(row: Float[np.ndarray, " entries"], blank: SufficientStats) -> Any:
+def of_row(row: EntryVector, blank: SufficientStats) -> Any:
     """Sums of these numbers, in the shapes of others; further entries are ignored.
 
     Raises

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from scipy.linalg import lstsq
 
 from bayesvb.data.sources import AbstractSource
@@ -15,6 +14,7 @@ from bayesvb.engines.base import AbstractEngine, Budget, EngineResult, StatsT, o
 from bayesvb.engines.cavi import Cavi
 from bayesvb.engines.restarts import MANY_ROWS
 from bayesvb.errors import ConvergenceWarning, warn
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.sensitivity.covariance import (
     LinearResponse,
@@ -190,10 +190,7 @@ def joined(before: EngineResult[StatsT], after: EngineResult[StatsT]) -> EngineR
 
 
 def stepped(
-    model: AnyModel,
-    source: AbstractSource,
-    stats: StatsT,
-    direction: Float[np.ndarray, " entries"],
+    model: AnyModel, source: AbstractSource, stats: StatsT, direction: EntryVector
 ) -> StatsT:
     """Statistics with the largest bound along a direction: steps double while the bound rises."""
     centre = stats.to_vector()

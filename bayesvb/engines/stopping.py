@@ -8,6 +8,8 @@ from collections.abc import Mapping
 import numpy as np
 from jaxtyping import Float, Shaped
 
+from bayesvb.numerics.arrays import EntryVector
+
 SMALL_ENTRY = 1e-3
 """Entries of the statistics much smaller than this count alike in norms."""
 
@@ -32,11 +34,7 @@ random mixtures of binary, count and gamma regressions that did not start at a s
 more than `tol` after the end; without the factor 10, with 2.5 still 5 for more sweeps."""
 
 
-def sweeps_to_go(
-    start: Float[np.ndarray, " entries"],
-    once: Float[np.ndarray, " entries"],
-    twice: Float[np.ndarray, " entries"],
-) -> float:
+def sweeps_to_go(start: EntryVector, once: EntryVector, twice: EntryVector) -> float:
     r"""Norm of an iteration's change over the norm of the change's own change, ``|r| / |w|``.
 
     If every iteration shortens the distance by a factor ``\lambda`` it is ``1 / (1 - \lambda)``:

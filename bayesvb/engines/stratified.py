@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.engines.partitions import SAMPLE_ROWS, distinct_columns, features
+from bayesvb.numerics.arrays import RowIntegers
 
 MOST_FEATURES, MOST_NUMBERS = 8, 1 << 23
 """Features of a row, and of all rows in all, up to which samples are stratified: cells in more
@@ -83,7 +84,7 @@ def rescale_weights(sample: InMemorySource, total_weight: float) -> InMemorySour
 
 def divide_rows(
     points: Float[np.ndarray, "rows features"], n_cells: int
-) -> tuple[Int[np.ndarray, " rows"], Int[np.ndarray, " cells"]]:
+) -> tuple[RowIntegers, Int[np.ndarray, " cells"]]:
     """Rows in the order of their cells, and the end of each cell in this order.
 
     Examples

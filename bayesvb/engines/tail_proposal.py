@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.engines.adaptive_importance import StudentProposal
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.variational.reduced_space import AbstractReducedSpace, LongTail
 
 LEAST_SHARE = 0.02
@@ -30,8 +31,6 @@ SAME = 0.1
 DRAWS_PER_NUMBER = 3.0
 """Effective draws of a t per number of a vector from which its moments are adapted."""
 
-Vectors = Float[np.ndarray, "draws numbers"]
-
 
 @dataclass(frozen=True)
 class MixtureProposal:
@@ -47,17 +46,17 @@ class MixtureProposal:
     parts: tuple[StudentProposal, ...]
     shares: Float[np.ndarray, " parts"]
 
-    def draw(self, n: int, rng: np.random.Generator) -> Vectors:
+    def draw(self, n: int, rng: np.random.Generator) -> DrawParameters:
         """Independent draws."""
         numbers = rng.multinomial(n, self.shares)
         each = zip(self.parts, numbers, strict=True)
         return np.concatenate([part.draw(int(number), rng) for part, number in each])
 
-    def log_density(self, vectors: Vectors) -> Float[np.ndarray, " draws"]:
+    def log_density(self, vectors: DrawParameters) -> DrawVector:
         """Log density of each vector."""
         return np.asarray(logsumexp(self._log_parts(vectors), axis=0))
 
-    def adapted(self, vectors: Vectors, weights: Float[np.ndarray, " draws"]) -> MixtureProposal:
+    def adapted(self, vectors: DrawParameters, weights: DrawVector) -> MixtureProposal:
         """The mixture after one step of the EM algorithm for weighted draws.
 
         A t of which few draws have weight, or all of them little, keeps its moments.
@@ -79,7 +78,7 @@ class MixtureProposal:
         shares = np.maximum(totals, LEAST_SHARE)
         return MixtureProposal(parts, shares / shares.sum())
 
-    def _log_parts(self, vectors: Vectors) -> Float[np.ndarray, "parts draws"]:
+    def _log_parts(self, vectors: DrawParameters) -> Float[np.ndarray, "parts draws"]:
         """Log density of each part times its share."""
         each = [part.log_density(vectors) for part in self.parts]
         return np.asarray(np.stack(each) + np.log(self.shares)[:, None])
@@ -114,7 +113,9 @@ def propose_along(
     return MixtureProposal((middle, *parts), np.append(0.5, others))
 
 
-def _gradient(space: AbstractReducedSpace, vectors: Vectors) -> tuple[np.ndarray, np.ndarray]:
+def _gradient(
+    space: AbstractReducedSpace, vectors: DrawParameters
+) -> tuple[np.ndarray, np.ndarray]:
     """Log posterior density and its gradient."""
     each = zip(space.log_lik_slopes(vectors), space.log_prior_slopes(vectors), strict=True)
     value, gradient = (of_rows + of_prior for of_rows, of_prior in each)

@@ -12,6 +12,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.engines.hamiltonian import Hamiltonian, StepSize, Walkers, inverse_mass_root
+from bayesvb.numerics.arrays import DrawParameters
 from bayesvb.variational.reduced_space import AbstractReducedSpace
 
 POWERS = (1.0, 0.75, 0.55, 0.4)
@@ -58,12 +59,7 @@ class Ladders:
     # Ladders, and chains of the posterior.
     n_ladders: int = 16
 
-    def sample(
-        self,
-        starts: Float[np.ndarray, "draws numbers"],
-        n_each: int,
-        rng: np.random.Generator,
-    ) -> ChainDraws:
+    def sample(self, starts: DrawParameters, n_each: int, rng: np.random.Generator) -> ChainDraws:
         """Draw ``n_each`` times from each chain, after a warm-up from rows of ``starts``.
 
         Raises
@@ -92,9 +88,7 @@ class Ladders:
         """Chains of the posterior itself."""
         return slice(0, None, len(self.powers))
 
-    def _warm_up(
-        self, starts: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
-    ) -> _State:
+    def _warm_up(self, starts: DrawParameters, rng: np.random.Generator) -> _State:
         """Chains after masses and step size are adapted."""
         powers, n_chains = np.tile(self.powers, self.n_ladders), self.n_ladders * len(self.powers)
         # Starting points from whose spread the first mass matrix is estimated.
@@ -161,11 +155,7 @@ class _State:
     step: StepSize
     number: int = field(default=0)
 
-    def with_masses(
-        self,
-        vectors: Float[np.ndarray, "draws numbers"],
-        gradients: Float[np.ndarray, "draws numbers"],
-    ) -> _State:
+    def with_masses(self, vectors: DrawParameters, gradients: DrawParameters) -> _State:
         """Chains with masses from these draws, and a step size that adapts from scratch."""
         root = inverse_mass_root(vectors, gradients)
         most = np.log(0.8 * self.moves.space.size**-0.25)

@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.partly_kept import holds_all_rows
@@ -16,6 +15,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.intervals import tails
 from bayesvb.models.ensemble import thinned
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.arrays import ExpertRows, ExpertVector, RowIntegers
 from bayesvb.results.groups import observed_units, units_of
 from bayesvb.results.named_draws import count
 from bayesvb.results.summary import intervals
@@ -39,14 +39,14 @@ class Membership(SufficientStats):
         Sum of the largest responsibility of these rows.
     """
 
-    rows: Float[np.ndarray, " experts"]
-    certainty: Float[np.ndarray, " experts"]
+    rows: ExpertVector
+    certainty: ExpertVector
 
     @classmethod
-    def of(cls, responsibilities: Float[np.ndarray, "experts rows"]) -> Membership:
+    def of(cls, responsibilities: ExpertRows) -> Membership:
         """Sums of one block."""
         n_experts = len(responsibilities)
-        likely: Int[np.ndarray, " rows"] = responsibilities.argmax(axis=0)
+        likely: RowIntegers = responsibilities.argmax(axis=0)
         largest = responsibilities.max(axis=0)
         return cls(
             np.bincount(likely, minlength=n_experts).astype(float),
@@ -93,9 +93,7 @@ def _memberships(model: AbstractEstimator, fit: AbstractFit) -> dict[str, object
     return {units_of(model).plural: members.rows.astype(int), "membership_prob": certainty}
 
 
-def responsibilities_of(
-    fit: AbstractFit,
-) -> Callable[[Block], Float[np.ndarray, "experts rows"]]:
+def responsibilities_of(fit: AbstractFit) -> Callable[[Block], ExpertRows]:
     """Probability of each component given the row, as a function of some rows.
 
     Averaged over the engine's draws where it returned some, and the model knows it for each.

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_listed, checked
 from bayesvb.data.blocks import Block
@@ -83,6 +82,7 @@ from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.arrays import RowVector, TermRows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.exact_draws import is_integrated
@@ -200,7 +200,7 @@ class DensityRegression(AbstractGatedMixture):
     gate: str
     family: str
     priors: Priors
-    weights: Float[np.ndarray, " rows"] | None
+    weights: RowVector | None
     weight_type: str
     scales: Scales
     source: AbstractSource
@@ -382,7 +382,7 @@ class DensityRegression(AbstractGatedMixture):
         given = EncodedRows(rows.matrices, rows.response, offset=rows.offset)
         return regression_block(self.scales, given)
 
-    def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
+    def regressors(self, block: Block) -> TermRows:
         """Columns of the experts' regressions without group effects, as for new groups.
 
         Standardised, as the block has them.
@@ -443,7 +443,7 @@ class DensityRegression(AbstractGatedMixture):
         groups = [*drawn_effects(*given), *group_sds(*given)]
         return NamedDraws.of([coefficients, *gate, *noise, *groups, *scales, share], coords)
 
-    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+    def observed(self) -> dict[str, RowVector]:
         """Responses by name."""
         return dict(
             zip(self.design.response_names, np.asarray(self.design.response).T, strict=True)

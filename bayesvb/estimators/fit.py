@@ -21,6 +21,7 @@ from bayesvb.estimators.fit_pictures import PicturedFit
 from bayesvb.estimators.fit_tables import TabulatedFit
 from bayesvb.formula.missing import OF_NEW_ROWS
 from bayesvb.formula.new_rows import NEW_GROUPS, NEW_GROUPS_ALIASES, NEW_LEVELS, Unseen
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import with_fields
 from bayesvb.results.named_draws import PosteriorDraws
@@ -65,7 +66,7 @@ class Fit(PicturedFit, TabulatedFit):
         core: AnyModel,
         stats: SufficientStats,
         variational_draws: Draws,
-        engine_log_q: Float[np.ndarray, " draws"] | None = None,
+        engine_log_q: DrawVector | None = None,
         **fields: Any,
     ) -> Fit:
         """Fit of one restart whose intervals use these draws, of its posterior or of the engine.

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
@@ -18,6 +17,7 @@ from bayesvb.engines.traces import restart_table, traces
 from bayesvb.estimators.fit import Fit
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.estimators.weighing import weighed
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.base import Member
@@ -194,7 +194,7 @@ def _one(
     )
 
 
-def _engine_log_q(model: AbstractPublicModel, run: _Labelled) -> Float[np.ndarray, " draws"]:
+def _engine_log_q(model: AbstractPublicModel, run: _Labelled) -> DrawVector:
     """Log density of the engine's draws; of the exact posterior unless it returns another."""
     if run.ascent.log_q is not None:
         return run.ascent.log_q

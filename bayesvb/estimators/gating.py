@@ -19,6 +19,7 @@ from bayesvb.gates import GATES
 from bayesvb.gates.base import GAMMA, AnyGate, GatePrior
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.component_model import ComponentModel
+from bayesvb.numerics.arrays import DrawExperts, ExpertVector
 from bayesvb.results.named_draws import count
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
@@ -51,9 +52,7 @@ SHARE_ENTRIES = 1 << 21
 """Entries of the array of which shares are averaged; rows are thinned to fit."""
 
 
-def shares(
-    core: Mixture | Network | Ensemble, source: AbstractSource, draws: Draws
-) -> Float[np.ndarray, "draws experts"]:
+def shares(core: Mixture | Network | Ensemble, source: AbstractSource, draws: Draws) -> DrawExperts:
     """Weights of the components for each draw, averaged over the rows."""
     rows = source.thinned(max(SHARE_ENTRIES // (len(draws["gate"]) * core.n_components), 50))
     return averaged(np.exp(core.log_weights(draws, rows)), rows)
@@ -61,7 +60,7 @@ def shares(
 
 def expected_shares(
     core: ComponentModel, source: AbstractSource, posterior: object
-) -> Float[np.ndarray, " experts"]:
+) -> ExpertVector:
     """Posterior mean of the weights, averaged over the rows."""
     # Rows over which expected weights are averaged: each costs a quadrature.
     rows = source.thinned(10_000)

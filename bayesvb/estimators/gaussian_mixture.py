@@ -35,6 +35,7 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.gates.dirichlet import DirichletGate
 from bayesvb.models.mixture import Mixture, MixtureStats
+from bayesvb.numerics.arrays import DrawRows, RowVector
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
@@ -140,7 +141,7 @@ class GaussianMixture(AbstractMixture):
     n_components: int
     covariance: str
     priors: GaussianPriors
-    weights: Float[np.ndarray, " rows"] | None
+    weights: RowVector | None
     weight_type: str
     scaling: Scaling
     source: AbstractSource
@@ -247,13 +248,13 @@ class GaussianMixture(AbstractMixture):
         }
         return NamedDraws.of([*parameters, share], coords)
 
-    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+    def observed(self) -> dict[str, RowVector]:
         """Variables by name."""
         return dict(zip(self.variables, self.design.matrices["variables"].T, strict=True))
 
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    ) -> dict[str, DrawRows]:
         """One replicated row per draw and row, by variable."""
         drawn = fit.core.responses(draws, block, rng)
         drawn = drawn * self.scaling.scale[:, None] + self.scaling.centre[:, None]

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count, check_listed, checked, fresh_seed, shown
 from bayesvb.data.blocks import Block
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.parameter_values import checked_draws
+from bayesvb.numerics.arrays import DrawRows, DrawVector
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.named_draws import HasDraws, NamedDraws, log_joint
 from bayesvb.results.prior_predictive import prior_predictive
@@ -38,7 +38,7 @@ class AbstractGenerative(AbstractEstimator):
     @abc.abstractmethod
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    ) -> dict[str, DrawRows]:
         """One replicated data set per draw, by name."""
 
     @checked
@@ -82,7 +82,7 @@ class AbstractGenerative(AbstractEstimator):
 
     def log_joint(
         self, parameters: Mapping[str, object], *, order: Sequence[int] | None = None
-    ) -> float | Float[np.ndarray, " draws"]:
+    ) -> float | DrawVector:
         r"""Log prior density of the parameters plus the log likelihood of the data given them.
 
         The likelihood is in the units of the data; a row of case weight w counts w times; classes,

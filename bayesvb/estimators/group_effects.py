@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
@@ -23,6 +22,7 @@ from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.gates import GATES
 from bayesvb.gates.base import GatePrior
 from bayesvb.linear.structure import LIMITS
+from bayesvb.numerics.arrays import TermVector
 from bayesvb.variational.descriptions import NamedParameter, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -46,7 +46,7 @@ def with_possible_groups(design: Design, n_components: int, gate: str) -> Design
     return design.without_gate_groups() if constant else design
 
 
-def coefficients_per_term(design: Design, part: str = MEAN) -> Float[np.ndarray, " terms"]:
+def coefficients_per_term(design: Design, part: str = MEAN) -> TermVector:
     """One for each column of a part, then for each effect apart from them one for each group."""
     own = np.ones(len(design.terms[part]))
     groups = design.groups_of(part)

@@ -23,6 +23,7 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import Formula
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.groups import grouping_of, observed_units
 
@@ -105,7 +106,7 @@ def check_constant(
     grouping: Grouping,
     gating: Float[np.ndarray, "rows columns"] | None,
     terms: Mapping[str, tuple[str, ...]],
-    weights: Float[np.ndarray, " rows"] | None,
+    weights: RowVector | None,
 ) -> None:
     """Raise unless covariates of the weights, and case weights, are constant within groups.
 

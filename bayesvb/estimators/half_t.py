@@ -18,6 +18,7 @@ from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.formula.design import Design
 from bayesvb.models.half_t_mixture import HalfTMixture, can_integrate, with_half_t_scales
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.arrays import BlockVector
 from bayesvb.results.group_covariance import (
     GROUP_SD,
     block_scales,
@@ -94,7 +95,7 @@ def check_numbers(n_scales: int, joint: Sequence[str], design: Design) -> None:
 
 def half_t_units(
     membership: Float[np.ndarray, "blocks terms"], priors: Priors, design: Design
-) -> Float[np.ndarray, " blocks"]:
+) -> BlockVector:
     """Scales of half-t priors of blocks: of the response, per unit of the blocks' columns."""
     if priors.standardize:
         return np.ones(len(membership))

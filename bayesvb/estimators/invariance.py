@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
 
 from bayesvb.data.parts import PARTS
 from bayesvb.errors import DataError
 from bayesvb.formula.dot import every_column
+from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.exact_draws import is_integrated
 from bayesvb.results.leave_one_out import has_log_predictive
@@ -55,7 +55,7 @@ class _Change:
     """
 
     frame: pd.DataFrame
-    order: Int[np.ndarray, " rows"]
+    order: RowIntegers
     log_unit: float = 0.0
 
 
@@ -202,7 +202,7 @@ def _refitted(fit: AbstractFit, change: _Change) -> AbstractFit:
         return refit
 
 
-def _log_density(fit: AbstractFit, rows: pd.DataFrame) -> Float[np.ndarray, " rows"]:
+def _log_density(fit: AbstractFit, rows: pd.DataFrame) -> RowVector:
     """Log predictive density of every row, in its units; draws use the same random numbers."""
     if not has_log_predictive(fit.core, fit.model.source, fit.stats):
         # Draws of the log density of models for which it has no closed form.

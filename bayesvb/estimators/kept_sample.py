@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.frame_streams import ReadCount
 from bayesvb.data.partly_kept import PartlyKept
@@ -17,9 +16,10 @@ from bayesvb.errors import DataError
 from bayesvb.formula.design import AllRows, Design
 from bayesvb.formula.passes.streamed_design import of_kept_rows
 from bayesvb.models.pca.starts import PrincipalAxes
+from bayesvb.numerics.arrays import Floats
 from bayesvb.results.base import with_fields
 
-Arrays = Mapping[str, Float[np.ndarray, "..."]]
+Arrays = Mapping[str, Floats]
 
 
 def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA, ZERO
 from bayesvb.data.parts.base import BETWEEN_GROUPS
@@ -36,6 +35,7 @@ from bayesvb.models.mixture import Mixture
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.models.term_scales import TermScales
+from bayesvb.numerics.arrays import TermVector
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
@@ -201,7 +201,7 @@ class LearnedScales:
         return len(further_terms(self.design).get(self._further, ()))
 
     @property
-    def _fixed_further(self) -> Float[np.ndarray, " terms"]:
+    def _fixed_further(self) -> TermVector:
         """Prior precisions of these coefficients where they are fixed."""
         sd = self.priors.number(PARTS[self._further].coefficient_sd)
         return np.full(self._n_further, sd**-2.0)
@@ -295,11 +295,7 @@ class LearnedScales:
         return TermScales.of(columns, whole, n_components, np.concatenate([sizes, once]))
 
     def _scales(
-        self,
-        part: str,
-        precision: Float[np.ndarray, " terms"],
-        n_vectors: int,
-        sizes: Float[np.ndarray, " terms"],
+        self, part: str, precision: TermVector, n_vectors: int, sizes: TermVector
     ) -> TermScales:
         """Scales of a part with this number of vectors, which have these precisions if fixed."""
         columns = [block.columns for block in self.term_blocks.get(part, ())]

@@ -29,6 +29,7 @@ from bayesvb.estimators.generative import AbstractGenerative
 from bayesvb.models.component_model import ComponentModel
 from bayesvb.models.ensemble import matching
 from bayesvb.models.mixture import Mixture, MixtureStats
+from bayesvb.numerics.arrays import DrawRows, ExpertVector
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.exact_draws import integrated_core, is_integrated
@@ -80,7 +81,7 @@ class AbstractMixture(AbstractGenerative):
         """The model with another number of components, which changes nothing about its rows."""
         return with_fields(self, n_components=n_components)
 
-    def expected_shares(self, fit: AbstractFit) -> Float[np.ndarray, " experts"]:
+    def expected_shares(self, fit: AbstractFit) -> ExpertVector:
         """Weights of the components under the variational posterior, averaged over the rows."""
         return expected_shares(fit.mixture, self.all_rows or self.source, fit.q)
 
@@ -150,7 +151,7 @@ class AbstractGatedMixture(AbstractMixture):
 
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    ) -> dict[str, DrawRows]:
         """One replicated response per draw and row, in the data's units; of classes their codes."""
         response = self.scales.response
         drawn = fit.core.responses(draws, block, rng)

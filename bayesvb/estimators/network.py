@@ -40,6 +40,7 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.formula.passes.design_rows import encoded_design
 from bayesvb.models.network.model import Network
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
@@ -140,7 +141,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
     latent_covariance: str
     latent_posterior: str
     priors: NetworkPriors
-    weights: Float[np.ndarray, " rows"] | None
+    weights: RowVector | None
     weight_type: str
     scales: Scales
     source: AbstractSource
@@ -260,7 +261,7 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
         }
         return NamedDraws.of([beta, sigma, *gate, *_output(self, draws), share], coords)
 
-    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+    def observed(self) -> dict[str, RowVector]:
         """Responses by name; of classes their codes."""
         given = np.asarray(self.design.response, dtype=float).reshape(self.design.n_rows, -1)
         return dict(zip(self.design.response_names, given.T, strict=True))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count
 from bayesvb.data.blocks import Block
@@ -24,6 +23,7 @@ from bayesvb.models.network.model import Network
 from bayesvb.models.network.output_classes import ClassOutput
 from bayesvb.models.network.output_classes_shared import SharedClassOutput
 from bayesvb.models.network.output_gaussian import GaussianOutput
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.response_notes import warn_of_response
 
 PRODUCTS_BYTES = 1 << 28
@@ -72,12 +72,7 @@ def gaussian_output(
 
 
 def network_of(
-    output: Output,
-    n_terms: int,
-    gating: Scaling,
-    priors: NetworkPriors,
-    *,
-    n_experts: int,
+    output: Output, n_terms: int, gating: Scaling, priors: NetworkPriors, *, n_experts: int
 ) -> Network:
     """Network with this output layer and these priors."""
     shape = (output.n_latents, n_terms)
@@ -169,7 +164,7 @@ def _warn_of_order(design: Design, name: str) -> None:
         )
 
 
-def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:
+def _warn_of_rare_classes(name: str, codes: RowVector) -> None:
     """Warn of many classes of which most have hardly a row, and of the time that they take."""
     counts = np.unique(codes, return_counts=True)[1]
     rare = int((counts < FEW_ROWS).sum())
@@ -184,7 +179,7 @@ def _warn_of_rare_classes(name: str, codes: Float[np.ndarray, " rows"]) -> None:
         )
 
 
-def _doubt(column: Float[np.ndarray, " rows"], name: str) -> bool:
+def _doubt(column: RowVector, name: str) -> bool:
     """Warn of numbers that look like codes of classes; whether they do."""
     found = np.unique(column)
     # Whole numbers of a response, so few that classes were probably meant.

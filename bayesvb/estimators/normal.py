@@ -8,7 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 from scipy import special
 
 from bayesvb.argument_checks import check_choice, checked
@@ -32,6 +31,7 @@ from bayesvb.factors.normal_gamma import NormalGamma, ScalarGamma
 from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula, parse_formula
 from bayesvb.models.normal import UnivariateGaussian
+from bayesvb.numerics.arrays import DrawRows, RowVector
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws, NamedDraws
 from bayesvb.results.summary import prior_frame
@@ -114,7 +114,7 @@ class Normal(AbstractGenerative):
     formula: Formula
     design: Design
     priors: NormalPriors
-    weights: Float[np.ndarray, " rows"] | None
+    weights: RowVector | None
     weight_type: str
     scaling: Scaling
     source: AbstractSource
@@ -187,13 +187,13 @@ class Normal(AbstractGenerative):
         mu = NamedParameter("mu", mean, (), MU, part="mu", signed=True)
         return NamedDraws.of([mu, NamedParameter("sigma", sd, (), SIGMA, part="sigma")], {})
 
-    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+    def observed(self) -> dict[str, RowVector]:
         """The response by its name."""
         return {self.design.response_names[0]: np.asarray(self.design.response)[:, 0]}
 
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    ) -> dict[str, DrawRows]:
         """One replicated response per draw and row."""
         drawn = self.core.responses(draws, block, rng)[:, 0]
         name = self.design.response_names[0]

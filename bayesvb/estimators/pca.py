@@ -29,6 +29,7 @@ from bayesvb.models.pca.model import PcaStats, PrincipalComponents
 from bayesvb.models.pca.prior import PcaPrior
 from bayesvb.models.pca.scores import LatentPosterior
 from bayesvb.models.pca.starts import PrincipalAxes
+from bayesvb.numerics.arrays import DrawRows, RowVector
 from bayesvb.results.all_rows import fitted_rows, is_sample
 from bayesvb.results.base import AbstractFit, with_fields
 from bayesvb.results.named_draws import HasDraws, NamedDraws, chunks, count
@@ -161,7 +162,7 @@ class BayesianPCA(AbstractGenerative):
     scale: bool
     missing: str
     priors: PcaPriors
-    weights: Float[np.ndarray, " rows"] | None
+    weights: RowVector | None
     weight_type: str
     scaling: Scaling
     source: AbstractSource
@@ -323,14 +324,14 @@ class BayesianPCA(AbstractGenerative):
         coords = {"component": range(1, self.n_components + 1), "feature": self.varying_variables}
         return NamedDraws.of(parameters, coords)
 
-    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+    def observed(self) -> dict[str, RowVector]:
         """Variables that vary by name, NaN where a value is missing."""
         columns = self.design.matrices["variables"].T[self.varying]
         return dict(zip(self.varying_variables, columns, strict=True))
 
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    ) -> dict[str, DrawRows]:
         """One replicated row per draw and row, by variable, missing where the data are."""
         drawn = fit.core.responses(draws, block, rng)
         drawn = drawn * self.scaling.scale[:, None] + self.scaling.centre[:, None]

@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from bayesvb.argument_checks import check_count
 from bayesvb.errors import DesignWarning
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.formula.dot import every_column
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.all_rows import check_all_rows, is_sample
 from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.fit_call import changed_priors
@@ -29,7 +30,7 @@ def built(
     options: Mapping[str, Any],
     complete: Bool[np.ndarray, " given"] | None,
     missing: Mapping[str, int] | None = None,
-    weights: Float[np.ndarray, " rows"] | None = None,
+    weights: RowVector | None = None,
 ) -> AbstractEstimator:
     """A model of this class from its formula, the rows it used and what ``options()`` said.
 

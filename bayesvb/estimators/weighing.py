@@ -16,6 +16,7 @@ from bayesvb.engines.side_by_side import processes, side_by_side
 from bayesvb.estimators.fit_request import FitRequest
 from bayesvb.evaluation.stacking_weights import stacking_weights
 from bayesvb.evaluation.unseen_optima import SAME
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import PREDICTION_DISTANCE
 from bayesvb.results.limits import LIMITS
@@ -56,7 +57,7 @@ class Count:
 
     weights: Mapping[int, float]
     columns: Mapping[str, Float[np.ndarray, " runs"]] = field(default_factory=dict)
-    held_out: Mapping[int, Float[np.ndarray, " rows"]] = field(default_factory=dict)
+    held_out: Mapping[int, RowVector] = field(default_factory=dict)
     uncertainty: float = 1.0
 
     @property
@@ -167,11 +168,11 @@ def _densities(
     numbers: Sequence[int],
     *,
     short: bool,
-) -> dict[int, Float[np.ndarray, " rows"]]:
+) -> dict[int, RowVector]:
     """Densities of held-out rows under each of these runs, in parallel if folds need runs."""
     left_out = _short if short else _held_out
 
-    def task(number: int, told: object) -> Float[np.ndarray, " rows"]:
+    def task(number: int, told: object) -> RowVector:
         return left_out(found, number, request, streams)
 
     model = found.runs[0].model
@@ -182,9 +183,7 @@ def _densities(
     return dict(zip(numbers, each, strict=True))
 
 
-def _short(
-    found: RestartSearch, number: int, request: FitRequest, streams: Streams
-) -> Float[np.ndarray, " rows"]:
+def _short(found: RestartSearch, number: int, request: FitRequest, streams: Streams) -> RowVector:
     """Approximate held-out density of every row under one run, from short runs."""
     run, place = found.runs[number], streams.branch("restart", number + 1)
     return extrapolated_density(run.model, found.screened, run.ascent.stats, request.engine, place)
@@ -192,7 +191,7 @@ def _short(
 
 def _held_out(
     found: RestartSearch, number: int, request: FitRequest, streams: Streams
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """Held-out density of every row under one run: from folds, linear response, or draws."""
     from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
     from bayesvb.results.stacking import held_out
@@ -240,7 +239,7 @@ def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
     return {PREDICTION_DISTANCE: distance}
 
 
-def _log_density(found: RestartSearch, run: Restart) -> Float[np.ndarray, " rows"] | None:
+def _log_density(found: RestartSearch, run: Restart) -> RowVector | None:
     """Log predictive density of one run at rows that it has seen, evenly chosen."""
     n_rows = found.screened.n_rows
     # Rows at which predictions are compared.

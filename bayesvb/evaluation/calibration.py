@@ -13,6 +13,7 @@ from scipy.special import betainc, gammaln, xlogy
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import DataError
 from bayesvb.evaluation.crps import crps
+from bayesvb.numerics.arrays import Floats, PointVector, ProbVector, RowVector
 
 
 @dataclass(frozen=True)
@@ -29,9 +30,9 @@ class Coverage:
         Binomial standard error of the share if the distribution is right, sqrt(p (1 - p) / rows).
     """
 
-    prob: Float[np.ndarray, " probs"]
-    observed: Float[np.ndarray, " probs"]
-    standard_error: Float[np.ndarray, " probs"]
+    prob: ProbVector
+    observed: ProbVector
+    standard_error: ProbVector
 
 
 @dataclass(frozen=True)
@@ -53,10 +54,10 @@ class PitEcdf:
         Whether the difference stays inside the band.
     """
 
-    points: Float[np.ndarray, " points"]
-    difference: Float[np.ndarray, " points"]
-    lower: Float[np.ndarray, " points"]
-    upper: Float[np.ndarray, " points"]
+    points: PointVector
+    difference: PointVector
+    lower: PointVector
+    upper: PointVector
     prob: float
     gamma: float
     inside: bool
@@ -76,8 +77,8 @@ class Calibration:
         See `uniformity_p_value`.
     """
 
-    pit: Float[np.ndarray, " rows"]
-    crps: Float[np.ndarray, " rows"]
+    pit: RowVector
+    crps: RowVector
     coverage: Coverage
     ecdf: PitEcdf
     p_value: float
@@ -85,9 +86,9 @@ class Calibration:
 
 def calibration(
     distribution: AbstractRowDistribution,
-    observed: Float[np.ndarray, " rows"],
+    observed: RowVector,
     *,
-    pit: Float[np.ndarray, " rows"] | None = None,
+    pit: RowVector | None = None,
     probs: Sequence[float] = (0.5, 0.8, 0.9),
     band: float = 0.95,
 ) -> Calibration:
@@ -120,18 +121,14 @@ def calibration(
     )
 
 
-def pit_values(
-    distribution: AbstractRowDistribution, observed: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
+def pit_values(distribution: AbstractRowDistribution, observed: RowVector) -> RowVector:
     """Predictive probabilities of a value up to the observed one; uniform if calibrated."""
     _check_finite("observed", observed)
     return distribution.cdf(observed)
 
 
 def randomised_pit(
-    cdf: Float[np.ndarray, "*responses rows"],
-    mass: Float[np.ndarray, " rows"],
-    uniform: Float[np.ndarray, " rows"],
+    cdf: Float[np.ndarray, "*responses rows"], mass: RowVector, uniform: RowVector
 ) -> Float[np.ndarray, "*responses rows"]:
     """PIT values ``F(y) - (1 - v) P(y)`` of a discrete response, uniform if calibrated.
 
@@ -154,7 +151,7 @@ def randomised_pit(
     return np.asarray(np.clip(cdf - (1.0 - uniform) * mass, 0.0, 1.0))
 
 
-def coverage(pit: Float[np.ndarray, " rows"], probs: Sequence[float] = (0.5, 0.8, 0.9)) -> Coverage:
+def coverage(pit: RowVector, probs: Sequence[float] = (0.5, 0.8, 0.9)) -> Coverage:
     """Coverage of the central intervals of probability ``probs``.
 
     The central interval of probability p holds an observation if its PIT value is between
@@ -174,14 +171,12 @@ def coverage(pit: Float[np.ndarray, " rows"], probs: Sequence[float] = (0.5, 0.8
     return Coverage(prob, share, np.sqrt(prob * (1.0 - prob) / pit.size))
 
 
-def inside_central(
-    pit: Float[np.ndarray, " rows"], prob: Float[np.ndarray, " probs"]
-) -> Bool[np.ndarray, "probs rows"]:
+def inside_central(pit: RowVector, prob: ProbVector) -> Bool[np.ndarray, "probs rows"]:
     """Whether central intervals of each probability hold observations with these PIT values."""
     return np.asarray(np.abs(pit - 0.5) <= 0.5 * prob[:, None])
 
 
-def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:
+def pit_ecdf(pit: RowVector, *, prob: float = 0.95) -> PitEcdf:
     r"""Difference of the ECDF from the uniform one, with a band of simultaneous probability.
 
     At each of min(rows, 100) equally spaced points z the count of values up to z is binomial, and
@@ -211,7 +206,7 @@ def pit_ecdf(pit: Float[np.ndarray, " rows"], *, prob: float = 0.95) -> PitEcdf:
     )
 
 
-def uniformity_p_value(pit: Float[np.ndarray, " rows"]) -> float:
+def uniformity_p_value(pit: RowVector) -> float:
     """Probability that uniform values stray from the diagonal at least as far as these.
 
     The distance is measured as in `pit_ecdf`: by the smallest binomial tail probability over the
@@ -231,16 +226,14 @@ def uniformity_p_value(pit: Float[np.ndarray, " rows"]) -> float:
     return float(np.clip(strays, 0.5 * gamma, min(points.size * gamma, 1.0)))
 
 
-def _counts(
-    pit: Float[np.ndarray, " rows"],
-) -> tuple[Int[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+def _counts(pit: RowVector) -> tuple[Int[np.ndarray, " points"], PointVector]:
     """Numbers of values up to each of the equally spaced points."""
     _check_finite("pit", pit)
     points = _points(pit.size)
     return np.searchsorted(np.sort(pit), points, side="right"), points
 
 
-def _points(rows: int) -> Float[np.ndarray, " points"]:
+def _points(rows: int) -> PointVector:
     """Equally spaced points at which this number of values is compared."""
     # Points at which the ECDF is compared; more make the band wider, not the picture clearer.
     n_points = min(rows, 100)
@@ -248,7 +241,7 @@ def _points(rows: int) -> Float[np.ndarray, " points"]:
 
 
 def _band(
-    gamma: float, rows: int, points: Float[np.ndarray, " points"]
+    gamma: float, rows: int, points: PointVector
 ) -> tuple[Int[np.ndarray, " points"], Int[np.ndarray, " points"]]:
     """Smallest and largest counts inside the binomial intervals of probability 1 - gamma."""
     lower = _binomial_quantile(0.5 * gamma, rows, points)
@@ -256,8 +249,8 @@ def _band(
 
 
 def _binomial_cdf(
-    counts: Int[np.ndarray, " points"], rows: int, points: Float[np.ndarray, " points"]
-) -> Float[np.ndarray, " points"]:
+    counts: Int[np.ndarray, " points"], rows: int, points: PointVector
+) -> PointVector:
     """Probability of at most these numbers of successes in ``rows`` trials."""
     usual = np.clip(counts, 0, rows - 1)
     found = np.where(counts < rows, betainc(rows - usual, usual + 1.0, 1.0 - points), 1.0)
@@ -265,7 +258,7 @@ def _binomial_cdf(
 
 
 def _binomial_quantile(
-    probability: float, rows: int, points: Float[np.ndarray, " points"]
+    probability: float, rows: int, points: PointVector
 ) -> Int[np.ndarray, " points"]:
     """Smallest counts whose distribution function reaches a probability, by bisection."""
     low, high = np.full(points.size, -1), np.full(points.size, rows)
@@ -296,7 +289,7 @@ def _stay_probability(
     lower: Int[np.ndarray, " points"],
     upper: Int[np.ndarray, " points"],
     rows: int,
-    points: Float[np.ndarray, " points"],
+    points: PointVector,
 ) -> float:
     """Probability that the counts of uniform values are inside at every point.
 
@@ -316,7 +309,7 @@ def _stay_probability(
     return float(inside[0] / _poisson(np.array(rows), float(rows)))
 
 
-def _poisson(counts: Int[np.ndarray, "..."], mean: float) -> Float[np.ndarray, "..."]:
+def _poisson(counts: Int[np.ndarray, "..."], mean: float) -> Floats:
     """Probabilities of counts."""
     return np.asarray(np.exp(xlogy(counts, mean) - gammaln(counts + 1.0) - mean))
 
@@ -331,7 +324,7 @@ def _fourier_convolve(
     return np.asarray(np.fft.irfft(spectrum, padded)[:size])
 
 
-def _check_finite(name: str, values: Float[np.ndarray, " rows"]) -> None:
+def _check_finite(name: str, values: RowVector) -> None:
     """Refuse no rows, and values that are not finite."""
     if values.size == 0:
         raise DataError(f"{name} is empty", hint="calibration needs at least one complete row")

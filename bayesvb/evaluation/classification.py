@@ -9,10 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowIntegers, RowMask, RowVector
 
 SUM_TOLERANCE = 1e-6
 """Rows whose probabilities miss one by more than this are refused."""
@@ -20,7 +21,7 @@ SUM_TOLERANCE = 1e-6
 
 def checked_predictions(
     probabilities: ArrayLike, codes: ArrayLike
-) -> tuple[Float[np.ndarray, "rows classes"], Int[np.ndarray, " rows"]]:
+) -> tuple[Float[np.ndarray, "rows classes"], RowIntegers]:
     """Probabilities and codes as arrays.
 
     Raises
@@ -96,9 +97,7 @@ def scores(probabilities: ArrayLike, codes: ArrayLike) -> Scores:
     return Scores(*(float(np.mean(each[name])) for name in ("accuracy", "log_density", "brier")))
 
 
-def scores_by_row(
-    probabilities: ArrayLike, codes: ArrayLike
-) -> dict[str, Float[np.ndarray, " rows"]]:
+def scores_by_row(probabilities: ArrayLike, codes: ArrayLike) -> dict[str, RowVector]:
     """Hits (one or zero), log probabilities and Brier scores of which ``scores`` are the means.
 
     Raises
@@ -268,7 +267,7 @@ def confusion(probabilities: ArrayLike, codes: ArrayLike) -> Int[np.ndarray, "ob
 class _Bins:
     """Counts and means per bin, and the bin of each observation."""
 
-    member: Int[np.ndarray, " rows"]
+    member: RowIntegers
     count: Int[np.ndarray, " bins"]
     confidence: Float[np.ndarray, " bins"]
     frequency: Float[np.ndarray, " bins"]
@@ -280,11 +279,7 @@ def _edges(n_bins: int) -> Float[np.ndarray, " edges"]:
     return np.linspace(0.0, 1.0, n_bins + 1)
 
 
-def _binned(
-    values: Float[np.ndarray, " rows"],
-    hit: Bool[np.ndarray, " rows"],
-    edges: Float[np.ndarray, " edges"],
-) -> _Bins:
+def _binned(values: RowVector, hit: RowMask, edges: Float[np.ndarray, " edges"]) -> _Bins:
     n_bins = len(edges) - 1
     member = np.searchsorted(edges[1:-1], values, side="left")
     count = np.bincount(member, minlength=n_bins)

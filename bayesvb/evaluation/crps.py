@@ -12,6 +12,7 @@ from scipy.special import expit
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import DrawRows, ProbVector, RowVector
 from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.student_cdf import student_cdf
 
@@ -54,9 +55,7 @@ class Quadrature:
 RULE = Quadrature()
 
 
-def crps(
-    distribution: AbstractRowDistribution, observed: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
+def crps(distribution: AbstractRowDistribution, observed: RowVector) -> RowVector:
     r"""Continuous ranked probability score of each row, in the units of the response.
 
     .. math:: \int_{-\infty}^{y} F(x)^2\, dx + \int_{y}^{\infty} (1 - F(x))^2\, dx
@@ -102,9 +101,7 @@ def crps(
     return np.asarray(np.where(heavy.any(axis=0), np.inf, score))
 
 
-def _by_draws(
-    draws: Float[np.ndarray, "draws rows"], observed: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
+def _by_draws(draws: DrawRows, observed: RowVector) -> RowVector:
     """``E|X - y| - E|X - X'| / 2``, without bias: the second over pairs of different draws."""
     n_draws = len(draws)
     ranks = 2.0 * np.arange(1.0, n_draws + 1.0) - n_draws - 1.0
@@ -112,9 +109,7 @@ def _by_draws(
     return np.asarray(np.abs(draws - observed).mean(axis=0) - pairs)
 
 
-def _crps_of_block(
-    mixture: StudentMixture, observed: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, " rows"]:
+def _crps_of_block(mixture: StudentMixture, observed: RowVector) -> RowVector:
     """Sum of the integrals between the sorted breaks, and of the two tails."""
     breaks = np.sort(np.concatenate([mixture.location, observed[None]]), axis=0)
     unit = np.where(mixture.weights > 0.0, mixture.scale, 0.0).max(axis=0)
@@ -133,9 +128,9 @@ def _crps_of_block(
 def _squared_tails(
     mixture: StudentMixture,
     points: Float[np.ndarray, "nodes rows"],
-    side: Float[np.ndarray, " rows"] | float,
+    side: RowVector | float,
     weights: Float[np.ndarray, " nodes"],
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """Weighted sum over the nodes of F² (side 1) or of (1 - F)² (side -1)."""
     z = side * (points[:, None] - mixture.location) / mixture.scale
     tail = (mixture.weights * student_cdf(mixture.dof, z, many=RULE.expanded)).sum(axis=1)
@@ -169,9 +164,7 @@ def _tail_rule(dof: float) -> tuple[Float[np.ndarray, "nodes 1"], Float[np.ndarr
 
 
 def pinball(
-    observed: Float[np.ndarray, " rows"],
-    quantiles: Float[np.ndarray, "probs rows"],
-    probs: Float[np.ndarray, " probs"],
+    observed: RowVector, quantiles: Float[np.ndarray, "probs rows"], probs: ProbVector
 ) -> Float[np.ndarray, "probs rows"]:
     r"""Pinball loss of each quantile at each row, in the units of the response.
 

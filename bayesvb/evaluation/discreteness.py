@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import pdtrc
 
-Rows = Float[np.ndarray, " rows"]
+from bayesvb.numerics.arrays import RowVector
 
-Cdf = Callable[[Rows], Rows]
+Cdf = Callable[[RowVector], RowVector]
 """Values, one per row, to the predictive probability of a response up to them."""
 
 
@@ -44,7 +43,7 @@ class Discreteness:
     p_value: float
 
 
-def discreteness(response: Rows, cdf: Cdf) -> Discreteness:
+def discreteness(response: RowVector, cdf: Cdf) -> Discreteness:
     """Coarseness of the values of a response relative to its predictive distributions.
 
     Examples

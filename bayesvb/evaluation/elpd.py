@@ -12,12 +12,12 @@ from typing import Any, cast
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.line_width import wrapped_text
 from bayesvb.errors import DataError
 from bayesvb.evaluation.stacking_weights import weighted_table
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.storage.arviz_objects import arviz_line, coordinate, import_arviz
 
 WEIGHT = "case_weight"
@@ -54,13 +54,13 @@ class Elpd:
     """
 
     kind: str
-    pointwise: Float[np.ndarray, " rows"]
+    pointwise: RowVector
     p: float
     n_draws: int = 0
     warning: bool = False
-    pareto_k: Float[np.ndarray, " rows"] | None = None
+    pareto_k: RowVector | None = None
     labels: pd.Index | None = None
-    weights: Float[np.ndarray, " rows"] | None = None
+    weights: RowVector | None = None
     method: str = "psis"
     n_refitted: int = 0
 

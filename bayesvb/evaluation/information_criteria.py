@@ -9,12 +9,12 @@ from itertools import islice
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.elpd import Elpd
+from bayesvb.numerics.arrays import DrawVector, RowVector
 
 HIGH_P = 0.4  # variance of a row's log density beyond which WAIC fails (Vehtari et al. 2017)
 
@@ -26,10 +26,7 @@ Pointwise = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray, np.ndarray]]
 
 
 def waic(
-    blocks: Blocks,
-    *,
-    labels: pd.Index | None = None,
-    weights: Float[np.ndarray, " rows"] | None = None,
+    blocks: Blocks, *, labels: pd.Index | None = None, weights: RowVector | None = None
 ) -> Elpd:
     r"""Widely applicable information criterion.
 
@@ -80,8 +77,8 @@ def loo(
     blocks: Blocks,
     *,
     labels: pd.Index | None = None,
-    log_ratio: Float[np.ndarray, " draws"] | None = None,
-    weights: Float[np.ndarray, " rows"] | None = None,
+    log_ratio: DrawVector | None = None,
+    weights: RowVector | None = None,
 ) -> Elpd:
     """Pareto-smoothed leave-one-out criterion.
 
@@ -134,7 +131,7 @@ def loo(
     return replace(result, warning=True)
 
 
-def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:
+def khat(log_ratio: DrawVector) -> float:
     """Pareto k of the ratio of the joint density to q over draws of q; NaN if it is constant.
 
     Below 0.5 the approximation is good, up to 0.7 usable. A ratio that varies by at most 5%, its
@@ -166,9 +163,7 @@ def khat(log_ratio: Float[np.ndarray, " draws"]) -> float:
     return float("nan") if varies.std() <= 0.05 * varies.mean() else float(pareto_k[0])
 
 
-def _counting(
-    values: np.ndarray, weights: Float[np.ndarray, " rows"] | None, blank: float
-) -> np.ndarray:
+def _counting(values: np.ndarray, weights: RowVector | None, blank: float) -> np.ndarray:
     """Values of the rows that count, ``blank`` for others."""
     return values if weights is None else np.where(weights > 0.0, values, blank)
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
+
+from bayesvb.numerics.arrays import RowMask, RowVector
 
 QUANTILE = 1.959963984540054
 """Half width of a central 95% interval, in standard errors."""
@@ -32,11 +34,7 @@ class KaplanMeier:
     at_risk: Float[np.ndarray, " steps"]
 
 
-def kaplan_meier(
-    values: Float[np.ndarray, " rows"],
-    seen: Bool[np.ndarray, " rows"],
-    weight: Float[np.ndarray, " rows"] | None = None,
-) -> KaplanMeier:
+def kaplan_meier(values: RowVector, seen: RowMask, weight: RowVector | None = None) -> KaplanMeier:
     """Product-limit estimate, consistent where censoring does not depend on the response.
 
     Parameters

@@ -6,6 +6,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.special import gammaln
 
+from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.numerics.linalg import products, unpack
 from bayesvb.numerics.segments import segment_sums
 
@@ -14,10 +15,8 @@ FULL_LEVERAGE = 1.0 - 1e-9
 
 
 def leave_one_out(
-    terms: Float[np.ndarray, "rows terms"],
-    response: Float[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"] | None = None,
-) -> Float[np.ndarray, " rows"] | None:
+    terms: Float[np.ndarray, "rows terms"], response: RowVector, weights: RowVector | None = None
+) -> RowVector | None:
     r"""Log predictive density of each row given all others, under a linear model.
 
     With the flat prior on coefficients and log variance the predictive distribution is a Student
@@ -75,7 +74,7 @@ def leave_one_out(
     return student_log_density(residual / left / scale, free) - np.log(scale * unit)
 
 
-def student_log_density(z: Float[np.ndarray, " rows"], dof: float) -> Float[np.ndarray, " rows"]:
+def student_log_density(z: RowVector, dof: float) -> RowVector:
     """Log density of the Student t distribution.
 
     Examples
@@ -96,9 +95,9 @@ SMALLEST = 1e-10
 
 def leave_groups_out(
     terms: Float[np.ndarray, "rows terms"],
-    response: Float[np.ndarray, " rows"],
-    number: Int[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"] | None = None,
+    response: RowVector,
+    number: RowIntegers,
+    weights: RowVector | None = None,
 ) -> Float[np.ndarray, " groups"] | None:
     r"""Log predictive density of all rows of each group given the others, under a linear model.
 
@@ -160,8 +159,8 @@ def leave_groups_out(
 
 def _without_each(
     basis: Float[np.ndarray, "rows terms"],
-    residual: Float[np.ndarray, " rows"],
-    number: Int[np.ndarray, " rows"],
+    residual: RowVector,
+    number: RowIntegers,
     rows: Int[np.ndarray, " groups"],
 ) -> Float[np.ndarray, "3 groups"]:
     """Smallest eigenvalue and log determinant of moments without each group, and squares gained.

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import ndtr
 
+from bayesvb.numerics.arrays import RowVector
 
-def mean_below(
-    values: Float[np.ndarray, " rows"],
-    limit: float,
-    weights: Float[np.ndarray, " rows"] | None = None,
-) -> float:
+
+def mean_below(values: RowVector, limit: float, weights: RowVector | None = None) -> float:
     r"""p-value of the hypothesis that the mean is not below a limit.
 
     The usual statistic of skewed numbers is skewed itself, the other way round. Hall's cubic

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import EntryVector
 
-def mixing(
-    chains: Float[np.ndarray, "chains draws entries"],
-) -> dict[str, Float[np.ndarray, " entries"]]:
+
+def mixing(chains: Float[np.ndarray, "chains draws entries"]) -> dict[str, EntryVector]:
     """Rank-normalised split R-hat and bulk effective sample size of every number.
 
     Parameters

@@ -7,9 +7,10 @@ from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float
 from scipy.special import log_softmax, softmax
 
+from bayesvb.numerics.arrays import RowIntegers, RowMask, RowVector, TermVector
 from bayesvb.numerics.special import log_sum_exp
 
 if TYPE_CHECKING:
@@ -44,11 +45,11 @@ RIDGE = RidgeSettings()
 
 def probabilities_left_out(
     terms: Float[np.ndarray, "rows terms"],
-    codes: Int[np.ndarray, " rows"],
-    folds: Int[np.ndarray, " rows"],
+    codes: RowIntegers,
+    folds: RowIntegers,
     n_classes: int | None = None,
     *,
-    weights: Float[np.ndarray, " rows"] | None = None,
+    weights: RowVector | None = None,
     spreads: tuple[float, ...] = RIDGE.spreads,
 ) -> tuple[Float[np.ndarray, "rows classes"], str]:
     """Class probabilities of each row from multinomial regression on the other folds.
@@ -102,9 +103,9 @@ def probabilities_left_out(
 
 def _chosen(
     terms: Float[np.ndarray, "rows terms"],
-    label: Int[np.ndarray, " rows"],
-    folds: Int[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"],
+    label: RowIntegers,
+    folds: RowIntegers,
+    weights: RowVector,
     spreads: tuple[float, ...],
 ) -> dict[int, float]:
     """Prior standard deviation by fold; none if there are too few folds or too many coefficients.
@@ -131,10 +132,10 @@ def _chosen(
 
 def _log_density(
     terms: Float[np.ndarray, "rows terms"],
-    label: Int[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"],
+    label: RowIntegers,
+    weights: RowVector,
     coefficients: Float[np.ndarray, "terms classes"],
-    at: Bool[np.ndarray, " rows"],
+    at: RowMask,
 ) -> float:
     log_p = log_softmax(terms[at] @ coefficients, axis=1)
     return float(weights[at] @ log_p[np.arange(int(at.sum())), label[at]])
@@ -168,7 +169,7 @@ def standardised(terms: Float[np.ndarray, "rows terms"]) -> Float[np.ndarray, "r
     return np.column_stack([np.ones((len(terms), int(intercept))), rest])
 
 
-def precisions(terms: Float[np.ndarray, "rows terms"], sd: float) -> Float[np.ndarray, " terms"]:
+def precisions(terms: Float[np.ndarray, "rows terms"], sd: float) -> TermVector:
     """Prior precision of the coefficients of each term: weak for an intercept, which comes first.
 
     Examples
@@ -184,10 +185,10 @@ def precisions(terms: Float[np.ndarray, "rows terms"], sd: float) -> Float[np.nd
 
 def ridge_coefficients(
     terms: Float[np.ndarray, "rows terms"],
-    codes: Int[np.ndarray, " rows"],
-    precision: Float[np.ndarray, " terms"],
+    codes: RowIntegers,
+    precision: TermVector,
     start: Float[np.ndarray, "terms classes"],
-    weights: Float[np.ndarray, " rows"] | None = None,
+    weights: RowVector | None = None,
 ) -> Float[np.ndarray, "terms classes"]:
     r"""Coefficients of every class at the one maximum of likelihood times prior.
 

@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import chdtr, chdtrc, log_ndtr, ndtr, ndtri
 
+from bayesvb.numerics.arrays import RowVector
+
 Scores = Float[np.ndarray, " rows"]
 
 FARTHEST = 4.0
@@ -27,7 +29,7 @@ FEWEST_ROWS = 20
 """Rows from which the tests have the error rate that they promise."""
 
 
-def normal_scores(pit: Float[np.ndarray, " rows"]) -> Scores:
+def normal_scores(pit: RowVector) -> Scores:
     """Standard normal values with the same probabilities, at most 4 in size.
 
     Examples

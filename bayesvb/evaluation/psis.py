@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import DrawRows, RowIntegers, RowVector
 from bayesvb.numerics.pieces import AT_ONCE, pieces
 
 MIN_DRAWS = 25  # a fifth of the draws is the tail, and a Pareto fit needs five points
@@ -23,9 +24,7 @@ SHAPE_DRAWS, SHAPE = 10.0, 0.5
 """Prior of the Pareto k, weakly informative: its weight in draws, and its mean."""
 
 
-def psis(
-    log_ratios: Float[np.ndarray, "draws rows"],
-) -> tuple[Float[np.ndarray, "draws rows"], Float[np.ndarray, " rows"]]:
+def psis(log_ratios: DrawRows) -> tuple[DrawRows, RowVector]:
     """Normalised Pareto-smoothed log weights, and the Pareto k of each row.
 
     The numbers are equal to ArviZ's, whose import takes longer than many a fit. Rows without a tail
@@ -73,9 +72,7 @@ def _checked_draws(log_ratios: np.ndarray) -> int:
     return draws
 
 
-def _smooth(
-    log_ratios: Float[np.ndarray, "draws rows"], tail: int
-) -> tuple[Float[np.ndarray, "draws rows"], Float[np.ndarray, " rows"]]:
+def _smooth(log_ratios: DrawRows, tail: int) -> tuple[DrawRows, RowVector]:
     """Normalised smoothed log weights and Pareto k of rows that have a tail."""
     log_weights = log_ratios - log_ratios.max(axis=0)
     order = np.sort(np.argpartition(log_weights, -tail - 1, axis=0)[-tail - 1 :], axis=0)
@@ -97,7 +94,7 @@ def _smooth(
     return log_weights, pareto_k
 
 
-def _equal_tails(lengths: Int[np.ndarray, " rows"]) -> Iterator[tuple[np.ndarray, int]]:
+def _equal_tails(lengths: RowIntegers) -> Iterator[tuple[np.ndarray, int]]:
     """Numbers of rows whose tails have as many draws, some at a time, and that number."""
     for length in np.unique(lengths[lengths >= FEWEST]).tolist():
         rows = np.flatnonzero(lengths == length)
@@ -110,9 +107,7 @@ def _n_candidates(length: int) -> int:
     return 30 + math.isqrt(length)
 
 
-def fit_pareto(
-    excess: Float[np.ndarray, "tail rows"],
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+def fit_pareto(excess: Float[np.ndarray, "tail rows"]) -> tuple[RowVector, RowVector]:
     r"""Shape ``k`` and scale of the generalised Pareto distribution of each column.
 
     The posterior mean of ``\theta = -k / \sigma`` under its profile likelihood, over candidates
@@ -151,9 +146,7 @@ def fit_pareto(
     return (length * shape + SHAPE_DRAWS * SHAPE) / (length + SHAPE_DRAWS), scale
 
 
-def _quantiles(
-    length: int, shape: Float[np.ndarray, " rows"], scale: Float[np.ndarray, " rows"]
-) -> Float[np.ndarray, "tail rows"]:
+def _quantiles(length: int, shape: RowVector, scale: RowVector) -> Float[np.ndarray, "tail rows"]:
     """Expected order statistics of a generalised Pareto distribution for each column."""
     exponential = -np.log1p(-(np.arange(length)[:, None] + 0.5) / length)
     curved = np.expm1(shape * exponential) / shape

@@ -9,6 +9,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 
 from bayesvb.evaluation.classification import checked_predictions
+from bayesvb.numerics.arrays import Indices, PointVector, RowIntegers, RowVector
 
 SETS = 1000
 """Sets of classes that are drawn with exactly the predicted probabilities."""
@@ -37,10 +38,10 @@ class ReliabilityCurve:
         discrimination plus uncertainty.
     """
 
-    probability: Float[np.ndarray, " points"]
-    share: Float[np.ndarray, " points"]
-    lower: Float[np.ndarray, " points"]
-    upper: Float[np.ndarray, " points"]
+    probability: PointVector
+    share: PointVector
+    lower: PointVector
+    upper: PointVector
     brier: float
     miscalibration: float
     discrimination: float
@@ -64,10 +65,7 @@ class Reliability:
 
 
 def reliability(
-    probabilities: ArrayLike,
-    codes: ArrayLike,
-    rng: np.random.Generator,
-    n_sets: int = SETS,
+    probabilities: ArrayLike, codes: ArrayLike, rng: np.random.Generator, n_sets: int = SETS
 ) -> Reliability:
     """Curve of each class with its consistency band, and a test of all of them together.
 
@@ -134,7 +132,7 @@ def reliability(
     return Reliability(tuple(curves), (1 + reached) / (1 + n_sets))
 
 
-def _chosen(n: int) -> Int[np.ndarray, " chosen"]:
+def _chosen(n: int) -> Indices:
     """Positions of at most ``POINTS`` among ``n`` values, the first and the last among them."""
     return np.unique(np.linspace(0, n - 1, min(n, POINTS)).round().astype(int))
 
@@ -144,11 +142,11 @@ class _Steps:
     """Different values of a predicted probability, and which of them each row has."""
 
     probability: Float[np.ndarray, " values"]
-    value: Int[np.ndarray, " rows"]
+    value: RowIntegers
     rows: Float[np.ndarray, " values"]
 
     @classmethod
-    def of(cls, predicted: Float[np.ndarray, " rows"]) -> _Steps:
+    def of(cls, predicted: RowVector) -> _Steps:
         probability, value = np.unique(predicted, return_inverse=True)
         return cls(probability, value, np.bincount(value).astype(float))
 

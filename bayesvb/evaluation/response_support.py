@@ -9,8 +9,7 @@ from jaxtyping import Float, Int
 from scipy.special import ndtr, ndtri
 
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
-
-Values = Float[np.ndarray, " rows"]
+from bayesvb.numerics.arrays import RowVector
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,7 +63,7 @@ class Support:
     words: str
 
 
-def response_support(values: Values) -> Support | None:
+def response_support(values: RowVector) -> Support | None:
     """Property that excludes a density on the real line; None if there is none.
 
     One thing only, the one that matters most. Thresholds were chosen on some laws; how often they
@@ -90,7 +89,7 @@ def response_support(values: Values) -> Support | None:
     return _stepped(values, found) or _heaped(found, counts) or _bounded(values)
 
 
-def _stepped(values: Values, found: Float[np.ndarray, " found"]) -> Support | None:
+def _stepped(values: RowVector, found: Float[np.ndarray, " found"]) -> Support | None:
     """Values on a grid that is coarse relative to their spread."""
     step = float(np.diff(found).min())
     on_grid = (found - found[0]) / step
@@ -125,7 +124,7 @@ def _heaped(
     return None
 
 
-def _bounded(values: Values) -> Support | None:
+def _bounded(values: RowVector) -> Support | None:
     """Values that crowd at 0, or between 0 and 1."""
     low, high = float(values.min()), float(values.max())
     if low < 0.0:
@@ -144,7 +143,7 @@ def _bounded(values: Values) -> Support | None:
     return None
 
 
-def _beyond(values: Values) -> float:
+def _beyond(values: RowVector) -> float:
     """Proportion of rows below 0 if the lower tail were normal, through its quartile and its 5%."""
     quartile, tail = np.quantile(values, [LIMITS.quartile, LIMITS.tail])
     if quartile <= tail:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import ndtr
+
+from bayesvb.numerics.arrays import RowVector
 
 LAGS = 5
 """Lags that are tested together."""
 
 
-def autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
+def autocorrelation(scores: RowVector) -> tuple[float, float]:
     """Autocorrelation at lag 1, and the two-sided p-value that consecutive rows are independent.
 
     Positive correlation is looked for at lags 1 to 5, negative correlation at lag 1, as it
@@ -24,7 +25,7 @@ def autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
     return rho, min(1.0, 2.0 * min(positive, negative))
 
 
-def positive_autocorrelation(scores: Float[np.ndarray, " rows"]) -> tuple[float, float]:
+def positive_autocorrelation(scores: RowVector) -> tuple[float, float]:
     """Autocorrelation at lag 1, and the p-value that consecutive rows are not similar.
 
     One-sided: scores of a flexible fit to rows sorted by a covariate are slightly negatively

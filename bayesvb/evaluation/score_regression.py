@@ -10,16 +10,15 @@ from numpy.polynomial import legendre
 from scipy.special import fdtrc
 
 from bayesvb.evaluation.within_groups import WithinGroups
+from bayesvb.numerics.arrays import RowColumns, RowVector
 from bayesvb.numerics.order_statistics import mid_ranks
-
-Columns = Float[np.ndarray, "rows _"]
 
 DEPENDENT = 1e-6
 """Relative length below which a column counts as a combination of others."""
 
 
 def added_columns(
-    scores: Float[np.ndarray, " rows"], columns: Columns, fitted: Columns
+    scores: RowVector, columns: RowColumns, fitted: RowColumns
 ) -> tuple[float, float] | None:
     """Share of the variance that columns explain beyond others, and the p-value of the F test.
 
@@ -47,7 +46,7 @@ def added_columns(
 
 
 def added_beyond(
-    scores: Float[np.ndarray, " rows"], columns: Columns, estimated: Estimated
+    scores: RowVector, columns: RowColumns, estimated: Estimated
 ) -> tuple[float, float] | None:
     """Test of these columns, given estimated ones that serve many tests."""
     rest, added = estimated.rest(scores), span(estimated.beyond(columns))
@@ -74,11 +73,11 @@ class Estimated:
         Effects of groups without columns.
     """
 
-    columns: Columns
+    columns: RowColumns
     groups: WithinGroups | None = None
 
     @classmethod
-    def of(cls, columns: Columns, groups: WithinGroups | None = None) -> Estimated:
+    def of(cls, columns: RowColumns, groups: WithinGroups | None = None) -> Estimated:
         """Columns of the fit, as they are."""
         return cls(np.empty((len(columns), 0)), groups).together(columns)
 
@@ -87,7 +86,7 @@ class Estimated:
         """Coefficients that have been estimated."""
         return len(self.columns.T) + (self.groups.n_coefficients if self.groups else 0)
 
-    def together(self, columns: Columns) -> Estimated:
+    def together(self, columns: RowColumns) -> Estimated:
         """Estimated columns and further ones."""
         return Estimated(np.column_stack([self.columns, span(self.beyond(columns))]), self.groups)
 
@@ -96,38 +95,38 @@ class Estimated:
         left = self.groups.rest(values) if self.groups else values
         return np.asarray(left - self.columns @ (self.columns.T @ left))
 
-    def beyond(self, columns: Columns) -> Columns:
+    def beyond(self, columns: RowColumns) -> RowColumns:
         """Residuals of columns, without the columns that the estimated ones explain."""
         rest = self.rest(columns)
         left = np.linalg.norm(rest, axis=0) > DEPENDENT * np.linalg.norm(columns, axis=0)
         return np.asarray(rest[:, left])
 
 
-def span(columns: Columns) -> Columns:
+def span(columns: RowColumns) -> RowColumns:
     """Orthonormal columns with the same span."""
     lengths = np.linalg.norm(columns, axis=0)
     columns = columns[:, lengths > 0.0] / lengths[lengths > 0.0]
     if columns.shape[1] == 0:
         return columns
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    found: Columns = left[:, values > DEPENDENT * values[0]]
+    found: RowColumns = left[:, values > DEPENDENT * values[0]]
     return found
 
 
-def powers(values: Float[np.ndarray, " rows"]) -> Columns:
+def powers(values: RowVector) -> RowColumns:
     """A number and its square, centred and scaled."""
     standard = standardised(values)
     return np.column_stack([standard, standard**2])
 
 
-def waves(values: Float[np.ndarray, " rows"]) -> Columns:
+def waves(values: RowVector) -> RowColumns:
     """Legendre polynomials of the ranks: bends that no outlying value hides."""
     ranks = (2.0 * mid_ranks(values) - 1.0) / len(values) - 1.0
     # Highest degree of the polynomials in ranks: shapes with up to two bends.
     return np.asarray(legendre.legvander(ranks, 3)[:, 1:])
 
 
-def standardised(values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+def standardised(values: RowVector) -> RowVector:
     """Mean zero, standard deviation one; zeros if all values are the same."""
     spread = float(values.std())
     centred = values - values.mean()

@@ -9,11 +9,10 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
+from bayesvb.numerics.arrays import RowVector
 
 
-def weighted_table(
-    pointwise: Mapping[str, Float[np.ndarray, " rows"]], weights: Float[np.ndarray, " rows"]
-) -> pd.DataFrame:
+def weighted_table(pointwise: Mapping[str, RowVector], weights: RowVector) -> pd.DataFrame:
     """Columns for ArviZ's table in which a row of weight w counts as w rows.
 
     Parameters
@@ -39,7 +38,7 @@ def weighted_table(
 
 def stacking_weights(
     log_density: Float[np.ndarray, "members rows"],
-    row_weights: Float[np.ndarray, " rows"] | None = None,
+    row_weights: RowVector | None = None,
     *,
     prior_rows: float = 0.0,
 ) -> Float[np.ndarray, " members"]:

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.linear.designs import GroupRows
+from bayesvb.numerics.arrays import RowVector
 
 DEPENDENT = 1e-10
 """Part of a column left by others in a group, from which on it has a coefficient of its own."""
@@ -59,5 +60,5 @@ class WithinGroups:
             left -= self.rows.at_rows(self.rows.sums(left * one, self.n_groups)) * one
         return np.asarray(left.T)
 
-    def _lengths(self, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " groups"]:
+    def _lengths(self, values: RowVector) -> Float[np.ndarray, " groups"]:
         return np.asarray(np.sqrt(self.rows.sums(values**2, self.n_groups)))

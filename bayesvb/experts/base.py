@@ -14,6 +14,16 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawResponseRows,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    ExpertTerms,
+    ResponseRows,
+    RowVector,
+)
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import log_total
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -62,9 +72,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """Expected log likelihood of these rows under every expert."""
 
     @abc.abstractmethod
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> SufficientStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> SufficientStats:
         """Sums over these rows for given (weighted) responsibilities, before any posterior."""
 
     def global_step(self, posterior: PosteriorT | None, stats: Any) -> StatsT:
@@ -99,10 +107,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     def row_derivatives(
-        self,
-        posterior: PosteriorT,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: PosteriorT, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives | None:
         """Derivatives of the expected log likelihood of these rows, in scalars of ``expectations``.
 
@@ -110,7 +115,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Expected sufficient statistics, in the order of the statistics of a pass."""
         found = self.coordinates(posterior)
         if found is None:
@@ -149,9 +154,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def log_predictive(
-        self, posterior: PosteriorT, weights: Float[np.ndarray, "experts rows"], block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    def log_predictive(self, posterior: PosteriorT, weights: ExpertRows, block: Block) -> RowVector:
         """Log predictive density of each row, all responses together, for these weights.
 
         The posterior is the same for all rows or, of experts with ``row_scalars``, has one for
@@ -162,25 +165,19 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
     def component_scores(
         self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    ) -> ExpertRows:
         """Log densities of all responses of each row under each component of their laws."""
         pairs = zip(laws, block.response, strict=True)
         each = [law.component_log_density(observed) for law, observed in pairs]
         return np.asarray(np.sum(each, axis=0))
 
-    def cdfs(
-        self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, "responses rows"]:
+    def cdfs(self, laws: Sequence[AbstractComponentMixture], block: Block) -> ResponseRows:
         """Distribution functions at the responses."""
         pairs = zip(laws, block.response, strict=True)
         return np.stack([law.cdf(observed) for law, observed in pairs])
 
     def predictive_without(
-        self,
-        posterior: PosteriorT,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        left_out: Float[np.ndarray, "experts rows"],
+        self, posterior: PosteriorT, weights: ExpertRows, block: Block, left_out: ExpertRows
     ) -> Sequence[AbstractComponentMixture] | None:
         """``predictive`` of each response, so much of each row taken out of each expert.
 
@@ -222,11 +219,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def predictive(
-        self,
-        posterior: PosteriorT,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: PosteriorT, weights: ExpertRows, block: Block, response: int
     ) -> AbstractComponentMixture:
         """Predictive distribution of one response at every row, for these expected weights."""
 
@@ -249,7 +242,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
             for name, values in drawn.items()
         }
 
-    def effective_dof(self, posterior: PosteriorT) -> Float[np.ndarray, "experts _"] | None:
+    def effective_dof(self, posterior: PosteriorT) -> ExpertTerms | None:
         """Effective degrees of freedom of each coefficient; None if they are not available."""
         return None
 
@@ -269,7 +262,7 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     @abc.abstractmethod
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log likelihood of each row under each drawn expert."""
 
     @abc.abstractmethod
@@ -279,13 +272,11 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         """One response per draw and row, from the chosen expert."""
 
     @abc.abstractmethod
-    def log_density(
-        self, posterior: PosteriorT | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: PosteriorT | None, draws: Draws) -> DrawVector:
         """Log density of each draw under the posterior, or under the prior (None)."""
 
 
@@ -293,7 +284,7 @@ def log_scores(
     experts: AbstractExperts[PosteriorT, StatsT],
     laws: Sequence[AbstractComponentMixture],
     block: Block,
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """Log densities of all responses of each row, independent given the component."""
     with np.errstate(divide="ignore"):  # a weight may vanish far out
         terms = np.log(laws[0].weights)

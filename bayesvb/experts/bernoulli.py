@@ -14,6 +14,7 @@ from bayesvb.distributions.bernoulli_mixture import BernoulliMixture, DrawnBerno
 from bayesvb.distributions.response import Response
 from bayesvb.experts.binomial import ONE, BinomialExperts
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.arrays import DrawExpertTerms, ExpertRows
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.variational.local import Draws
 
@@ -43,11 +44,7 @@ class BernoulliExperts(BinomialExperts):
         return np.zeros(1)
 
     def predictive(
-        self,
-        posterior: Normal,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: Normal, weights: ExpertRows, block: Block, response: int
     ) -> BernoulliMixture:
         """Mixture with the posterior mean of each component's probability.
 
@@ -60,12 +57,7 @@ class BernoulliExperts(BinomialExperts):
         return BernoulliMixture(weights, zero, np.maximum(share, np.exp(mean - value)))
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnBernoulliMixture:
         """Mixture of zeros and ones given each draw."""
         predictor = np.moveaxis(self.drawn_predictor(draws, block), 1, 0)

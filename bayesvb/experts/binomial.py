@@ -15,9 +15,9 @@ from bayesvb.distributions.base import AbstractComponentMixture, AbstractDrawnMi
 from bayesvb.distributions.count_laws import BinomialLaw, log_choose
 from bayesvb.distributions.count_mixture import BinomialMixture, DrawnCountMixture
 from bayesvb.distributions.response import Response
-from bayesvb.experts.linked import Rows
 from bayesvb.experts.predictor import SMALLEST_COUNT, AbstractPredictorExperts, Expected
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.arrays import DrawExpertRows, DrawExpertTerms, ExpertRows, RowVector
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
@@ -60,7 +60,7 @@ class BinomialExperts(AbstractPredictorExperts):
         return log_choose(self.trials(block), block.response[0])
 
     def expected(
-        self, block: Block, mean: Rows, variance: Rows, *, all_orders: bool = False
+        self, block: Block, mean: ExpertRows, variance: ExpertRows, *, all_orders: bool = False
     ) -> Expected:
         """``y t - n E log(1 + exp u)``, with the number of ways to choose the successes."""
         y, n = block.response[0], self.trials(block)
@@ -69,33 +69,24 @@ class BinomialExperts(AbstractPredictorExperts):
         log_density = y * mean - n * value + self.log_ways(block)
         return Expected(log_density, y - n * share, n * higher[0], third, fourth)
 
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> RowVector:
         """Log odds with half a success and half a failure more."""
         y = block.response[0]
         failures = self.trials(block) - y
         return np.asarray(np.log((y + SMALLEST_COUNT) / (failures + SMALLEST_COUNT)))
 
-    def log_mass(
-        self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def log_mass(self, block: Block, predictor: DrawExpertRows) -> DrawExpertRows:
         """Log probability of the successes."""
         return BinomialLaw(predictor, self.trials(block)).log_mass_of_counts(block.response[0])
 
     def simulate(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws 1 rows"],
-        rng: np.random.Generator,
+        self, block: Block, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Successes."""
         return BinomialLaw(predictor, self.trials(block)).draw(rng)
 
     def predictive(
-        self,
-        posterior: Normal,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: Normal, weights: ExpertRows, block: Block, response: int
     ) -> AbstractComponentMixture:
         """Mixture of binomial distributions with normal log odds."""
         mean, variance = self.predictor(posterior, block)
@@ -103,12 +94,7 @@ class BinomialExperts(AbstractPredictorExperts):
         return BinomialMixture(weights, mean, variance, trials)
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> AbstractDrawnMixture:
         """Mixture of binomial distributions given each draw."""
         log_odds = np.moveaxis(self.drawn_predictor(draws, block), 1, 0)

@@ -7,6 +7,7 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, polygamma, zeta
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.arrays import Floats, SameShape
 
 PRIOR_SHAPE, PRIOR_RATE = 2.0, 0.1
 """Gamma prior of learned degrees of freedom, mean 20: Juarez, Steel (2010), section 2."""
@@ -22,10 +23,10 @@ lower end draws of a response are beyond the largest float."""
 SETTLED = 1e-11
 """Change of their logarithm after which another step, quadratically smaller, is rounding."""
 
-Numbers = float | Float[np.ndarray, "..."]
+Numbers = float | Floats
 
 
-def learned_dof(total: Numbers, tail: Numbers) -> Float[np.ndarray, "..."]:
+def learned_dof(total: Numbers, tail: Numbers) -> Floats:
     """Maximiser of ``N A(nu) + nu T / 2 + log p(nu)``, entry by entry; the function is concave.
 
     Newton's steps in ``log nu``, or halves of the bracket where these would leave it.
@@ -68,22 +69,22 @@ def _slope(dof: Numbers, total: Numbers, tail: Numbers) -> tuple[Numbers, Number
     return slope, bend
 
 
-def log_dof_sd(total: Numbers, dof: Numbers) -> Float[np.ndarray, "..."]:
+def log_dof_sd(total: Numbers, dof: Numbers) -> Floats:
     """Standard deviation of ``log nu`` given the sums: the curvature where ``learned_dof`` is."""
     dof = np.asarray(dof)
     curvature = total * (0.25 * polygamma(1, 0.5 * dof) - 0.5 / dof)
     return np.asarray(1.0 / np.sqrt(dof * dof * curvature + PRIOR_SHAPE - 1.0))
 
 
-def log_partition(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+def log_partition(dof: SameShape) -> SameShape:
     """``A(nu) = nu / 2 log(nu / 2) - log Gamma(nu / 2)``, with which every row enters."""
     return np.asarray(0.5 * dof * np.log(0.5 * dof) - gammaln(0.5 * dof))
 
 
-def log_peak(dof: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+def log_peak(dof: SameShape) -> SameShape:
     """Log density of the standard Student t at zero."""
     log_gamma = special(dof).gammaln
-    peak: Float[np.ndarray, "*shape"]
+    peak: SameShape
     peak = log_gamma(0.5 * (dof + 1.0)) - log_gamma(0.5 * dof)
     peak = peak - 0.5 * namespace(dof).log(np.pi * dof)
     return peak
@@ -98,7 +99,7 @@ def log_prior(dof: Float[np.ndarray, "*_ responses"]) -> Float[np.ndarray, "*_"]
     return total
 
 
-def gamma_shape(variance: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+def gamma_shape(variance: SameShape) -> SameShape:
     """Shape of a gamma distribution whose logarithm has this variance (Newton on the trigamma).
 
     The trigamma function is convex, and above ``1 / a + 1 / (2 a^2)``: Newton's steps from where

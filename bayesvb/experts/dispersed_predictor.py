@@ -13,7 +13,7 @@ from scipy.linalg import block_diag
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
-from bayesvb.experts.linked import AbstractLinkedExperts, Rows, with_offset
+from bayesvb.experts.linked import AbstractLinkedExperts, with_offset
 from bayesvb.experts.predictor import (
     Expected,
     PredictorCoordinates,
@@ -26,6 +26,16 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.log_grid import GridLaw, LogGrid
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.arrays import (
+    DrawCoordinates,
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawResponseRows,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    RowVector,
+)
 from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.records import changed
 from bayesvb.variational.coordinates import AbstractCoordinates, entries
@@ -47,9 +57,9 @@ DispersedT = TypeVar("DispersedT", bound="AbstractDispersedExperts")
 DrawnRows = Float[np.ndarray, "experts draws rows"]
 
 RowSlopes = tuple[
-    Float[np.ndarray, "draws experts rows"],
-    Float[np.ndarray, "draws experts rows"],
-    Float[np.ndarray, "draws experts rows"],
+    DrawExpertRows,
+    DrawExpertRows,
+    DrawExpertRows,
 ]
 """Log density of each row, and its derivatives in predictor and log of the positive parameter."""
 
@@ -98,14 +108,12 @@ class DispersedLocalPosterior(AbstractLocalPosterior):
         For each node of an expert, the nearest one that has a part in its posterior.
     """
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     predictor: PredictorLocalPosterior
     values: Float[np.ndarray, "some experts rows"]
     nearest: Int[np.ndarray, "experts nodes"]
 
-    def sufficient_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> DispersedStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> DispersedStats:
         """Sums of the predictor, and of the log density at each node."""
         some = np.vecdot(self.values, responsibilities).T
         sums = np.take_along_axis(some, self.nearest, axis=-1)
@@ -117,7 +125,7 @@ class DispersedLocalPosterior(AbstractLocalPosterior):
         found = predictor.expected_log_density
         return DispersedLocalPosterior(found, predictor, values, self.nearest)
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> DispersedStats:
+    def row_stats(self, responsibilities: ExpertRows) -> DispersedStats:
         some = np.moveaxis(self.values * responsibilities, (0, 2), (2, 0))
         sums = np.take_along_axis(some, self.nearest[None], axis=-1)
         return DispersedStats(self.predictor.row_stats(responsibilities), sums)
@@ -150,29 +158,29 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
 
     @abc.abstractmethod
     def expected_at(
-        self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False
+        self,
+        block: Block,
+        mean: ExpertRows,
+        variance: ExpertRows,
+        value: Nodes,
+        *,
+        all_orders: bool = False,
     ) -> Expected:
         """Expected log density given values of the positive parameter, which lead the axes."""
 
     @abc.abstractmethod
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> RowVector:
         """Predictor at which the response of each row is about its mean: where runs start."""
 
     @abc.abstractmethod
     def log_density_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
+    ) -> DrawExpertRows:
         """Log density of rows given predictors and positive parameters, in NumPy or JAX."""
 
     @abc.abstractmethod
     def slopes_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
     ) -> RowSlopes:
         """Log density of rows, and its derivatives in predictor and log positive parameter."""
 
@@ -212,9 +220,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         nearest = nearest_places(near, some)
         return DispersedLocalPosterior(local.expected_log_density, local, each.value, nearest)
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> DispersedStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> DispersedStats:
         """Sums of one step of iteratively reweighted least squares at the prior's median.
 
         Residuals are not known yet: the positive parameter starts near that median, as under the
@@ -250,7 +256,7 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         return DispersedCoordinates(coefficients, posterior.dispersion, self.dispersion_name)
 
     def row_derivatives(
-        self, posterior: DispersedPosterior, block: Block, responsibilities: Rows
+        self, posterior: DispersedPosterior, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives:
         """Derivatives in ``-E v^2 / 2``, ``E v`` and the expected weights of the nodes.
 
@@ -302,12 +308,12 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         further = self.dispersion.prior_draws((n, n_components), rng)
         return {**coefficients, self.dispersion_name: further}
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         values = draws[self.dispersion_name][..., None]
         return self.log_density_of_rows(block, self.drawn_predictor(draws, block), values)
 
     def drawn_arrays(
-        self, draws: Draws, weights: Float[np.ndarray, "draws experts _"], block: Block
+        self, draws: Draws, weights: DrawExpertTerms, block: Block
     ) -> tuple[DrawnRows, DrawnRows, DrawnRows]:
         """Weights, predictors and positive parameters of each draw and row, experts first."""
         predictor = np.moveaxis(self.drawn_predictor(draws, block), 1, 0)
@@ -321,22 +327,22 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         each = self.drawn_predictor(draws, block)
         values = np.take_along_axis(draws[self.dispersion_name], chosen, axis=1)[:, None]
         own = np.take_along_axis(each, chosen[:, None], axis=1)
         return self.simulate(block, own, values, rng)
 
-    def log_density(
-        self, posterior: DispersedPosterior | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: DispersedPosterior | None, draws: Draws) -> DrawVector:
         values, density = draws[self.dispersion_name], super().log_density(posterior, draws)
         grid = self.dispersion if posterior is None else posterior.dispersion
         of_values = grid.log_prior if isinstance(grid, LogGrid) else grid.log_density
-        found: Float[np.ndarray, " draws"] = density + of_values(values).sum(axis=1)
+        found: DrawVector = density + of_values(values).sum(axis=1)
         return found
 
-    def further_moments(self, posterior: DispersedPosterior, like: Rows) -> tuple[Rows, Rows]:
+    def further_moments(
+        self, posterior: DispersedPosterior, like: ExpertRows
+    ) -> tuple[ExpertRows, ExpertRows]:
         """Mean and variance of the log of the positive parameter, for each row."""
         law = posterior.dispersion
         both = (law.mean_log, law.sd_log**2)
@@ -376,7 +382,7 @@ class DispersedCoordinates(AbstractCoordinates):
         """Number of coefficients and of positive parameters."""
         return int(self.vectors.size) + len(self.law.log_norm)
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations of the coefficients, then of the weights of the nodes."""
         return entries(self.vectors.expectations(), self.law.weights)
 
@@ -400,16 +406,16 @@ class DispersedCoordinates(AbstractCoordinates):
         nodes = change[:, -n_nodes:].reshape(len(change), *self.law.weights.shape)
         return np.concatenate([vectors, np.vecdot(nodes, self._slopes)], axis=1)
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         logs = (np.log(draws[self.name]) - self.law.mean_log) / self.law.sd_log
         return np.concatenate([self.vectors.standard(draws), logs], axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         first = self.vectors.size
         logs = self.law.mean_log + self.law.sd_log * standard[:, first:]
         return {**self.vectors.parameters(standard[:, :first]), self.name: np.exp(logs)}
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """Sum of the logs of the positive parameters."""
         return np.asarray(np.log(draws[self.name]).sum(axis=1))
 
@@ -445,8 +451,8 @@ def with_nodes(
     slopes: Float[np.ndarray, "experts scalars rows"],
     bends: Float[np.ndarray, "scalars scalars rows"],
     each: Expected,
-    known: Rows,
-    responsibilities: Rows,
+    known: ExpertRows,
+    responsibilities: ExpertRows,
 ) -> tuple[Float[np.ndarray, "experts more rows"], Float[np.ndarray, "more more rows"]]:
     """Derivatives with those in the weights of nodes, experts first, and one that has none.
 

@@ -11,6 +11,7 @@ from bayesvb.errors import DataError
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawExpertRows, DrawExpertTerms, DrawResponseRows
 from bayesvb.variational.local import Draws
 
 LINE_EFFECTS = "line_effects"
@@ -21,9 +22,7 @@ LOG_SD = "log_sd"
 draws of experts whose spread depends on covariates."""
 
 
-def drawn_lines(
-    design: AbstractDesign, draws: Draws, response: int
-) -> Float[np.ndarray, "draws experts rows"]:
+def drawn_lines(design: AbstractDesign, draws: Draws, response: int) -> DrawExpertRows:
     """Return linear predictors of rows in each draw.
 
     Parameters
@@ -38,19 +37,19 @@ def drawn_lines(
     return design.predict_drawn(draws["coefficients"][:, :, response], effects)
 
 
-def noise_precision(draws: Draws, response: int) -> Float[np.ndarray, "draws experts _"]:
+def noise_precision(draws: Draws, response: int) -> DrawExpertTerms:
     """Return precisions of the noise in each draw: of each row where these differ."""
     precision = draws["precision"][:, :, response, None]
     if LOG_SD not in draws:
         return precision
-    varying: Float[np.ndarray, "draws experts rows"]
+    varying: DrawExpertRows
     varying = precision * namespace(precision).exp(-2.0 * draws[LOG_SD])
     return varying
 
 
 def chosen_lines(
     design: AbstractDesign, draws: Draws, chosen: Int[np.ndarray, "draws rows"]
-) -> tuple[Float[np.ndarray, "draws responses rows"], Float[np.ndarray, "draws responses rows"]]:
+) -> tuple[DrawResponseRows, DrawResponseRows]:
     """Return linear predictor and noise precision of the expert chosen for each row and draw."""
     responses = range(draws["precision"].shape[2])
     location = np.stack([drawn_lines(design, draws, i) for i in responses], axis=2)
@@ -60,7 +59,7 @@ def chosen_lines(
 
 def taken(
     values: Float[np.ndarray, "draws experts responses _"], chosen: Int[np.ndarray, "draws rows"]
-) -> Float[np.ndarray, "draws responses rows"]:
+) -> DrawResponseRows:
     """Return values of the expert chosen for each row and draw."""
     return np.asarray(np.take_along_axis(values, chosen[:, None, None, :], axis=1)[:, 0])
 

@@ -16,6 +16,14 @@ from bayesvb.experts.regression import AbstractRegressionExperts
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawTerms,
+    DrawVector,
+    ExpertRows,
+    ExpertTerms,
+    ExpertVector,
+    TermVector,
+)
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, design_of
@@ -37,7 +45,7 @@ class FurtherStats(SufficientStats):
     further: LogitStats
 
     @property
-    def weight(self) -> Float[np.ndarray, " experts"]:
+    def weight(self) -> ExpertVector:
         """Sum of the responsibilities."""
         return np.asarray(self.experts.weight)
 
@@ -67,28 +75,24 @@ class AbstractFurtherLocalPosterior(AbstractLocalPosterior):
         Of the further predictor.
     """
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     experts: AbstractLocalPosterior
     design: AbstractDesign
 
     @abc.abstractmethod
-    def further_weights(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> tuple[Rows, Rows]:
+    def further_weights(self, responsibilities: ExpertRows) -> tuple[Rows, Rows]:
         """Weights of ``z z'`` and of ``z``: curvature, and slope plus curvature times mean."""
 
-    def expert_weights(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def expert_weights(self, responsibilities: ExpertRows) -> ExpertRows:
         """Weights of rows in the sums of the experts."""
         return responsibilities
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> FurtherStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> FurtherStats:
         further = LogitStats.of_rows(self.design, *self.further_weights(responsibilities))
         experts = self.experts.sufficient_stats(self.expert_weights(responsibilities))
         return FurtherStats(experts, further)
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> FurtherStats | None:
+    def row_stats(self, responsibilities: ExpertRows) -> FurtherStats | None:
         """Contribution of each row, where the contribution to the experts is available."""
         experts = self.experts.row_stats(self.expert_weights(responsibilities))
         if experts is None:
@@ -196,18 +200,18 @@ class AbstractFurtherExperts(
         of_experts, further = self.split(precision)
         return type(self)(self.experts.with_coefficient_precision(of_experts), further)
 
-    def coefficient_squares(self, posterior: FurtherPosterior) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: FurtherPosterior) -> TermVector:
         """Squares of the experts' coefficients, then ``sum E[g_j^2]``."""
         experts = self.experts.coefficient_squares(posterior.experts)
         return np.concatenate([experts, posterior.further.squares().sum(axis=-2)], axis=-1)
 
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Draws) -> DrawTerms:
         own = (draws[self.draws_name] ** 2).sum(axis=1)
-        squares: Float[np.ndarray, "draws terms"]
+        squares: DrawTerms
         squares = namespace(own).concatenate([self.experts.drawn_squares(draws), own], axis=1)
         return squares
 
-    def effective_dof(self, posterior: FurtherPosterior) -> Float[np.ndarray, "experts _"] | None:
+    def effective_dof(self, posterior: FurtherPosterior) -> ExpertTerms | None:
         return self.experts.effective_dof(posterior.experts)
 
     def draws(self, posterior: FurtherPosterior, n: int, rng: np.random.Generator) -> Draws:
@@ -219,12 +223,10 @@ class AbstractFurtherExperts(
         """Further predictor of every row given each draw."""
         return self.design(block).predict_drawn(draws[self.draws_name], None)
 
-    def log_density(
-        self, posterior: FurtherPosterior | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: FurtherPosterior | None, draws: Draws) -> DrawVector:
         known = None if posterior is None else posterior.experts
         further = self.of_further if posterior is None else posterior.further
-        density: Float[np.ndarray, " draws"]
+        density: DrawVector
         density = self.experts.log_density(known, draws)
         density = density + further.log_density(draws[self.draws_name]).sum(axis=1)
         return density

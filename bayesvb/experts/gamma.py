@@ -12,11 +12,11 @@ from bayesvb.data.blocks import Block
 from bayesvb.distributions.gamma_mixture import GAMMA, DrawnGammaMixture, GammaMixture, decay
 from bayesvb.distributions.response import Response
 from bayesvb.experts.dispersed_predictor import Nodes, RowSlopes
-from bayesvb.experts.linked import Rows
 from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.arrays import DrawExpertRows, ExpertRows
 from bayesvb.variational.descriptions import ParameterText
 
 SHAPE = LogGrid(low=-4.5, high=9.0, centre=1.0, sd=2.0)
@@ -60,7 +60,13 @@ class GammaExperts(AbstractPositiveExperts):
     dispersion: LogGrid = SHAPE
 
     def expected_at(
-        self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False
+        self,
+        block: Block,
+        mean: ExpertRows,
+        variance: ExpertRows,
+        value: Nodes,
+        *,
+        all_orders: bool = False,
     ) -> Expected:
         """All orders of the derivatives are at hand."""
         y = block.response[0]
@@ -70,18 +76,12 @@ class GammaExperts(AbstractPositiveExperts):
         return Expected(found, z - value, z, z, -z)
 
     def log_density_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
+    ) -> DrawExpertRows:
         return GAMMA.log_density(block.response[0], predictor, values)
 
     def slopes_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
     ) -> RowSlopes:
         """Log gamma density, and its derivatives in ``u`` and ``log(alpha)``."""
         y = block.response[0]

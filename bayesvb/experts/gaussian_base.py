@@ -20,6 +20,17 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.experts.base import AbstractExperts
+from bayesvb.numerics.arrays import (
+    BatchArray,
+    DimRows,
+    DrawExpertRows,
+    DrawExperts,
+    EntryVector,
+    ExpertRows,
+    ExpertVector,
+    Floats,
+    RowVector,
+)
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp
 from bayesvb.variational.coordinates import entries
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -51,13 +62,11 @@ class GaussianStats(SufficientStats):
 class GaussianLocalPosterior(AbstractLocalPosterior):
     """Expected log likelihood of these rows under every expert, and what statistics are made of."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    x: Float[np.ndarray, "dims rows"]
+    expected_log_density: ExpertRows
+    x: DimRows
     products: Float[np.ndarray, "products rows"]
 
-    def sufficient_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> GaussianStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> GaussianStats:
         return _sums(responsibilities, self.x, self.products)
 
 
@@ -82,7 +91,7 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
     """Mixture of the predictive distributions of the experts."""
 
     @abc.abstractmethod
-    def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
+    def products(self, x: DimRows) -> Float[np.ndarray, "products rows"]:
         """Products of the variables that enter the log density."""
 
     @abc.abstractmethod
@@ -91,22 +100,18 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
     ) -> tuple[
         Float[np.ndarray, "experts dims"],
         Float[np.ndarray, "experts dims *form"],
-        Float[np.ndarray, " experts"],
+        ExpertVector,
     ]:
         """Mean, ``E[Lambda]``, and ``E[log |Lambda|]`` less the spread of the mean (D / beta)."""
 
     @abc.abstractmethod
     def slopes(
-        self,
-        mean: Float[np.ndarray, "*batch dims"],
-        precision: Float[np.ndarray, "..."],
+        self, mean: Float[np.ndarray, "*batch dims"], precision: Floats
     ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
         """Coefficients of ``x`` and of its products in the exponent of the density."""
 
     @abc.abstractmethod
-    def log_det(
-        self, precision: Float[np.ndarray, "draws experts dims *form"]
-    ) -> Float[np.ndarray, "draws experts"]:
+    def log_det(self, precision: Float[np.ndarray, "draws experts dims *form"]) -> DrawExperts:
         """Log-determinants of drawn precisions."""
 
     @abc.abstractmethod
@@ -119,12 +124,12 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
     ) -> tuple[
         Float[np.ndarray, "*batch dims"],
         Float[np.ndarray, "*batch dims *form"],
-        Float[np.ndarray, "*batch"],
+        BatchArray,
     ]:
         """Location, scale and degrees of freedom of the predictive Student t of each expert."""
 
     def joint_predictive(
-        self, posterior: PosteriorT, weights: Float[np.ndarray, " experts"]
+        self, posterior: PosteriorT, weights: ExpertVector
     ) -> AbstractJointStudent:
         """Predictive distribution of a row, for these expected weights (Bishop 2006, eq. 10.81)."""
         return self.joint(weights, *self.student(posterior))
@@ -144,24 +149,20 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         places = consecutive(n_experts, [len(part) for part in parts])
         return RowScalars.of(np.concatenate(parts), np.concatenate(places, axis=1))
 
-    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Coefficients of the expected log density as a polynomial of the row."""
         mean, precision, log_det = self.expected(posterior)
         linear, square = self.slopes(mean, precision)
         constant = 0.5 * (log_det - (mean * linear).sum(axis=-1))
         return entries(constant, linear, square)
 
-    def log_predictive(
-        self, posterior: PosteriorT, weights: Float[np.ndarray, "experts rows"], block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    def log_predictive(self, posterior: PosteriorT, weights: ExpertRows, block: Block) -> RowVector:
         """Log predictive density of each row, all variables together, for these weights."""
         x = block.designs["variables"]
         with np.errstate(divide="ignore"):  # a weight may vanish
             return log_sum_exp(np.log(weights) + self.log_student(posterior, x))[0]
 
-    def log_student(
-        self, posterior: PosteriorT, x: Float[np.ndarray, "dims rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def log_student(self, posterior: PosteriorT, x: DimRows) -> ExpertRows:
         """Log predictive density of each row under each expert.
 
         The posterior is the same for all rows, or has one for each on a leading axis.
@@ -178,9 +179,9 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
     def _terms(
         self,
         mean: Float[np.ndarray, "*batch dims"],
-        precision: Float[np.ndarray, "..."],
-        log_det: Float[np.ndarray, "*batch"],
-        x: Float[np.ndarray, "dims rows"],
+        precision: Floats,
+        log_det: BatchArray,
+        x: DimRows,
         products: Float[np.ndarray, "products rows"],
     ) -> Float[np.ndarray, "*batch rows"]:
         """Log densities as polynomials of the rows."""
@@ -191,18 +192,12 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         terms += constant[..., None]
         return terms
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> GaussianStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> GaussianStats:
         x = block.designs["variables"]
         return _sums(responsibilities, x, self.products(x))
 
     def predictive(
-        self,
-        posterior: PosteriorT,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: PosteriorT, weights: ExpertRows, block: Block, response: int
     ) -> StudentMixture:
         """Predictive distribution of one variable by itself, for every row."""
         n_experts = len(self.expected(posterior)[2])
@@ -212,7 +207,7 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         location, scale = np.broadcast_to(one.location, shape), np.broadcast_to(one.scale, shape)
         return StudentMixture(weights, location, scale, one.dof)
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         x, precision = block.designs["variables"], draws["precision"]
         return self._terms(draws["mean"], precision, self.log_det(precision), x, self.products(x))
 
@@ -234,9 +229,7 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
 
 
 def _sums(
-    responsibilities: Float[np.ndarray, "experts rows"],
-    x: Float[np.ndarray, "dims rows"],
-    products: Float[np.ndarray, "products rows"],
+    responsibilities: ExpertRows, x: DimRows, products: Float[np.ndarray, "products rows"]
 ) -> GaussianStats:
     weight = responsibilities.sum(axis=1)
     return GaussianStats(weight, responsibilities @ x.T, responsibilities @ products.T)

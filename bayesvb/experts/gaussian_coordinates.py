@@ -11,6 +11,7 @@ from jaxtyping import Float, Int
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal_wishart import NormalWishart
+from bayesvb.numerics.arrays import DrawCoordinates, DrawVector, EntryVector
 from bayesvb.numerics.linalg import pack, times
 from bayesvb.variational.coordinates import AbstractCoordinates, perturbation_rows
 from bayesvb.variational.local import Draws
@@ -28,14 +29,14 @@ class DiagonalCoordinates(AbstractCoordinates):
     """
 
     posterior: MatrixNormalGamma
-    expected: Float[np.ndarray, " entries"]
+    expected: EntryVector
 
     @property
     def linear(self) -> LinearCoordinates:
         """Coordinates of the regressions."""
         return LinearCoordinates(self.posterior, coupled=False)
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations as they were given."""
         return self.expected
 
@@ -44,17 +45,17 @@ class DiagonalCoordinates(AbstractCoordinates):
         n_experts = len(self.posterior.shape)
         return np.pad(self.linear.perturbations()[:, 2 * n_experts :], [(0, 0), (n_experts, 0)])
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         """Coordinates of means and precisions."""
         each = {"coefficients": draws["mean"][..., None], "precision": draws["precision"]}
         return self.linear.standard(each)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         """Means and precisions at these coordinates."""
         each = self.linear.parameters(standard)
         return {"mean": each["coefficients"][..., 0], "precision": each["precision"]}
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """``sum log tau``."""
         return np.asarray(np.log(draws["precision"]).sum(axis=(1, 2)))
 
@@ -74,7 +75,7 @@ class FullCoordinates(AbstractCoordinates):
     """
 
     posterior: NormalWishart
-    expected: Float[np.ndarray, " entries"]
+    expected: EntryVector
 
     @cached_property
     def root(self) -> Float[np.ndarray, "experts dims dims"]:
@@ -95,7 +96,7 @@ class FullCoordinates(AbstractCoordinates):
             np.sqrt(np.where(first == second, 2.0, 1.0) / self.posterior.dof[:, None])
         )
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations as they were given."""
         return self.expected
 
@@ -121,7 +122,7 @@ class FullCoordinates(AbstractCoordinates):
             np.zeros((n_tilts, n_experts)), np.concatenate([x, padding]), np.concatenate(xx)
         )
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         """Coordinates of means and precision matrices."""
         q, (first, second), n_draws = self.posterior, self.pairs, len(draws["mean"])
         upper = np.swapaxes(self.root, -1, -2)
@@ -132,7 +133,7 @@ class FullCoordinates(AbstractCoordinates):
         entries = logarithm[..., first, second] / self.spread
         return np.concatenate([mean.reshape(n_draws, -1), entries.reshape(n_draws, -1)], axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         """Means and precision matrices at these coordinates."""
         q, (first, second), n_draws = self.posterior, self.pairs, len(standard)
         scaled = standard[:, : q.mean.size].reshape(n_draws, *q.mean.shape)
@@ -149,7 +150,7 @@ class FullCoordinates(AbstractCoordinates):
             "precision": (turned * np.exp(values)[..., None, :]) @ np.swapaxes(turned, -1, -2),
         }
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """``(D + 1) / 2 sum log |Lambda|``, for small deviations."""
         half = 0.5 * (self.posterior.n_dims + 1.0)
         return np.asarray(half * np.linalg.slogdet(draws["precision"]).logabsdet.sum(axis=1))

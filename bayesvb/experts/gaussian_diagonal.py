@@ -14,6 +14,7 @@ from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.experts.gaussian_coordinates import DiagonalCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BatchArray, DimRows, DrawExperts, DrawVector, ExpertVector
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Positive, Real
 
@@ -56,7 +57,7 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         weight = np.full((1, 1), float(mean_precision))
         return cls(MatrixNormalGamma.prior(mean[:, None], weight, shape, rate))
 
-    def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
+    def products(self, x: DimRows) -> Float[np.ndarray, "products rows"]:
         """Squares of the variables."""
         return np.asarray(x * x)
 
@@ -65,7 +66,7 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     ) -> tuple[
         Float[np.ndarray, "experts dims"],
         Float[np.ndarray, "experts dims"],
-        Float[np.ndarray, " experts"],
+        ExpertVector,
     ]:
         """Mean, ``E[tau]`` and ``sum_i E[log tau_i] - D / beta``."""
         mean = posterior.mean[..., 0]
@@ -79,10 +80,8 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         """Coefficients of ``x`` and of its squares in the exponent."""
         return precision * mean, -0.5 * precision
 
-    def log_det(
-        self, precision: Float[np.ndarray, "draws experts dims"]
-    ) -> Float[np.ndarray, "draws experts"]:
-        found: Float[np.ndarray, "draws experts"] = namespace(precision).log(precision).sum(axis=-1)
+    def log_det(self, precision: Float[np.ndarray, "draws experts dims"]) -> DrawExperts:
+        found: DrawExperts = namespace(precision).log(precision).sum(axis=-1)
         return found
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
@@ -122,12 +121,10 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         precision = draws["precision"]
         return np.asarray(np.eye(precision.shape[-1]) / precision[..., None, :])
 
-    def log_density(
-        self, posterior: MatrixNormalGamma | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: MatrixNormalGamma | None, draws: Draws) -> DrawVector:
         factor = posterior or self.prior
         density = factor.log_density(draws["mean"][..., None], draws["precision"])
-        total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
+        total: DrawVector = density.sum(axis=(1, 2))
         return total
 
     def student(
@@ -135,7 +132,7 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
     ) -> tuple[
         Float[np.ndarray, "*batch dims"],
         Float[np.ndarray, "*batch dims"],
-        Float[np.ndarray, "*batch"],
+        BatchArray,
     ]:
         """Means, scales and degrees of freedom of independent variables."""
         variance = posterior.rate / posterior.shape[..., None]

@@ -14,6 +14,7 @@ from bayesvb.experts.gaussian_base import AbstractGaussianExperts, GaussianStats
 from bayesvb.experts.gaussian_coordinates import FullCoordinates
 from bayesvb.factors.normal_wishart import NormalWishart
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BatchArray, DimRows, DrawExperts, DrawVector, ExpertVector
 from bayesvb.numerics.linalg import inverse_and_log_det, products, quadratic_weights, times, unpack
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, PositiveDefinite, Real
@@ -44,7 +45,7 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         """Experts with this normal-Wishart prior."""
         return cls(NormalWishart.prior(mean, mean_precision, dof, scatter))
 
-    def products(self, x: Float[np.ndarray, "dims rows"]) -> Float[np.ndarray, "products rows"]:
+    def products(self, x: DimRows) -> Float[np.ndarray, "products rows"]:
         """All distinct products of two variables."""
         return products(x)
 
@@ -53,7 +54,7 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     ) -> tuple[
         Float[np.ndarray, "experts dims"],
         Float[np.ndarray, "experts dims dims"],
-        Float[np.ndarray, " experts"],
+        ExpertVector,
     ]:
         """Mean, ``nu W`` and ``E[log |Lambda|] - D / beta``."""
         log_det = posterior.expected_log_det - posterior.n_dims / posterior.mean_precision
@@ -66,10 +67,8 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     ) -> tuple[Float[np.ndarray, "*batch dims"], Float[np.ndarray, "*batch products"]]:
         return times(precision, mean), -0.5 * quadratic_weights(precision)
 
-    def log_det(
-        self, precision: Float[np.ndarray, "draws experts dims dims"]
-    ) -> Float[np.ndarray, "draws experts"]:
-        found: Float[np.ndarray, "draws experts"]
+    def log_det(self, precision: Float[np.ndarray, "draws experts dims dims"]) -> DrawExperts:
+        found: DrawExperts
         found = namespace(precision).linalg.slogdet(precision).logabsdet
         return found
 
@@ -109,11 +108,9 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     def covariances(self, draws: Draws) -> Float[np.ndarray, "draws experts dims dims"]:
         return inverse_and_log_det(draws["precision"])[0]
 
-    def log_density(
-        self, posterior: NormalWishart | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: NormalWishart | None, draws: Draws) -> DrawVector:
         density = (posterior or self.prior).log_density(draws["mean"], draws["precision"])
-        total: Float[np.ndarray, " draws"] = density.sum(axis=1)
+        total: DrawVector = density.sum(axis=1)
         return total
 
     def student(
@@ -121,7 +118,7 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
     ) -> tuple[
         Float[np.ndarray, "*batch dims"],
         Float[np.ndarray, "*batch dims dims"],
-        Float[np.ndarray, "*batch"],
+        BatchArray,
     ]:
         """Means, squared scales and degrees of freedom (Bishop 2006, eq. 10.81)."""
         return posterior.mean, *posterior.student

@@ -15,6 +15,7 @@ from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts
 from bayesvb.experts.regression import AbstractRegressionExperts, AnyExperts
 from bayesvb.factors.coupled_normal_gamma import CommonColumns
+from bayesvb.numerics.arrays import ExpertTerms
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.passed_on import passed_on
@@ -147,10 +148,7 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
         return replace(found, features=segment_sums(found.features, block.members.starts))
 
     def row_derivatives(
-        self,
-        posterior: object,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts groups"],
+        self, posterior: object, block: Block, responsibilities: Float[np.ndarray, "experts groups"]
     ) -> PartDerivatives | None:
         """Derivatives of single rows; None of groups, whose rows have a scalar each."""
         if block.members is not None:
@@ -215,8 +213,6 @@ def _rows(block: Block) -> Block:
     return block if block.members is None else block.members.rows
 
 
-def _by_member(
-    values: Float[np.ndarray, "experts _"], block: Block
-) -> Float[np.ndarray, "experts _"]:
+def _by_member(values: ExpertTerms, block: Block) -> ExpertTerms:
     """Values of the groups for each of their rows."""
     return values if block.members is None else block.members.repeated(values)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import expit
 
 from bayesvb.data.blocks import Block
@@ -17,8 +16,8 @@ from bayesvb.distributions.predictor_mixture import (
 )
 from bayesvb.distributions.response import Response
 from bayesvb.experts.further_predictor import FurtherPosterior
-from bayesvb.experts.linked import Rows
 from bayesvb.experts.zero_inflated import Logits, ZeroInflatedExperts
+from bayesvb.numerics.arrays import DrawExpertTerms, ExpertRows
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
 
@@ -68,7 +67,7 @@ class HurdleExperts(ZeroInflatedExperts):
         return logit
 
     def predictive(  # type: ignore[override]
-        self, posterior: FurtherPosterior, weights: Rows, block: Block, response: int
+        self, posterior: FurtherPosterior, weights: ExpertRows, block: Block, response: int
     ) -> HurdleMixture:
         """Mixture of the amounts with the expected probability of 0, exact."""
         amounts = self.experts.predictive(posterior.experts, weights, block, response)
@@ -77,12 +76,7 @@ class HurdleExperts(ZeroInflatedExperts):
         return HurdleMixture(weights, amounts, np.broadcast_to(zero, weights.shape))
 
     def drawn(  # type: ignore[override]
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnHurdleMixture:
         """Mixture of the amounts given each draw, with zeros."""
         amounts = self.experts.drawn(draws, weights, block, response, scaling)

@@ -13,6 +13,7 @@ from bayesvb.data.blocks import Block, Members
 from bayesvb.data.response_columns import INTERVAL, upper_ends
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.experts.base import AbstractExperts, PosteriorT, StatsT
+from bayesvb.numerics.arrays import ExpertRows
 from bayesvb.numerics.records import changed
 
 ExpertsT = TypeVar("ExpertsT", bound="AbstractIntervalExperts[Any, Any]")
@@ -70,17 +71,17 @@ class AbstractIntervalExperts(AbstractExperts[PosteriorT, StatsT]):
     def predictive_without(
         self,
         posterior: PosteriorT,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
-        left_out: Float[np.ndarray, "experts rows"],
-        ratio: Float[np.ndarray, "experts rows"] | None = None,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        left_out: ExpertRows,
+        ratio: ExpertRows | None = None,
+        noise: float | ExpertRows = 1.0,
     ) -> None:
         """None: the statistics of other rows follow."""
 
     def component_scores(
         self, laws: Sequence[AbstractComponentMixture], block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    ) -> ExpertRows:
         """Log densities of rows that are seen, in units of the data, or log probabilities."""
         scores = super().component_scores(laws, block) - self.log_unit
         rows = HiddenRows.of_block(block)

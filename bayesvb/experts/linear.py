@@ -46,6 +46,17 @@ from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawResponseRows,
+    DrawTerms,
+    DrawVector,
+    ExpertRows,
+    ExpertVector,
+    ResponseRows,
+    TermVector,
+)
 from bayesvb.numerics.linalg import (
     by_row,
     products,
@@ -102,18 +113,18 @@ class LinearLocalPosterior(AbstractLocalPosterior):
         Expected precision of the noise of each row, relative to the expert's. None: one.
     """
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     design: AbstractDesign
-    response: Float[np.ndarray, "responses rows"]
-    ratio: Float[np.ndarray, "experts rows"] | None = None
+    response: ResponseRows
+    ratio: ExpertRows | None = None
 
     @property
-    def square_weight(self) -> Float[np.ndarray, "experts rows"]:
+    def square_weight(self) -> ExpertRows:
         """Weight of the squared residual of each row, of rows with a ratio."""
         assert self.ratio is not None
         return self.ratio
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LinearStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LinearStats:
         """Sums weighted by the responsibilities, all but their own sum by ``ratio`` too."""
         if self.ratio is None:
             return LinearStats(*self.design.sums(responsibilities, self.response))
@@ -133,11 +144,11 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         """Rows in the structure of the prior."""
 
     @abc.abstractmethod
-    def squares(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def squares(self, posterior: PosteriorT, block: Block) -> ExpertRows:
         """Expected squared residuals in units of the noise, summed over responses."""
 
     @abc.abstractmethod
-    def expected_peak(self, posterior: PosteriorT) -> Float[np.ndarray, " experts"]:
+    def expected_peak(self, posterior: PosteriorT) -> ExpertVector:
         """Expected log density of a row without residual, summed over responses."""
 
     def local(self, posterior: PosteriorT, block: Block) -> LinearLocalPosterior:
@@ -148,8 +159,8 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         self,
         posterior: PosteriorT,
         block: Block,
-        squares: Float[np.ndarray, "experts rows"],
-        ratio: Float[np.ndarray, "experts rows"] | None = None,
+        squares: ExpertRows,
+        ratio: ExpertRows | None = None,
     ) -> LinearLocalPosterior:
         """Expected log likelihood given ``squares``, which it overwrites.
 
@@ -163,19 +174,19 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
     def predictive(
         self,
         posterior: PosteriorT,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
         response: int,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        noise: float | ExpertRows = 1.0,
     ) -> StudentMixture:
         """Predictive distribution of one response at every row.
 
         ``noise``: known variances of the noise of rows, relative to the expert's.
         """
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         xp = namespace(draws["precision"])
-        total: Float[np.ndarray, "draws experts rows"]
+        total: DrawExpertRows
         total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
         design = self.design(block)
         for i, observed in enumerate(block.response):
@@ -194,7 +205,7 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         location, precision = chosen_lines(self.design(block), draws, chosen)
         return np.asarray(location + rng.standard_normal(location.shape) / np.sqrt(precision))
 
@@ -203,12 +214,7 @@ class AbstractLinearExperts(AbstractRegressionExperts[PosteriorT, StatsT]):
         return [coefficients_parameter(draws, units), noise_parameter(draws, units)]
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> NormalMixture:
         """Mixture of Gaussians given each draw."""
         parts = located(self.design(block), draws, weights, block, response, scaling)
@@ -257,7 +263,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def design(self, block: Block) -> AbstractDesign:
         return design_of(self.prior.operator, block, MEAN)
 
-    def squares(self, posterior: Regressions, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def squares(self, posterior: Regressions, block: Block) -> ExpertRows:
         """``sum_i x' V^-1 x + E[tau_i] (y_i - x' m_i)^2``."""
         design = self.design(block)
         found = posterior.spread_at(design)
@@ -265,13 +271,11 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         add_squares(found, posterior.mean, posterior.expected_precision, design, block.response)
         return found
 
-    def expected_peak(self, posterior: Regressions) -> Float[np.ndarray, " experts"]:
+    def expected_peak(self, posterior: Regressions) -> ExpertVector:
         """``sum_i (E log tau_i - log 2 pi) / 2``."""
         return np.asarray(0.5 * (posterior.expected_log_precision - LOG_2PI).sum(axis=1))
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LinearStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> LinearStats:
         return LinearStats(*self.design(block).sums(responsibilities, block.response))
 
     def update(self, stats: LinearStats) -> Regressions:
@@ -299,7 +303,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Prior of all experts: independent of each other, or with common coefficients."""
         return self.common or self.prior
 
-    def coefficient_squares(self, posterior: Regressions) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: Regressions) -> TermVector:
         """``sum E[tau_ki B_kij^2]``; of deviations, then of common ones, where there are these."""
         return posterior.summed_squares()
 
@@ -307,7 +311,7 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         """Effective degrees of freedom of each coefficient; equal for all responses."""
         return posterior.effective_dof(self._law)
 
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Draws) -> DrawTerms:
         """``sum tau_ki B_kij^2`` of each draw."""
         return self.prior.operator.by_term(squares_in_noise(draws))
 
@@ -373,10 +377,10 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def predictive(
         self,
         posterior: Regressions,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
         response: int,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        noise: float | ExpertRows = 1.0,
     ) -> StudentMixture:
         """Mixture of Student t distributions, exact given the weights."""
         design = self.design(block)
@@ -388,11 +392,11 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def predictive_without(
         self,
         posterior: Regressions,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
-        left_out: Float[np.ndarray, "experts rows"],
-        ratio: Float[np.ndarray, "experts rows"] | None = None,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        left_out: ExpertRows,
+        ratio: ExpertRows | None = None,
+        noise: float | ExpertRows = 1.0,
     ) -> list[StudentMixture] | None:
         """Student t distributions after a downdate by each row: exact given the memberships.
 
@@ -438,12 +442,10 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         coefficients, precision = posterior.draws(n, rng)
         return {"coefficients": coefficients, "precision": precision}
 
-    def log_density(
-        self, posterior: Regressions | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: Regressions | None, draws: Draws) -> DrawVector:
         factor = posterior or self._law
         density = factor.log_density(draws["coefficients"], draws["precision"])
-        total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
+        total: DrawVector = density.sum(axis=(1, 2))
         return total
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
@@ -458,11 +460,11 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
 
 def add_squares(
-    total: Float[np.ndarray, "experts rows"],
+    total: ExpertRows,
     mean: Float[np.ndarray, "experts responses terms"],
     weight: Float[np.ndarray, "experts responses"],
     design: AbstractDesign,
-    response: Float[np.ndarray, "responses rows"],
+    response: ResponseRows,
 ) -> None:
     """Add ``w (y - x' m)^2`` of every response, in place; weights are positive."""
     root = np.sqrt(weight)

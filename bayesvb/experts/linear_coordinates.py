@@ -12,6 +12,7 @@ from scipy.special import polygamma
 from bayesvb.factors.coefficient_basis import ExpertBasis, JointBasis
 from bayesvb.factors.coupled_normal_gamma import CoupledNormalGamma
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.numerics.arrays import DrawCoordinates, DrawVector, EntryVector
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 from bayesvb.variational.local import Draws
 
@@ -66,7 +67,7 @@ class LinearCoordinates(AbstractCoordinates):
         """Standard deviation of ``log tau``."""
         return np.asarray(np.sqrt(polygamma(1, self.posterior.shape))[:, None])
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations that the statistics are multiplied by, in the order of ``LinearStats``.
 
         ``E log tau / 2``, ``-E[tau b b'] / 2``, ``E[tau b]`` and ``-E[tau] / 2``, the first two
@@ -109,7 +110,7 @@ class LinearCoordinates(AbstractCoordinates):
         each = [xy.reshape(-1, n_experts, n_terms), yy[..., None]]
         return np.concatenate([np.zeros_like(each[1]), *each], axis=2)
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         """Coordinates of coefficients and precisions."""
         coefficients, precision = draws["coefficients"], draws["precision"]
         shift = coefficients - self.law.mean
@@ -118,7 +119,7 @@ class LinearCoordinates(AbstractCoordinates):
         n_draws = len(precision)
         return np.concatenate([scaled.reshape(n_draws, -1), noise.reshape(n_draws, -1)], axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         """Coefficients and precisions at these coordinates."""
         posterior = self.law
         n_draws, n_scaled = len(standard), posterior.mean.size
@@ -130,7 +131,7 @@ class LinearCoordinates(AbstractCoordinates):
         shift = self.basis.scaled(scaled) / self._root_precision(precision)[..., None]
         return {"coefficients": posterior.mean + shift, "precision": precision}
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """``sum (1 - terms / 2) log tau``; ``sum log tau`` if they are not coupled."""
         coefficients, precision = draws["coefficients"], draws["precision"]
         share = 1.0 - 0.5 * coefficients.shape[-1] * self.coupled

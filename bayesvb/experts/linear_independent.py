@@ -18,6 +18,7 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.coupled_normal_gamma import Regressions
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawVector, Floats
 from bayesvb.numerics.linalg import match_covariance
 from bayesvb.variational.descriptions import PriorRow
 from bayesvb.variational.local import Draws
@@ -154,9 +155,7 @@ class IndependentLinearExperts(LinearExperts):
         coefficients[..., free] *= np.sqrt(draws["precision"])[..., None]
         return {**draws, "coefficients": coefficients}
 
-    def log_density(
-        self, posterior: Regressions | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: Regressions | None, draws: Draws) -> DrawVector:
         found = super().log_density(posterior, draws)
         if posterior is not None:
             return found
@@ -165,7 +164,7 @@ class IndependentLinearExperts(LinearExperts):
         squares = (own * draws["coefficients"][..., 0, free] ** 2).sum(axis=-1)
         log_ratio = len(free) * namespace(precision).log(precision)
         change = 0.5 * ((precision - 1.0) * squares - log_ratio)
-        total: Float[np.ndarray, " draws"] = found + change.sum(axis=-1)
+        total: DrawVector = found + change.sum(axis=-1)
         return total
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
@@ -219,9 +218,7 @@ class _NoisePath:
         return residual, variance * np.vecdot(self.values, shrunk)
 
 
-def best_shape(
-    shape: Float[np.ndarray, "..."], undetermined: Float[np.ndarray, "..."]
-) -> Float[np.ndarray, "..."]:
+def best_shape(shape: Floats, undetermined: Floats) -> Floats:
     r"""Shape ``a > 1`` of the noise that maximises the ELBO, given its mean.
 
     The root of :math:`(A - a) (\psi'(a) - 1 / a) + u / (2 (a - 1)^2)` for the shape ``A`` of a flat

@@ -13,11 +13,10 @@ from bayesvb.experts.intervals import AbstractIntervalExperts, HiddenRows
 from bayesvb.experts.linear import LinearExperts, LinearStats
 from bayesvb.factors.coupled_normal_gamma import Regressions
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import DrawExpertRows, ExpertRows
 from bayesvb.numerics.truncated_laws import TruncatedNormal, truncated_normal
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
 from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
-
-Rows = Float[np.ndarray, "experts rows"]
 
 
 @dataclass(frozen=True)
@@ -31,12 +30,12 @@ class IntervalLocalPosterior(AbstractLocalPosterior):
     design : AbstractDesign
     """
 
-    expected_log_density: Rows
-    mean: Rows
-    square: Rows
+    expected_log_density: ExpertRows
+    mean: ExpertRows
+    square: ExpertRows
     design: AbstractDesign
 
-    def sufficient_stats(self, responsibilities: Rows) -> LinearStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LinearStats:
         """Sums weighted by the responsibilities, of expected responses and squares."""
         return LinearStats(
             responsibilities.sum(axis=1),
@@ -85,7 +84,7 @@ class IntervalLinearExperts(  # type: ignore[misc]
         return IntervalLocalPosterior(terms, mean, square, seen.design)
 
     def row_derivatives(
-        self, posterior: Regressions, block: Block, responsibilities: Rows
+        self, posterior: Regressions, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives:
         r"""Derivatives of ``E log tau / 2 - x' E[tau b b'] x / 2 + A(v, h)``.
 
@@ -120,7 +119,7 @@ class IntervalLinearExperts(  # type: ignore[misc]
         )
         return PartDerivatives(scalars, np.concatenate([weight, xx, xy, yy], axis=1), slopes, bends)
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log density of rows that are seen, log probability of intervals, given each draw."""
         total, rows = LinearExperts.log_lik(self, draws, block), HiddenRows.of_block(block)
         total -= self.log_unit
@@ -142,8 +141,8 @@ def _hidden(
 
 
 def _covariance(
-    law: TruncatedNormal, unit: Float[np.ndarray, "experts 1"], mean: Rows
-) -> tuple[Rows, Rows, Rows]:
+    law: TruncatedNormal, unit: Float[np.ndarray, "experts 1"], mean: ExpertRows
+) -> tuple[ExpertRows, ExpertRows, ExpertRows]:
     """Variance of ``y``, covariance of ``y`` and ``y^2``, and variance of ``y^2``.
 
     With ``y = m + d``, ``y^2 - m^2`` is ``2 m d + d^2``.

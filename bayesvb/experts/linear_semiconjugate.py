@@ -26,6 +26,7 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.gamma import Gamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import DenseDesign
+from bayesvb.numerics.arrays import DrawTerms, DrawVector, ExpertRows, ExpertVector, TermVector
 from bayesvb.numerics.linalg import quadratic_at, times, unpack
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.descriptions import PriorRow
@@ -57,7 +58,7 @@ class SemiConjugateStats(SufficientStats):
     precision: Float[np.ndarray, "*many experts responses"]
 
     @property
-    def weight(self) -> Float[np.ndarray, " experts"]:
+    def weight(self) -> ExpertVector:
         """Sum of the responsibilities."""
         return self.linear.weight
 
@@ -96,7 +97,7 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         """Return rows as columns: effects of groups have no other structure here."""
         return DenseDesign(block.designs[MEAN])
 
-    def squares(self, posterior: NormalAndGamma, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def squares(self, posterior: NormalAndGamma, block: Block) -> ExpertRows:
         """``sum_i E[tau_i] (x' C_i x + (y_i - x' m_i)^2)``."""
         design, coefficients = self.design(block), posterior.coefficients
         precision = posterior.noise.mean
@@ -105,13 +106,11 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         add_squares(found, coefficients.mean, precision, design, block.response)
         return found
 
-    def expected_peak(self, posterior: NormalAndGamma) -> Float[np.ndarray, " experts"]:
+    def expected_peak(self, posterior: NormalAndGamma) -> ExpertVector:
         """``sum_i (E log tau_i - log 2 pi) / 2``."""
         return np.asarray(0.5 * (posterior.noise.expected_log - LOG_2PI).sum(axis=1))
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LinearStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> LinearStats:
         return LinearStats(*self.design(block).sums(responsibilities, block.response))
 
     def global_step(
@@ -179,13 +178,13 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         coefficients = self.prior.coefficients.with_precision(precision)
         return replace(self, prior=replace(self.prior, coefficients=coefficients))
 
-    def coefficient_squares(self, posterior: NormalAndGamma) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: NormalAndGamma) -> TermVector:
         """``sum E[B_kij^2]``."""
         return np.asarray(posterior.coefficients.squares().sum(axis=(-3, -2)))
 
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Draws) -> DrawTerms:
         """``sum B_kij^2`` of each draw."""
-        squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
+        squares: DrawTerms = (draws["coefficients"] ** 2).sum(axis=(1, 2))
         return squares
 
     def with_prior_power(self, power: float) -> SemiConjugateExperts:
@@ -198,10 +197,10 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
     def predictive(
         self,
         posterior: NormalAndGamma,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
         response: int,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        noise: float | ExpertRows = 1.0,
     ) -> StudentMixture:
         """Mixture of Student t close to the predictive distribution.
 
@@ -224,13 +223,11 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
             "precision": posterior.noise.draws(n, rng),
         }
 
-    def log_density(
-        self, posterior: NormalAndGamma | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: NormalAndGamma | None, draws: Draws) -> DrawVector:
         factor = posterior or self.prior
         density = factor.coefficients.log_density(draws["coefficients"])
         density = density + factor.noise.log_density(draws["precision"])
-        total: Float[np.ndarray, " draws"] = density.sum(axis=(1, 2))
+        total: DrawVector = density.sum(axis=(1, 2))
         return total
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:

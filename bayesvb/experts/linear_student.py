@@ -58,6 +58,16 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawResponseRows,
+    DrawTerms,
+    DrawVector,
+    ExpertRows,
+    Floats,
+    TermVector,
+)
 from bayesvb.numerics.linalg import by_row
 from bayesvb.numerics.student_cdf import FARTHEST
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -186,7 +196,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         posterior: StudentPosterior,
         block: Block,
         squares: Float[np.ndarray, "experts *_ rows"],
-        ratio: Float[np.ndarray, "experts rows"] | None = None,
+        ratio: ExpertRows | None = None,
     ) -> StudentLocalPosterior:
         """Expected log likelihood given ``squares``.
 
@@ -205,9 +215,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             terms, weight, log_scale - scale, self.design(block), block.response
         )
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> StudentStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> StudentStats:
         """Sums of equally weighted rows, except outliers; tails start at ``FIRST_DOF``.
 
         A row ``d > REACH`` scales from the median has weight ``REACH / d``, as in Huber's estimate:
@@ -259,11 +267,11 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Prior of all regressions: independent of each other, or with common coefficients."""
         return self.common or self.prior.linear
 
-    def coefficient_squares(self, posterior: StudentPosterior) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: StudentPosterior) -> TermVector:
         """``sum E[tau_ki B_kij^2]``."""
         return posterior.linear.summed_squares()
 
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Draws) -> DrawTerms:
         """``sum tau_ki B_kij^2`` of each draw."""
         return self._linear.operator.by_term(squares_in_noise(draws))
 
@@ -316,10 +324,10 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def predictive(
         self,
         posterior: StudentPosterior,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
         response: int,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        noise: float | ExpertRows = 1.0,
     ) -> StudentMixture:
         """Mixture of Student t close to the predictive distribution.
 
@@ -340,11 +348,11 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def predictive_without(
         self,
         posterior: StudentPosterior,
-        weights: Float[np.ndarray, "experts rows"],
+        weights: ExpertRows,
         block: Block,
-        left_out: Float[np.ndarray, "experts rows"],
-        ratio: Float[np.ndarray, "experts rows"] | None = None,
-        noise: float | Float[np.ndarray, "experts rows"] = 1.0,
+        left_out: ExpertRows,
+        ratio: ExpertRows | None = None,
+        noise: float | ExpertRows = 1.0,
     ) -> list[StudentMixture] | None:
         """Distributions after a downdate by each row: given memberships and rows' precisions.
 
@@ -388,9 +396,9 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             "dof": np.repeat(dof[:, None], n_components, axis=1),
         }
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         xp = namespace(draws["precision"])
-        total: Float[np.ndarray, "draws experts rows"]
+        total: DrawExpertRows
         total = xp.zeros((*draws["precision"].shape[:2], block.n_rows))
         design = self.design(block)
         for i, observed in enumerate(block.response):
@@ -409,20 +417,18 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         location, precision = chosen_lines(self.design(block), draws, chosen)
         dof = taken(draws["dof"][..., None], chosen)
         # The square of a larger number overflows.
         noise = np.clip(rng.standard_t(dof), -FARTHEST, FARTHEST)
         return np.asarray(location + noise / np.sqrt(precision))
 
-    def log_density(
-        self, posterior: StudentPosterior | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: StudentPosterior | None, draws: Draws) -> DrawVector:
         """Log density of each draw, given the degrees of freedom if they are fixed."""
         factor = self._law if posterior is None else posterior.linear
         each = by_regression(draws)
-        density: Float[np.ndarray, " draws"]
+        density: DrawVector
         density = factor.log_density(each["coefficients"], each["precision"]).sum(axis=(1, 2))
         dof = draws["dof"][:, 0]
         if posterior is not None:
@@ -460,12 +466,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         return [coefficients_parameter(draws, units), noise_parameter(draws, units, SCALE), nu]
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnStudentMixture:
         """Mixture of Student t given each draw."""
         parts = located(self.design(block), draws, weights, block, response, scaling)
@@ -474,11 +475,11 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
 
 
 def _mixture(
-    weights: Float[np.ndarray, "experts rows"],
-    line: tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]],
+    weights: ExpertRows,
+    line: tuple[ExpertRows, ExpertRows],
     noise: tuple[Float[np.ndarray, "*rows experts"], Float[np.ndarray, "*rows experts"]],
-    dof: Float[np.ndarray, "..."],
-    variance: float | Float[np.ndarray, "experts rows"] = 1.0,
+    dof: Floats,
+    variance: float | ExpertRows = 1.0,
 ) -> StudentMixture:
     """Return the predictive mixture of lines with these means and spreads.
 

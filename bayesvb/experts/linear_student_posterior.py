@@ -14,11 +14,17 @@ from bayesvb.experts.degrees_of_freedom import DOF_RANGE, log_partition
 from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.coupled_normal_gamma import Regressions
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import (
+    DrawCoordinates,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    Floats,
+    ResponseRows,
+)
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
-
-Sums = Float[np.ndarray, "..."]
 
 
 @dataclass(frozen=True)
@@ -46,9 +52,9 @@ class StudentStats(SufficientStats):
     @classmethod
     def of_rows(
         cls,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        responsibilities: ExpertRows,
         design: AbstractDesign,
-        response: Float[np.ndarray, "responses rows"],
+        response: ResponseRows,
         scale: Float[np.ndarray, "*_ responses rows"],
         tail: Float[np.ndarray, "experts responses rows"] | float,
     ) -> StudentStats:
@@ -66,9 +72,9 @@ class StudentStats(SufficientStats):
     @classmethod
     def by_row(
         cls,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        responsibilities: ExpertRows,
         design: AbstractDesign,
-        response: Float[np.ndarray, "responses rows"],
+        response: ResponseRows,
         scale: Float[np.ndarray, "experts responses rows"],
         tail: Float[np.ndarray, "experts responses rows"],
     ) -> StudentStats:
@@ -82,7 +88,7 @@ class StudentStats(SufficientStats):
             tail=np.moveaxis(responsibilities[:, None] * tail, -1, 0),
         )
 
-    def by_regression(self) -> tuple[Sums, Sums, Sums, Sums]:
+    def by_regression(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Sums of every expert and response as sums of separate experts with one response."""
         many, n_terms = self.yy.shape[:-2], self.xy.shape[-1]
         return (
@@ -138,9 +144,7 @@ class StudentPosterior:
             return np.broadcast_to(self.dof, (n, len(self.dof)))
         return self.dof * np.exp(self.log_dof_sd * rng.standard_normal((n, len(self.dof))))
 
-    def log_density_of_dof(
-        self, dof: Float[np.ndarray, "draws responses"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density_of_dof(self, dof: Float[np.ndarray, "draws responses"]) -> DrawVector:
         """Log density of draws of learned degrees of freedom; zero of fixed ones."""
         if not self.log_dof_sd.size:
             return np.zeros(len(dof))
@@ -163,23 +167,23 @@ class StudentLocalPosterior(AbstractLocalPosterior):
     response : ndarray, shape (responses, rows)
     """
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     scale: Float[np.ndarray, "experts responses rows"]
     tail: Float[np.ndarray, "experts responses rows"]
     design: AbstractDesign
-    response: Float[np.ndarray, "responses rows"]
+    response: ResponseRows
 
     @property
-    def square_weight(self) -> Float[np.ndarray, "experts rows"]:
+    def square_weight(self) -> ExpertRows:
         """Weight of the squared residual of each row, of the only response."""
         return self.scale[:, 0]
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> StudentStats:
         """Sums weighted by the responsibilities and the expected precisions."""
         rows = self.design, self.response, self.scale, self.tail
         return StudentStats.of_rows(responsibilities, *rows)
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> StudentStats:
+    def row_stats(self, responsibilities: ExpertRows) -> StudentStats:
         rows = self.design, self.response, self.scale, self.tail
         return StudentStats.by_row(responsibilities, *rows)
 
@@ -219,7 +223,7 @@ class StudentCoordinates(AbstractCoordinates):
         """Number of degrees of freedom that are learned: of all responses, or none."""
         return len(self.posterior.log_dof_sd)
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations of ``LinearCoordinates``; ``A(nu)`` in the weights, ``nu / 2`` of tails."""
         dof, each = self.posterior.dof, self.linear.expectations()
         n_each = len(self.posterior.linear.mean)
@@ -239,7 +243,7 @@ class StudentCoordinates(AbstractCoordinates):
         of_dof[:, -n_each:] = np.tile(np.diag(size), self.n_experts)
         return np.concatenate([of_linear, of_dof])
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         """Coordinates of coefficients and precisions, and of learned degrees of freedom."""
         standard = self.linear.standard(by_regression(draws))
         if not self.n_learned:
@@ -247,7 +251,7 @@ class StudentCoordinates(AbstractCoordinates):
         change = np.log(draws["dof"][:, 0] / self.posterior.dof) / self.posterior.log_dof_sd
         return np.concatenate([standard, change], axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         """Coefficients, precisions and degrees of freedom at these coordinates."""
         n_linear = standard.shape[1] - self.n_learned
         dof = self.posterior.dof
@@ -255,7 +259,7 @@ class StudentCoordinates(AbstractCoordinates):
             dof = dof * np.exp(self.posterior.log_dof_sd * standard[:, n_linear:])
         return by_expert(self.linear.parameters(standard[:, :n_linear]), dof)
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """Log volume as in ``LinearCoordinates``, and ``sum log nu`` over learned ones."""
         volume = self.linear.log_volume(by_regression(draws))
         return np.asarray(volume + np.log(draws["dof"][:, 0, : self.n_learned]).sum(axis=1))

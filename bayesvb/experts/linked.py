@@ -22,6 +22,7 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import DrawExpertRows, DrawTerms, DrawVector, ExpertRows, TermVector
 from bayesvb.numerics.linalg import effective_dof
 from bayesvb.numerics.records import changed
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -30,8 +31,6 @@ from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport, Real
 
 ExpertsT = TypeVar("ExpertsT", bound="AbstractLinkedExperts")
-
-Rows = Float[np.ndarray, "experts rows"]
 
 
 class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
@@ -85,7 +84,7 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         """Return rows in the structure of the prior."""
         return design_of(self.prior.operator, block, MEAN)
 
-    def predictor(self, posterior: object, block: Block) -> tuple[Rows, Rows]:
+    def predictor(self, posterior: object, block: Block) -> tuple[ExpertRows, ExpertRows]:
         """Mean and variance of the predictor of every row."""
         return with_offset(*logit_moments(self.coefficients(posterior), self.design(block)), block)
 
@@ -94,13 +93,13 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
     ) -> ExpertsT:
         return changed(self, prior=self.prior.with_precision(precision))
 
-    def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: object) -> TermVector:
         """``sum E[b_kj^2]``."""
         return np.asarray(self.coefficients(posterior).squares().sum(axis=-2))
 
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Draws) -> DrawTerms:
         """``sum b_kj^2`` of each draw."""
-        squares: Float[np.ndarray, "draws terms"] = (draws["coefficients"] ** 2).sum(axis=(1, 2))
+        squares: DrawTerms = (draws["coefficients"] ** 2).sum(axis=(1, 2))
         return squares
 
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
@@ -126,10 +125,10 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         drawn = self.prior.draws(n * n_components, rng)
         return {"coefficients": drawn.reshape(n, n_components, 1, -1)}
 
-    def log_density(self, posterior: Any, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: Any, draws: Draws) -> DrawVector:
         law = self.prior if posterior is None else self.coefficients(posterior)
         by_expert = law.log_density(draws["coefficients"][:, :, 0])
-        total: Float[np.ndarray, " draws"] = by_expert.sum(axis=1)
+        total: DrawVector = by_expert.sum(axis=1)
         return total
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
@@ -140,14 +139,14 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
         """``beta``, coefficients on the scale of the predictor."""
         return [replace(coefficients_parameter(draws, units), text=self.link_text)]
 
-    def drawn_predictor(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def drawn_predictor(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Predictor of every row under each drawn expert."""
         found = drawn_lines(self.design(block), draws, 0)
         return found if block.offset is None else found + block.offset
 
 
-def with_offset(mean: Rows, variance: Rows, block: Block) -> tuple[Rows, Rows]:
+def with_offset(
+    mean: ExpertRows, variance: ExpertRows, block: Block
+) -> tuple[ExpertRows, ExpertRows]:
     """Moments of the predictor from the moments of its part that is linear in the coefficients."""
     return (mean if block.offset is None else mean + block.offset), variance

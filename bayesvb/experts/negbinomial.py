@@ -21,13 +21,13 @@ from bayesvb.experts.dispersed_predictor import (
     Nodes,
     RowSlopes,
 )
-from bayesvb.experts.linked import Rows
 from bayesvb.experts.poisson import PoissonExperts
 from bayesvb.experts.predictor import Expected
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawExpertRows, DrawExpertTerms, ExpertRows, RowVector
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import softplus
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -110,7 +110,13 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         return [*found, replace(last, single="fixed" if self.has_fixed_dispersion else "")]
 
     def expected_at(
-        self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False
+        self,
+        block: Block,
+        mean: ExpertRows,
+        variance: ExpertRows,
+        value: Nodes,
+        *,
+        all_orders: bool = False,
     ) -> Expected:
         """``y v - (y + rho) E log(1 + exp v)``, with the terms that do not depend on ``v``."""
         order = 4 if all_orders else 2
@@ -120,29 +126,23 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         log_density = y * v - weight * softplus + _log_rising(value, y)
         return Expected(log_density, y - weight * share, weight * higher[0], third, fourth)
 
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> RowVector:
         """Log of the count and a half."""
         return np.asarray(np.log(block.response[0] + 0.5))
 
     def log_density_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
+    ) -> DrawExpertRows:
         """Log probability of the counts."""
         xp, y = namespace(predictor), block.response[0]
         v = predictor - xp.log(values)
         rising = _log_rising(values, y) if xp is np else log_rising(values, y)
-        density: Float[np.ndarray, "draws experts rows"]
+        density: DrawExpertRows
         density = rising + y * v - (y + values) * softplus(v)
         return density
 
     def slopes_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
     ) -> RowSlopes:
         """Log probability of the counts, and its derivatives in ``u`` and ``log rho``."""
         y, v = block.response[0], predictor - np.log(values)
@@ -167,11 +167,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         return NegativeBinomialLaw(predictor, np.log(values)).draw(rng)
 
     def predictive(
-        self,
-        posterior: DispersedPosterior,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: DispersedPosterior, weights: ExpertRows, block: Block, response: int
     ) -> NegativeBinomialMixture:
         """Mixture of negative binomial distributions, log means and dispersions normal."""
         mean, variance = self.predictor(posterior, block)
@@ -179,12 +175,7 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
         return NegativeBinomialMixture(weights, mean, variance, log_dispersion, np.sqrt(spread))
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnCountMixture:
         """Mixture of negative binomial distributions given each draw."""
         log_mean = np.moveaxis(self.drawn_predictor(draws, block), 1, 0)
@@ -193,15 +184,15 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
 
 
 def _softplus(
-    block: Block, mean: Rows, variance: Rows, value: Nodes, order: int
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "nodes experts rows"], list[np.ndarray]]:
+    block: Block, mean: ExpertRows, variance: ExpertRows, value: Nodes, order: int
+) -> tuple[RowVector, Float[np.ndarray, "nodes experts rows"], list[np.ndarray]]:
     """Counts, ``E v`` and the expected softplus of ``v`` with its derivatives."""
     v = mean - np.log(value)
     return block.response[0], v, softplus_moments(v, variance, order)
 
 
 def _log_rising(
-    value: Float[np.ndarray, "*many 1"], y: Float[np.ndarray, " rows"]
+    value: Float[np.ndarray, "*many 1"], y: RowVector
 ) -> Float[np.ndarray, "*many rows"]:
     """``log Gamma(y + rho) - log Gamma(rho) - log y!``."""
     return _by_count(lambda counts: log_rising(value, counts), y)
@@ -209,7 +200,7 @@ def _log_rising(
 
 def _by_count(
     function: Callable[[Float[np.ndarray, " counts"]], Float[np.ndarray, "*many counts"]],
-    y: Float[np.ndarray, " rows"],
+    y: RowVector,
 ) -> Float[np.ndarray, "*many rows"]:
     """Function of the counts of rows, computed once for equal counts."""
     most = y.max(initial=0.0)

@@ -18,6 +18,7 @@ from bayesvb.distributions.response import Response
 from bayesvb.errors import DataError
 from bayesvb.experts.linked import AbstractLinkedExperts
 from bayesvb.experts.regression import RegressionUnits
+from bayesvb.numerics.arrays import DrawExpertTerms, DrawResponseRows, RowIntegers
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
 
@@ -63,7 +64,7 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
             )
         return Scaling(np.zeros(1), np.ones(1), None)
 
-    def places(self, block: Block) -> Int[np.ndarray, " rows"]:
+    def places(self, block: Block) -> RowIntegers:
         """Position of the level of each row, from 0."""
         return self.levels.places(block.response[0])
 
@@ -92,16 +93,11 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         return self.levels.drawn(self.drawn_masses(draws, block), chosen, rng)
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnOrdinalMixture:
         """Probabilities of the levels given each draw."""
         each = np.moveaxis(self.drawn_masses(draws, block), 1, 0)

@@ -34,6 +34,7 @@ from bayesvb.experts.regression import (
 )
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import DrawExpertRows, DrawVector, ExpertRows
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -59,19 +60,19 @@ THRESHOLDS = ParameterText(
 class OrdinalRows(AbstractLocalPosterior):
     """Expected log probabilities of rows, with their design."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     rows: LevelDerivatives
-    linear: Float[np.ndarray, "experts rows"]
+    linear: ExpertRows
     design: AbstractDesign
     increments: Float[np.ndarray, "experts increments"]
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> OrdinalStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> OrdinalStats:
         """Sums for the coefficients and for the increments."""
         weights = responsibilities * self.rows.terms.curvature, responsibilities * self.linear
         sums = self.rows.sums(responsibilities)
         return OrdinalStats(LogitStats.of_rows(self.design, *weights), sums.stats(self.increments))
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> OrdinalStats:
+    def row_stats(self, responsibilities: ExpertRows) -> OrdinalStats:
         """Contribution of each row."""
         weights = responsibilities * self.rows.terms.curvature, responsibilities * self.linear
         sums = self.rows.row_sums(responsibilities)
@@ -144,9 +145,7 @@ class OrdinalExperts(AbstractOrderedExperts):
         linear = rows.terms.slope + rows.terms.curvature * known
         return OrdinalRows(rows.terms.value, rows, linear, design, increments)
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> SufficientStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> SufficientStats:
         """Sums at the prior means of all parameters."""
         n_experts = len(responsibilities)
         nothing = np.zeros((n_experts, block.n_rows))
@@ -201,25 +200,19 @@ class OrdinalExperts(AbstractOrderedExperts):
         n_increments = int(self.increments.mean.shape[-1])
         return {**super().supports(n_components), "increments": Real((n_components, n_increments))}
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         place, at = self.places(block), ends(draws["increments"], FAR)
         predictor = self.drawn_predictor(draws, block)
         return self.link.log_mass(at[..., place] - predictor, at[..., place + 1] - predictor)
 
-    def log_density(
-        self, posterior: OrdinalPosterior | None, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: OrdinalPosterior | None, draws: Draws) -> DrawVector:
         law = self.increments if posterior is None else posterior.increments
-        density: Float[np.ndarray, " draws"] = law.log_density(draws["increments"]).sum(axis=1)
+        density: DrawVector = law.log_density(draws["increments"]).sum(axis=1)
         density = density + super().log_density(posterior, draws)
         return density
 
     def predictive(
-        self,
-        posterior: OrdinalPosterior,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: OrdinalPosterior, weights: ExpertRows, block: Block, response: int
     ) -> OrdinalMixture:
         """Probabilities of the levels, averaged over predictor and thresholds.
 

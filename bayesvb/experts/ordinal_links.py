@@ -11,12 +11,12 @@ from jaxtyping import Bool, Float
 from scipy.special import expit, ndtr
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.arrays import SameShape
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import LOG_2PI, softplus
 
 __all__ = ["LOGIT", "PROBIT", "AbstractOrdinalLink", "LevelTerms"]
 
-Values = Float[np.ndarray, "*shape"]
 
 Pairs = Float[np.ndarray, "two *shape"]
 """First and second derivatives."""
@@ -47,12 +47,12 @@ class LevelTerms:
         Mixed second derivative in both thresholds, with a minus.
     """
 
-    value: Values
-    slope: Values
-    curvature: Values
+    value: SameShape
+    slope: SameShape
+    curvature: SameShape
     upper: Pairs
     lower: Pairs
-    cross: Values
+    cross: SameShape
 
 
 class AbstractOrdinalLink(abc.ABC):
@@ -65,19 +65,21 @@ class AbstractOrdinalLink(abc.ABC):
     """Name of the scale of the predictor."""
 
     @abc.abstractmethod
-    def expected(self, lower: Values, upper: Values, mean: Values, variance: Values) -> LevelTerms:
+    def expected(
+        self, lower: SameShape, upper: SameShape, mean: SameShape, variance: SameShape
+    ) -> LevelTerms:
         """Expected log probabilities of levels between thresholds, the predictor normal."""
 
     @abc.abstractmethod
-    def log_mass(self, lower: Values, upper: Values) -> Values:
+    def log_mass(self, lower: SameShape, upper: SameShape) -> SameShape:
         """Log probability of an interval, in NumPy or JAX."""
 
     @abc.abstractmethod
-    def beyond(self, mean: Values, variance: Values) -> Values:
+    def beyond(self, mean: SameShape, variance: SameShape) -> SameShape:
         """Expected probability of ``z <= v``, ``v`` normal."""
 
     @abc.abstractmethod
-    def cdf(self, v: Values) -> Values:
+    def cdf(self, v: SameShape) -> SameShape:
         """Probability of ``z <= v``."""
 
 
@@ -90,7 +92,9 @@ class LogitLink(AbstractOrdinalLink):
 
     name = "log odds"
 
-    def expected(self, lower: Values, upper: Values, mean: Values, variance: Values) -> LevelTerms:
+    def expected(
+        self, lower: SameShape, upper: SameShape, mean: SameShape, variance: SameShape
+    ) -> LevelTerms:
         """Expectations exact to 1e-8."""
         has_lower, has_upper = np.isfinite(lower), np.isfinite(upper)
         below = _softplus(lower, has_lower, 1.0, mean, variance)
@@ -108,17 +112,17 @@ class LogitLink(AbstractOrdinalLink):
             -bend,
         )
 
-    def log_mass(self, lower: Values, upper: Values) -> Values:
+    def log_mass(self, lower: SameShape, upper: SameShape) -> SameShape:
         """Log probability, whose digits do not cancel in either tail."""
         xp = namespace(lower)
-        found: Values = xp.log(-xp.expm1(lower - upper)) - softplus(-upper) - softplus(lower)
+        found: SameShape = xp.log(-xp.expm1(lower - upper)) - softplus(-upper) - softplus(lower)
         return found
 
-    def beyond(self, mean: Values, variance: Values) -> Values:
+    def beyond(self, mean: SameShape, variance: SameShape) -> SameShape:
         """Expectation exact to 1e-9."""
         return softplus_moments(mean, variance, 1)[1]
 
-    def cdf(self, v: Values) -> Values:
+    def cdf(self, v: SameShape) -> SameShape:
         """Logistic function."""
         return np.asarray(expit(v))
 
@@ -128,7 +132,9 @@ class ProbitLink(AbstractOrdinalLink):
 
     name = "probit scale"
 
-    def expected(self, lower: Values, upper: Values, mean: Values, variance: Values) -> LevelTerms:
+    def expected(
+        self, lower: SameShape, upper: SameShape, mean: SameShape, variance: SameShape
+    ) -> LevelTerms:
         """Averages over the nodes of the predictor."""
         lower, upper = np.broadcast_to(lower, mean.shape), np.broadcast_to(upper, mean.shape)
         found: list[np.ndarray] = []
@@ -151,38 +157,38 @@ class ProbitLink(AbstractOrdinalLink):
             value, down - up, curvature, np.stack([up, up_bend]), np.stack([down, down_bend]), cross
         )
 
-    def _derivatives(self, a: Values, b: Values) -> tuple[Values, ...]:
+    def _derivatives(self, a: SameShape, b: SameShape) -> tuple[SameShape, ...]:
         """Log probability, and derivatives in its ends as of ``LevelTerms``."""
         value = self.log_mass(a, b)
         down, up = (np.exp(-0.5 * (end**2 + LOG_2PI) - value) for end in (a, b))
         a, b = (np.where(np.isfinite(end), end, 0.0) for end in (a, b))
         return value, up, down, up * (b + up), down * (down - a), -up * down
 
-    def log_mass(self, lower: Values, upper: Values) -> Values:
+    def log_mass(self, lower: SameShape, upper: SameShape) -> SameShape:
         """Log probability from the smaller tail, in which digits do not cancel."""
         xp, log_ndtr = namespace(lower), special(lower).log_ndtr
         flipped = lower + upper > 0.0
         near, far = xp.where(flipped, -lower, upper), xp.where(flipped, -upper, lower)
         whole = log_ndtr(near)
         share = xp.minimum(log_ndtr(far) - whole, -SMALLEST)
-        found: Values = whole + xp.log(-xp.expm1(share))
+        found: SameShape = whole + xp.log(-xp.expm1(share))
         return found
 
-    def beyond(self, mean: Values, variance: Values) -> Values:
+    def beyond(self, mean: SameShape, variance: SameShape) -> SameShape:
         """Exact: a normal law of the sum."""
         return np.asarray(ndtr(mean / np.sqrt(1.0 + variance)))
 
-    def cdf(self, v: Values) -> Values:
+    def cdf(self, v: SameShape) -> SameShape:
         """Normal distribution function."""
         return np.asarray(ndtr(v))
 
 
 def _softplus(
-    threshold: Values,
+    threshold: SameShape,
     known: Bool[np.ndarray, "*shape"],
     sign: float,
-    mean: Values,
-    variance: Values,
+    mean: SameShape,
+    variance: SameShape,
 ) -> Pairs:
     """Moments of the softplus of ``sign * (threshold - u)``; zero where the threshold is absent."""
     at = np.where(known, threshold, 0.0)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.experts.ordinal_links import SMALLEST, AbstractOrdinalLink, LevelTerms
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import EntryVector, ExpertRows, RowIntegers
 from bayesvb.numerics.linalg import lower_pairs, quadratic_weights
 from bayesvb.variational.coordinates import entries
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
@@ -54,7 +55,7 @@ class OrdinalPosterior:
 class PointCoordinates(LogitCoordinates):
     """Coordinates of parameters at a point: rows see nothing of the covariance around it."""
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         mean = self.posterior.mean
         squares = quadratic_weights(mean[..., :, None] * mean[..., None, :])
         return entries(-0.5 * squares, mean)
@@ -132,9 +133,9 @@ class LevelDerivatives:
     def of_rows(
         cls,
         link: AbstractOrdinalLink,
-        level: Int[np.ndarray, " rows"],
-        mean: Float[np.ndarray, "experts rows"],
-        variance: Float[np.ndarray, "experts rows"],
+        level: RowIntegers,
+        mean: ExpertRows,
+        variance: ExpertRows,
         increments: Float[np.ndarray, "experts increments"],
     ) -> LevelDerivatives:
         """Expectations under a normal predictor; levels are counted from 0."""
@@ -143,15 +144,15 @@ class LevelDerivatives:
         one_hot = (level == np.arange(at.shape[-1] - 1)[:, None]).astype(float)
         return cls(terms, one_hot)
 
-    def sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LevelSums:
+    def sums(self, responsibilities: ExpertRows) -> LevelSums:
         """Sums by level."""
         return LevelSums(*(one @ self.levels.T for one in self._weighted(responsibilities)))
 
-    def row_sums(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LevelSums:
+    def row_sums(self, responsibilities: ExpertRows) -> LevelSums:
         """Sums of each row, rows before the experts."""
         each = [one[..., None, :] * self.levels for one in self._weighted(responsibilities)]
         return LevelSums(*(np.moveaxis(one, -1, -3) for one in each))
 
-    def _weighted(self, weight: Float[np.ndarray, "experts rows"]) -> list[np.ndarray]:
+    def _weighted(self, weight: ExpertRows) -> list[np.ndarray]:
         """Derivatives in the thresholds, times the responsibilities."""
         return [weight * one for one in (self.terms.upper, self.terms.lower, self.terms.cross)]

@@ -14,9 +14,9 @@ from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.count_laws import PoissonLaw, rate_at
 from bayesvb.distributions.count_mixture import DrawnCountMixture, PoissonMixture
 from bayesvb.distributions.response import Response
-from bayesvb.experts.linked import Rows
 from bayesvb.experts.predictor import SMALLEST_COUNT, AbstractPredictorExperts, Expected
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.arrays import DrawExpertRows, DrawExpertTerms, ExpertRows, RowVector
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.local import Draws
 
@@ -46,49 +46,35 @@ class PoissonExperts(AbstractPredictorExperts):
     prior: Normal
 
     def expected(
-        self, block: Block, mean: Rows, variance: Rows, *, all_orders: bool = False
+        self, block: Block, mean: ExpertRows, variance: ExpertRows, *, all_orders: bool = False
     ) -> Expected:
         """``y t - exp(t + s / 2) - log y!``; all orders of its derivatives are at hand."""
         y, rate = block.response[0], rate_at(mean + 0.5 * variance)
         value = y * mean - rate - gammaln(y + 1.0)
         return Expected(value, y - rate, rate, -rate, -rate)
 
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> RowVector:
         """Log of the count and a half."""
         return np.asarray(np.log(block.response[0] + SMALLEST_COUNT))
 
-    def log_mass(
-        self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def log_mass(self, block: Block, predictor: DrawExpertRows) -> DrawExpertRows:
         """``y u - exp(u) - log y!``."""
         return PoissonLaw(predictor).log_mass_of_counts(block.response[0])
 
     def simulate(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws 1 rows"],
-        rng: np.random.Generator,
+        self, block: Block, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Counts."""
         return PoissonLaw(predictor).draw(rng)
 
     def predictive(
-        self,
-        posterior: Normal,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: Normal, weights: ExpertRows, block: Block, response: int
     ) -> PoissonMixture:
         """Mixture of Poisson distributions with normal log rates."""
         return PoissonMixture(weights, *self.predictor(posterior, block))
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnCountMixture:
         """Mixture of Poisson distributions given each draw."""
         law = PoissonLaw(np.moveaxis(self.drawn_predictor(draws, block), 1, 0))

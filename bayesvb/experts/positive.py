@@ -16,6 +16,7 @@ from bayesvb.distributions.predictor_mixture import (
     AbstractPredictorMixture,
 )
 from bayesvb.experts.dispersed_predictor import AbstractDispersedExperts, DispersedPosterior
+from bayesvb.numerics.arrays import DrawExpertTerms, ExpertRows, RowVector
 from bayesvb.variational.local import Draws
 
 
@@ -40,7 +41,7 @@ class AbstractPositiveExperts(AbstractDispersedExperts):
         end = self.dispersion.high - self.dispersion.step
         return np.asarray(posterior.dispersion.mean_log > end)
 
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> RowVector:
         """Log of the response, or of the time of censoring."""
         return np.asarray(np.log(block.response[0]))
 
@@ -55,23 +56,14 @@ class AbstractPositiveExperts(AbstractDispersedExperts):
         return self.law.draws(predictor, values, rng)
 
     def predictive(
-        self,
-        posterior: DispersedPosterior,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: DispersedPosterior, weights: ExpertRows, block: Block, response: int
     ) -> AbstractPredictorMixture:
         """Mixture with normal predictors and normal log shapes."""
         mean, variance = self.predictor(posterior, block)
         return self.mixture(weights, mean, variance, *self.further_moments(posterior, mean))
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> AbstractDrawnPredictorMixture:
         """Mixture given each draw."""
         return self.drawn_mixture(*self.drawn_arrays(draws, weights, block))

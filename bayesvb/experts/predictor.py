@@ -9,10 +9,18 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block
-from bayesvb.experts.linked import AbstractLinkedExperts, Rows, with_offset
+from bayesvb.experts.linked import AbstractLinkedExperts, with_offset
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.numerics.arrays import (
+    DrawCoordinates,
+    DrawExpertRows,
+    DrawResponseRows,
+    DrawVector,
+    ExpertRows,
+    RowVector,
+)
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats, logit_moments
@@ -57,17 +65,17 @@ class Expected:
 class PredictorLocalPosterior(AbstractLocalPosterior):
     """Expected log density of these rows, with the weights of ``x x'`` and of ``x``."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    curvature: Float[np.ndarray, "experts rows"]
-    linear: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
+    curvature: ExpertRows
+    linear: ExpertRows
     design: AbstractDesign
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LogitStats:
         """``sum r w x x'`` and ``sum r (e_t + w x' m) x``, ``w`` the curvature."""
         weights = responsibilities * self.curvature, responsibilities * self.linear
         return LogitStats.of_rows(self.design, *weights)
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def row_stats(self, responsibilities: ExpertRows) -> LogitStats:
         weights = responsibilities * self.curvature, responsibilities * self.linear
         return LogitStats.by_row(self.design, *weights)
 
@@ -100,18 +108,16 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
 
     @abc.abstractmethod
     def expected(
-        self, block: Block, mean: Rows, variance: Rows, *, all_orders: bool = False
+        self, block: Block, mean: ExpertRows, variance: ExpertRows, *, all_orders: bool = False
     ) -> Expected:
         """Expected log density of the response of each row, the predictor normal."""
 
     @abc.abstractmethod
-    def first_predictor(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def first_predictor(self, block: Block) -> RowVector:
         """Predictor at which the response of each row is about its mean: where runs start."""
 
     @abc.abstractmethod
-    def log_mass(
-        self, block: Block, predictor: Float[np.ndarray, "draws experts rows"]
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def log_mass(self, block: Block, predictor: DrawExpertRows) -> DrawExpertRows:
         """Log probability of responses given their predictor."""
 
     def local(self, posterior: Normal, block: Block) -> PredictorLocalPosterior:
@@ -120,9 +126,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         mean, variance = with_offset(*logit_moments(posterior, design), block)
         return local_posterior(self.expected(block, mean, variance), mean, block, design)
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LogitStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> LogitStats:
         """Statistics of one step of iteratively reweighted least squares from the responses."""
         # Without variance: a start has no posterior yet, and e(t, 0) is the log density itself.
         start = self.first_predictor(block)[None]
@@ -142,7 +146,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         return PredictorCoordinates(LogitCoordinates(posterior))
 
     def row_derivatives(
-        self, posterior: Normal, block: Block, responsibilities: Rows
+        self, posterior: Normal, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives:
         r"""Derivatives of ``e(t, s)`` in ``-E v^2 / 2`` and in ``E v``, ``v = x' b`` each expert's.
 
@@ -176,7 +180,7 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         found = LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
         return found, -2.0 * found.squares
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         return self.log_mass(block, self.drawn_predictor(draws, block))
 
     def responses(
@@ -185,22 +189,19 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         each = self.drawn_predictor(draws, block)
         return self.simulate(block, np.take_along_axis(each, chosen[:, None], axis=1), rng)
 
     @abc.abstractmethod
     def simulate(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws 1 rows"],
-        rng: np.random.Generator,
+        self, block: Block, predictor: Float[np.ndarray, "draws 1 rows"], rng: np.random.Generator
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Responses given their predictor."""
 
 
 def local_posterior(
-    expected: Expected, mean: Rows, block: Block, design: AbstractDesign
+    expected: Expected, mean: ExpertRows, block: Block, design: AbstractDesign
 ) -> PredictorLocalPosterior:
     """Weights of the step; the predictor less its offset is linear in the coefficients."""
     known = mean if block.offset is None else mean - block.offset
@@ -209,7 +210,7 @@ def local_posterior(
 
 
 def in_moments(
-    expected: Expected, known: Rows, responsibilities: Rows
+    expected: Expected, known: ExpertRows, responsibilities: ExpertRows
 ) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
     r"""First derivatives in the scalars of all experts, squares first, and averaged second ones.
 
@@ -255,17 +256,17 @@ class PredictorCoordinates(AbstractCoordinates):
     centre_slopes = passed_on("vectors")
     centre_along = passed_on("vectors")
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         return self.vectors.standard(self._joined(draws))
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         values = self.vectors.parameters(standard)
         if not self.further:
             return {"coefficients": values[:, :, None]}
         at = values.shape[-1] - self.n_further
         return {"coefficients": values[:, :, None, :at], self.further: values[..., at:]}
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """Zero up to a constant: the map is linear."""
         return self.vectors.log_volume(self._joined(draws))
 

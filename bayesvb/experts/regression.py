@@ -26,6 +26,7 @@ from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.linear.arrow_precisions import diagonal_precision
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision
+from bayesvb.numerics.arrays import DrawExpertRows, DrawExpertTerms, DrawTerms, TermVector
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
 from bayesvb.variational.local import Draws
 
@@ -211,14 +212,14 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
         """
         raise NotImplementedError(f"{type(self).__name__} have no common coefficients")
 
-    def coefficient_squares(self, posterior: PosteriorT) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: PosteriorT) -> TermVector:
         """Expected squares of coefficients, in the units of those precisions.
 
         Summed over experts and responses: the statistic from which precisions are learned.
         """
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
 
-    def drawn_squares(self, draws: Draws) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Draws) -> DrawTerms:
         """Sums of squares of drawn coefficients."""
         raise NotImplementedError(f"{type(self).__name__} have a prior with fixed scales")
 
@@ -247,12 +248,7 @@ class AbstractRegressionExperts(AbstractExperts[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> AbstractDrawnMixture:
         """Distribution of one response given each draw, in the units of ``scaling``.
 
@@ -280,9 +276,9 @@ AnyExperts = AbstractRegressionExperts[Any, Any]
 """Experts of a regression of any posterior and statistics."""
 
 
-def squares_in_noise(draws: Draws) -> Float[np.ndarray, "draws terms"]:
+def squares_in_noise(draws: Draws) -> DrawTerms:
     """Squares of drawn coefficients in units of their noise, over experts and responses."""
-    squares: Float[np.ndarray, "draws terms"]
+    squares: DrawTerms
     squares = (draws["precision"][..., None] * draws["coefficients"] ** 2).sum(axis=(1, 2))
     return squares
 
@@ -321,9 +317,7 @@ def noise_parameter(
     )
 
 
-def coefficient_rows(
-    units: RegressionUnits, words: str, sd: float | Float[np.ndarray, " terms"]
-) -> list[PriorRow]:
+def coefficient_rows(units: RegressionUnits, words: str, sd: float | TermVector) -> list[PriorRow]:
     """Prior of every coefficient: a law with this scale, in standard units of the response."""
     mean, responses = units.scales.parts[MEAN], units.scales.response
     rows = []
@@ -353,9 +347,9 @@ Axes = Float[np.ndarray, "experts draws rows"]
 def in_units(
     scaling: Scaling,
     response: int,
-    weights: Float[np.ndarray, "draws experts _"],
-    location: Float[np.ndarray, "draws experts rows"],
-    scale: Float[np.ndarray, "draws experts _"],
+    weights: DrawExpertTerms,
+    location: DrawExpertRows,
+    scale: DrawExpertTerms,
 ) -> tuple[Axes, Axes, Axes]:
     """Weights, locations and scales in the units of the data, experts first (in place)."""
     unit = float(scaling.scale[response])
@@ -369,7 +363,7 @@ def in_units(
 def located(
     design: AbstractDesign,
     draws: Draws,
-    weights: Float[np.ndarray, "draws experts _"],
+    weights: DrawExpertTerms,
     block: Block,
     response: int,
     scaling: Scaling,

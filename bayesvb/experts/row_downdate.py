@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
-
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import ExpertRows, RowVector
 
 
 @dataclass(frozen=True)
@@ -36,18 +34,18 @@ class RowDowndate:
 
     posterior: MatrixNormalGamma
     design: AbstractDesign
-    weight: Float[np.ndarray, "experts rows"]
-    kept: Float[np.ndarray, "experts rows"]
-    spread: Float[np.ndarray, "experts rows"]
-    shape: Float[np.ndarray, "experts rows"]
+    weight: ExpertRows
+    kept: ExpertRows
+    spread: ExpertRows
+    shape: ExpertRows
 
     @classmethod
     def of(
         cls,
         posterior: MatrixNormalGamma,
         design: AbstractDesign,
-        left_out: Float[np.ndarray, "experts rows"],
-        weight: Float[np.ndarray, "experts rows"] | None = None,
+        left_out: ExpertRows,
+        weight: ExpertRows | None = None,
     ) -> RowDowndate:
         """Downdate without such a part of each row, or of such a weight in the sums of ``x x'``."""
         own = left_out if weight is None else weight
@@ -56,9 +54,7 @@ class RowDowndate:
         shape = posterior.shape[:, None] - 0.5 * left_out
         return cls(posterior, design, own, kept, spread / kept, shape)
 
-    def without(
-        self, response: int, observed: Float[np.ndarray, " rows"]
-    ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]]:
+    def without(self, response: int, observed: RowVector) -> tuple[ExpertRows, ExpertRows]:
         """Return location and rate of a response without each row."""
         location = self.posterior.location_at(response, self.design)
         residual = observed - location

@@ -26,6 +26,14 @@ from bayesvb.experts.regression import (
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawVector,
+    ExpertRows,
+    Floats,
+    TermVector,
+)
 from bayesvb.numerics.linalg import effective_dof
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import softplus
@@ -54,15 +62,15 @@ class SequentialRows(AbstractLocalPosterior):
         The row of each step.
     """
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     steps: PredictorLocalPosterior
     row: Int[np.ndarray, " steps"]
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LogitStats:
         """Sums over the steps."""
         return self.steps.sufficient_stats(responsibilities[:, self.row])
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def row_stats(self, responsibilities: ExpertRows) -> LogitStats:
         """Contribution of each row: the sum of its steps."""
         each = self.steps.row_stats(responsibilities[:, self.row])
         n_rows = responsibilities.shape[1]
@@ -163,9 +171,7 @@ class SequentialExperts(AbstractOrderedExperts):
         each = _by_row(local.expected_log_density.T, row, block.n_rows).T
         return SequentialRows(each, local, row)
 
-    def partition_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"], block: Block
-    ) -> LogitStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> LogitStats:
         """Statistics of one step of iteratively reweighted least squares."""
         steps, row = self.steps(block)
         return self.binary.partition_stats(responsibilities[:, row], steps)
@@ -189,7 +195,7 @@ class SequentialExperts(AbstractOrderedExperts):
         whole = np.concatenate([precision, own], axis=-1)
         return replace(self, prior=self.prior.with_precision(whole))
 
-    def coefficient_squares(self, posterior: object) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: object) -> TermVector:
         return np.asarray(self.coefficients(posterior).squares().sum(axis=-2)[..., : self.n_terms])
 
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
@@ -204,7 +210,7 @@ class SequentialExperts(AbstractOrderedExperts):
         drawn = self.prior.draws(n * n_components, rng)
         return self._named(drawn.reshape(n, n_components, -1))
 
-    def _named(self, values: Float[np.ndarray, "draws experts _"]) -> Draws:
+    def _named(self, values: DrawExpertTerms) -> Draws:
         """Draws by name."""
         at = self.n_terms
         return {"coefficients": values[:, :, None, :at], DISTANCES: values[:, :, at:]}
@@ -216,10 +222,8 @@ class SequentialExperts(AbstractOrderedExperts):
         at = xp.concatenate([first, draws[DISTANCES]], axis=-1)
         return at
 
-    def drawn_predictor(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
-        found: Float[np.ndarray, "draws experts rows"]
+    def drawn_predictor(self, draws: Draws, block: Block) -> DrawExpertRows:
+        found: DrawExpertRows
         found = draws["coefficients"][:, :, 0] @ block.designs[MEAN]
         return found if block.offset is None else found + block.offset
 
@@ -230,12 +234,12 @@ class SequentialExperts(AbstractOrderedExperts):
             DISTANCES: Real((n_components, self.n_distances)),
         }
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         place = self.places(block)[:, None]
         v = self.drawn_excess(draws, block)
         stage = np.arange(v.shape[-1])
         each = softplus(-v) * (stage < place) + softplus(v) * (stage == place)
-        found: Float[np.ndarray, "draws experts rows"] = -each.sum(axis=-1)
+        found: DrawExpertRows = -each.sum(axis=-1)
         return found
 
     def drawn_masses(
@@ -247,19 +251,15 @@ class SequentialExperts(AbstractOrderedExperts):
         ends = np.concatenate([-softplus(v), none], axis=-1)
         return np.asarray(np.maximum(np.exp(reached + ends), SMALLEST_PROBABILITY))
 
-    def log_density(self, posterior: Normal | None, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: Normal | None, draws: Draws) -> DrawVector:
         xp = namespace(draws[DISTANCES])
         whole = xp.concatenate([draws["coefficients"][:, :, 0], draws[DISTANCES]], axis=-1)
-        density: Float[np.ndarray, " draws"]
+        density: DrawVector
         density = (posterior or self.prior).log_density(whole).sum(axis=1)
         return density
 
     def predictive(
-        self,
-        posterior: Normal,
-        weights: Float[np.ndarray, "experts rows"],
-        block: Block,
-        response: int,
+        self, posterior: Normal, weights: ExpertRows, block: Block, response: int
     ) -> OrdinalMixture:
         """Probabilities of the levels, averaged over all parameters."""
         mean, covariance = self._step_moments(posterior, block)
@@ -324,9 +324,7 @@ def sequential_masses(
     return np.maximum(np.moveaxis(np.stack(found), 0, -1), SMALLEST_PROBABILITY)
 
 
-def _by_row(
-    values: Float[np.ndarray, "..."], row: Int[np.ndarray, " steps"], n_rows: int
-) -> Float[np.ndarray, "..."]:
+def _by_row(values: Floats, row: Int[np.ndarray, " steps"], n_rows: int) -> Floats:
     """Sums over the steps of each row."""
     found = np.zeros((n_rows, *values.shape[1:]))
     np.add.at(found, row, values)

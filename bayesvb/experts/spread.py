@@ -26,6 +26,7 @@ from bayesvb.experts.linear import AbstractLinearExperts
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.coupled_normal_gamma import CommonColumns
 from bayesvb.factors.normal import Normal
+from bayesvb.numerics.arrays import DrawExpertRows, DrawExpertTerms, DrawResponseRows, ExpertRows
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.numerics.special import LARGEST_EXPONENT
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
 
 Lines = Union[AbstractLinearExperts[Any, Any], "StudentExperts"]
 
-Rows = Float[np.ndarray, "experts rows"]
 
 SPREAD = "spread"
 """Name of the draws of the coefficients of the log standard deviation."""
@@ -63,11 +63,11 @@ class SpreadLocalPosterior(AbstractFurtherLocalPosterior):
         Expected precision of the noise of the row, relative to its level.
     """
 
-    squares: Rows
-    log_sd: Rows
-    precision: Rows
+    squares: ExpertRows
+    log_sd: ExpertRows
+    precision: ExpertRows
 
-    def further_weights(self, responsibilities: Rows) -> tuple[Rows, Rows]:
+    def further_weights(self, responsibilities: ExpertRows) -> tuple[ExpertRows, ExpertRows]:
         curvature = 2.0 * responsibilities * self.squares
         return curvature, responsibilities * (self.squares - 1.0) + curvature * self.log_sd
 
@@ -129,14 +129,14 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         weighted = lines.square_weight * squares
         return SpreadLocalPosterior(density, lines, design, weighted, log_sd, lines.square_weight)
 
-    def partition_stats(self, responsibilities: Rows, block: Block) -> FurtherStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> FurtherStats:
         """Sums of rows that all have the level of the noise, and about its squared residuals."""
         lines = self.experts.partition_stats(responsibilities, block)
         weights = 2.0 * responsibilities, np.zeros_like(responsibilities)
         return FurtherStats(lines, LogitStats.of_rows(self.design(block), *weights))
 
     def row_derivatives(
-        self, posterior: FurtherPosterior, block: Block, responsibilities: Rows
+        self, posterior: FurtherPosterior, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives | None:
         r"""Derivatives of ``c - l + h e^f``, ``f = -4 q - 2 l - 2 l^2``, for lines with scalars.
 
@@ -183,7 +183,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         )
 
     def predictive(
-        self, posterior: FurtherPosterior, weights: Rows, block: Block, response: int
+        self, posterior: FurtherPosterior, weights: ExpertRows, block: Block, response: int
     ) -> StudentMixture:
         """Mixture over nodes of the log standard deviation of mixtures of the lines."""
         noise, shares = self._variances(posterior, block)
@@ -192,7 +192,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         return each[0].stacked(each[1:], shares)
 
     def predictive_without(
-        self, posterior: FurtherPosterior, weights: Rows, block: Block, left_out: Rows
+        self, posterior: FurtherPosterior, weights: ExpertRows, block: Block, left_out: ExpertRows
     ) -> list[StudentMixture] | None:
         """Mixtures of the lines after a downdate by each row, the spread held.
 
@@ -210,7 +210,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
 
     def _variances(
         self, posterior: FurtherPosterior, block: Block
-    ) -> tuple[list[Rows], Float[np.ndarray, " nodes"]]:
+    ) -> tuple[list[ExpertRows], Float[np.ndarray, " nodes"]]:
         """Variances of the noise of rows, relative to its level, at nodes, and their shares."""
         log_sd, variance = logit_moments(posterior.further, self.design(block))
         nodes, shares = _quadrature()
@@ -245,7 +245,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         """The draws, with the deviation of the log standard deviation of each row."""
         return {**draws, LOG_SD: self.drawn_further(draws, block)}
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         return self.experts.log_lik(self._by_row(draws, block), block)
 
     def responses(
@@ -254,16 +254,11 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         return self.experts.responses(self._by_row(draws, block), chosen, block, rng)
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> AbstractDrawnMixture:
         """Mixture of the lines given each draw."""
         own = self._by_row(draws, block)
@@ -354,7 +349,7 @@ def _at_means(level: NamedParameter) -> NamedParameter:
     return replace(level, text=text)
 
 
-def _ratio(log_sd: Rows, variance: Rows) -> Rows:
+def _ratio(log_sd: ExpertRows, variance: ExpertRows) -> ExpertRows:
     """``W``: expected precisions of the noise of rows, relative to its level."""
     return np.asarray(np.exp(np.minimum(2.0 * (variance - log_sd), LARGEST_EXPONENT)))
 
@@ -366,7 +361,7 @@ def _quadrature() -> tuple[Float[np.ndarray, " nodes"], Float[np.ndarray, " node
 
 
 def _derivatives(
-    local: SpreadLocalPosterior, responsibilities: Rows
+    local: SpreadLocalPosterior, responsibilities: ExpertRows
 ) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
     """``slopes`` and ``bends`` of ``PartDerivatives``, in ``c``, ``h``, ``q`` and ``l``."""
     n_experts, n_rows = local.log_sd.shape

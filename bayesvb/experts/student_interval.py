@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.experts.drawn_lines import drawn_lines
@@ -13,10 +12,9 @@ from bayesvb.experts.intervals import AbstractIntervalExperts, HiddenRows
 from bayesvb.experts.linear_student import StudentExperts
 from bayesvb.experts.linear_student_posterior import StudentPosterior, StudentStats
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import DrawExpertRows, ExpertRows
 from bayesvb.numerics.truncated_laws import truncated_student
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
-
-Rows = Float[np.ndarray, "experts rows"]
 
 
 @dataclass(frozen=True)
@@ -30,14 +28,14 @@ class IntervalStudentLocalPosterior(AbstractLocalPosterior):
     design : AbstractDesign
     """
 
-    expected_log_density: Rows
-    scale: Rows
-    line: Rows
-    square: Rows
-    tail: Rows
+    expected_log_density: ExpertRows
+    scale: ExpertRows
+    line: ExpertRows
+    square: ExpertRows
+    tail: ExpertRows
     design: AbstractDesign
 
-    def sufficient_stats(self, responsibilities: Rows) -> StudentStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> StudentStats:
         design, each = self.design, responsibilities[:, None]
         return StudentStats(
             weight=responsibilities.sum(axis=1),
@@ -47,7 +45,7 @@ class IntervalStudentLocalPosterior(AbstractLocalPosterior):
             tail=(each * self.tail[:, None]).sum(axis=2),
         )
 
-    def row_stats(self, responsibilities: Rows) -> StudentStats:
+    def row_stats(self, responsibilities: ExpertRows) -> StudentStats:
         design, each = self.design, responsibilities[:, None]
         return StudentStats(
             weight=responsibilities.T,
@@ -94,7 +92,7 @@ class IntervalStudentExperts(
             square[:, rows.at] = location * (location * law.weight + 2.0 * pull) + far
         return IntervalStudentLocalPosterior(terms, scale, line, square, tail, seen.design)
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log density of rows that are seen, log probability of intervals, given each draw."""
         total, rows = StudentExperts.log_lik(self, draws, block), HiddenRows.of_block(block)
         total -= self.log_unit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.response_columns import INTERVAL
@@ -19,12 +19,12 @@ from bayesvb.distributions.weibull_mixture import (
 )
 from bayesvb.experts.dispersed_predictor import Nodes, RowSlopes
 from bayesvb.experts.intervals import AbstractIntervalExperts
-from bayesvb.experts.linked import Rows
 from bayesvb.experts.positive import AbstractPositiveExperts
 from bayesvb.experts.predictor import Expected
 from bayesvb.factors.log_grid import LogGrid
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawExpertRows, ExpertRows, RowMask
 from bayesvb.variational.descriptions import ParameterText
 from bayesvb.variational.supports import AbstractSupport
 
@@ -85,7 +85,13 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
     dispersion: LogGrid = SHAPE
 
     def expected_at(
-        self, block: Block, mean: Rows, variance: Rows, value: Nodes, *, all_orders: bool = False
+        self,
+        block: Block,
+        mean: ExpertRows,
+        variance: ExpertRows,
+        value: Nodes,
+        *,
+        all_orders: bool = False,
     ) -> Expected:
         """All orders of the derivatives are at hand."""
         log_y, seen = np.log(block.response[0]), is_seen(block)
@@ -112,24 +118,18 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         return AbstractPositiveExperts.supports(self, n_components)
 
     def log_density_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
+    ) -> DrawExpertRows:
         """Log density, or log probability of survival."""
         y, seen = block.response[0], is_seen(block)
         density = WEIBULL.log_density(y, predictor, values)
         survival = WEIBULL.log_survival(y, predictor, values)
-        found: Float[np.ndarray, "draws experts rows"]
+        found: DrawExpertRows
         found = namespace(predictor).where(seen, density, survival)
         return found
 
     def slopes_of_rows(
-        self,
-        block: Block,
-        predictor: Float[np.ndarray, "draws experts rows"],
-        values: Float[np.ndarray, "draws experts 1"],
+        self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]
     ) -> RowSlopes:
         """Log density or log survival, and its derivatives in ``u`` and ``log(c)``."""
         y, seen = block.response[0], is_seen(block)
@@ -140,7 +140,7 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         return density, values * (hazard - seen), by_log_shape
 
 
-def is_seen(block: Block) -> Bool[np.ndarray, " rows"]:
+def is_seen(block: Block) -> RowMask:
     """Rows whose response is not censored."""
     ends = block.designs.get(INTERVAL)
     return np.ones(block.n_rows, dtype=bool) if ends is None else (ends == 0.0).all(axis=0)

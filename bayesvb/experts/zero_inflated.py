@@ -21,10 +21,17 @@ from bayesvb.experts.further_predictor import (
     FurtherPosterior,
     FurtherStats,
 )
-from bayesvb.experts.linked import AbstractLinkedExperts, Rows
+from bayesvb.experts.linked import AbstractLinkedExperts
 from bayesvb.experts.regression import RegressionPrior, RegressionUnits
 from bayesvb.factors.normal import Normal
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawResponseRows,
+    ExpertRows,
+    RowMask,
+)
 from bayesvb.numerics.logistic_normal import softplus_moments
 from bayesvb.numerics.special import softplus
 from bayesvb.variational.descriptions import NamedParameter, ParameterText, PriorRow
@@ -51,19 +58,19 @@ class ZeroLocalPosterior(AbstractFurtherLocalPosterior):
         derivative.
     """
 
-    structural: Rows
+    structural: ExpertRows
     logit: OneLogit
     share: OneLogit
     curvature: OneLogit
 
-    def further_weights(self, responsibilities: Rows) -> tuple[OneLogit, OneLogit]:
+    def further_weights(self, responsibilities: ExpertRows) -> tuple[OneLogit, OneLogit]:
         """Weights of ``z z'`` and of ``z``: of a logistic regression on expected zeros."""
         total = responsibilities.sum(axis=0, keepdims=True)
         expected = (responsibilities * self.structural).sum(axis=0, keepdims=True)
         curvature = total * self.curvature
         return curvature, expected - total * self.share + curvature * self.logit
 
-    def expert_weights(self, responsibilities: Rows) -> Rows:
+    def expert_weights(self, responsibilities: ExpertRows) -> ExpertRows:
         """Weights of rows that are not structural zeros."""
         return responsibilities * (1.0 - self.structural)
 
@@ -151,7 +158,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         structural = np.where(zeros, np.exp(logit - either), np.zeros_like(of_count))
         return ZeroLocalPosterior(density, counts, design, structural, logit, share, curvature)
 
-    def partition_stats(self, responsibilities: Rows, block: Block) -> FurtherStats:
+    def partition_stats(self, responsibilities: ExpertRows, block: Block) -> FurtherStats:
         """Sums of one step from even odds, some of the zeros structural."""
         structural = np.where(_is_zero(block), self.first_structural, 0.0)
         some = responsibilities * (1.0 - structural)
@@ -162,7 +169,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return FurtherStats(counts, LogitStats.of_rows(self.design(block), *weights))
 
     def row_derivatives(
-        self, posterior: FurtherPosterior, block: Block, responsibilities: Rows
+        self, posterior: FurtherPosterior, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives | None:
         """Derivatives of ``E_k`` in the scalars of the counts, in ``-E v^2 / 2`` and in ``E v``.
 
@@ -184,7 +191,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return PartDerivatives(scalars, np.concatenate(every, axis=1), *found)
 
     def predictive(
-        self, posterior: FurtherPosterior, weights: Rows, block: Block, response: int
+        self, posterior: FurtherPosterior, weights: ExpertRows, block: Block, response: int
     ) -> ZeroInflatedMixture:
         """Mixture of the counts with the expected probability of a structural zero, exact."""
         counts = self.experts.predictive(posterior.experts, weights, block, response)
@@ -217,21 +224,18 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         return self.experts.collapsed(posterior.experts, block)
 
     def among_zeros(
-        self,
-        block: Block,
-        logit: Float[np.ndarray, "draws 1 rows"],
-        of_count: Float[np.ndarray, "draws experts rows"],
-    ) -> tuple[Float[np.ndarray, "draws experts rows"], Float[np.ndarray, "draws experts rows"]]:
+        self, block: Block, logit: Float[np.ndarray, "draws 1 rows"], of_count: DrawExpertRows
+    ) -> tuple[DrawExpertRows, DrawExpertRows]:
         """Log probability of rows given the counts, and probability of a structural zero."""
         zeros = _is_zero(block)
         either = self.of_zero(logit, of_count)
         density = np.where(zeros, either, of_count) - softplus(logit)
         return density, np.where(zeros, np.exp(logit - either), np.zeros_like(of_count))
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         logit = self.drawn_further(draws, block)
         of_count = self.experts.log_lik(draws, self.counted(block))
-        either: Float[np.ndarray, "draws experts rows"]
+        either: DrawExpertRows
         either = namespace(logit).where(
             _is_zero(block), self.of_zero(logit, of_count), of_count
         ) - softplus(logit)
@@ -243,19 +247,14 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         chosen: Int[np.ndarray, "draws rows"],
         block: Block,
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         counts = self.experts.responses(draws, chosen, block, rng)
         return np.where(
             rng.random(counts.shape) < expit(self.drawn_further(draws, block)), 0, counts
         )
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> DrawnCountMixture:
         """Mixture of the counts given each draw, with structural zeros."""
         counts = self.experts.drawn(draws, weights, block, response, scaling)
@@ -299,14 +298,17 @@ def with_zeros(
     return kind(counts, Normal.from_precision(np.zeros(n_terms), precision))
 
 
-def _is_zero(block: Block) -> Bool[np.ndarray, " rows"]:
+def _is_zero(block: Block) -> RowMask:
     """Rows without counts."""
-    is_zero: Bool[np.ndarray, " rows"] = block.response[0] == 0.0
+    is_zero: RowMask = block.response[0] == 0.0
     return is_zero
 
 
 def _derivatives(
-    local: ZeroLocalPosterior, own: PartDerivatives, responsibilities: Rows, higher: list[OneLogit]
+    local: ZeroLocalPosterior,
+    own: PartDerivatives,
+    responsibilities: ExpertRows,
+    higher: list[OneLogit],
 ) -> tuple[Float[np.ndarray, "experts scalars rows"], Float[np.ndarray, "scalars scalars rows"]]:
     """``slopes`` and ``bends`` of ``PartDerivatives``, those in ``-E v^2 / 2`` and ``E v`` last.
 

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from scipy.special import logsumexp
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawVector, PointVector
 
 GRID_POINTS = 161
 """Grid points: with 100 coefficients the posterior of ``log s`` has a standard deviation of 0.07,
@@ -47,8 +48,8 @@ class BoundedScale:
     True
     """
 
-    precision: Float[np.ndarray, " points"]
-    log_weight: Float[np.ndarray, " points"]
+    precision: PointVector
+    log_weight: PointVector
 
     @classmethod
     def half_normal(cls, sd: float, *, lowest: float) -> BoundedScale:
@@ -58,9 +59,7 @@ class BoundedScale:
         return cls.on_grid(grid, -0.5 * (grid / sd) ** 2)
 
     @classmethod
-    def on_grid(
-        cls, sd: Float[np.ndarray, " points"], log_density: Float[np.ndarray, " points"]
-    ) -> BoundedScale:
+    def on_grid(cls, sd: PointVector, log_density: PointVector) -> BoundedScale:
         """Distribution on values of ``s`` in equal steps of ``log s``, density up to a factor."""
         log_weight = np.log(sd) + log_density
         return cls(sd**-2.0, log_weight - logsumexp(log_weight))
@@ -90,7 +89,7 @@ class BoundedScale:
         own = 0.5 * (count * np.log(mean) - squares * mean) - norm
         return np.asarray(mean), np.asarray(variance), np.asarray(own)
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawVector:
         """Prior draws of ``1 / s^2``."""
         chosen = rng.choice(len(self.precision), n, p=np.exp(self.log_weight))
         return np.asarray(self.precision[chosen])

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import ExpertVector
 from bayesvb.numerics.linalg import times_each
 
 Coefficients = Float[np.ndarray, "draws experts responses terms"]
@@ -82,7 +83,7 @@ class JointBasis:
         slope: Float[np.ndarray, "experts terms columns"],
         common: Float[np.ndarray, "columns columns"],
         noise: Float[np.ndarray, "experts 1"],
-        shape: Float[np.ndarray, " experts"],
+        shape: ExpertVector,
     ) -> JointBasis:
         """Basis of ``W_k b`` plus independent deviations with covariance ``own``, scaled.
 

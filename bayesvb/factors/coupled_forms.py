@@ -11,6 +11,7 @@ from scipy.special import polygamma
 
 from bayesvb.factors.coupled_normal_gamma import CoupledNormalGamma, noise_through_common
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
+from bayesvb.numerics.arrays import RowVector, TermRows
 
 
 @dataclass(frozen=True)
@@ -55,8 +56,8 @@ class FormsOfNoise:
 
 def coupled_forms(
     law: CoupledNormalGamma,
-    columns: Float[np.ndarray, "terms rows"],
-    response: Float[np.ndarray, " rows"],
+    columns: TermRows,
+    response: RowVector,
     blocks: Float[np.ndarray, "blocks entries"],
 ) -> Forms:
     """Expected log densities of rows and sums of squares; see ``MatrixNormalGamma.forms``.
@@ -90,8 +91,8 @@ def _forms_of(
     law: CoupledNormalGamma,
     k: int,
     through: FormsOfNoise,
-    columns: Float[np.ndarray, "terms rows"],
-    response: Float[np.ndarray, " rows"],
+    columns: TermRows,
+    response: RowVector,
     blocks: Float[np.ndarray, "blocks terms"],
 ) -> VectorForms:
     """Forms of one component."""

@@ -28,6 +28,7 @@ from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma, Moments, chec
 from bayesvb.factors.regression_factor import AbstractRegressionFactor
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision
 from bayesvb.numerics.array_library import AnyArray, namespace
+from bayesvb.numerics.arrays import BatchArray, DrawExperts, DrawTerms, DrawVector
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     quadratic_weights,
@@ -170,7 +171,7 @@ class CommonEffectPrior:
     ) -> tuple[
         Float[np.ndarray, "*batch columns"],
         Float[np.ndarray, "*batch columns columns"],
-        Float[np.ndarray, "*batch"],
+        BatchArray,
         Float[np.ndarray, "*batch experts"],
     ]:
         """Mean and covariance of ``q(b)`` with its log-determinant, and rates of ``q(tau)``."""
@@ -242,7 +243,7 @@ class CommonEffectPrior:
         self,
         coefficients: Float[np.ndarray, "draws experts 1 terms"],
         precision: Float[np.ndarray, "draws experts 1"],
-        terms: Float[np.ndarray, "draws terms"],
+        terms: DrawTerms,
         common: Float[np.ndarray, "draws columns"],
     ) -> Float[np.ndarray, "draws columns"]:
         """Expected common coefficients given drawn coefficients, noise and precisions.
@@ -331,7 +332,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
     slope: Float[np.ndarray, "*batch experts terms columns"]
     common: Float[np.ndarray, "*batch columns"]
     common_covariance: Float[np.ndarray, "*batch columns columns"]
-    common_log_det: Float[np.ndarray, "*batch"]
+    common_log_det: BatchArray
     prior: CommonEffectPrior
 
     @property
@@ -475,10 +476,10 @@ class CoupledNormalGamma(AbstractRegressionFactor):
 
     def _log_common(
         self,
-        tau: Float[np.ndarray, "draws experts"],
+        tau: DrawExperts,
         linear: Float[np.ndarray, "draws columns"],
         known: Float[np.ndarray, "experts columns columns"],
-    ) -> Float[np.ndarray, " draws"]:
+    ) -> DrawVector:
         """``l' A^-1 l - log |A|`` with ``A = C^-1 + sum_k tau_k E' Lambda W_k``, of each draw."""
         own, found = np.linalg.inv(self.common_covariance), np.empty(len(tau))
         # One factor for each noise: in second differences most points have that of the centre.

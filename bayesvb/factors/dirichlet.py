@@ -11,6 +11,7 @@ from scipy.special import digamma, gammaln, polygamma
 
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawExperts, DrawVector
 from bayesvb.numerics.special import digamma_excess
 
 
@@ -81,12 +82,12 @@ class Dirichlet:
         alpha = self.concentration
         return float(gammaln(alpha.sum()) - gammaln(alpha).sum())
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, "draws experts"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawExperts:
         """Independent draws."""
         return rng.dirichlet(self.concentration, size=n)
 
-    def log_density(self, value: Float[np.ndarray, "draws experts"]) -> Float[np.ndarray, " draws"]:
+    def log_density(self, value: DrawExperts) -> DrawVector:
         """Log density of each vector of probabilities."""
         logs = ((self.concentration - 1.0) * namespace(value).log(value)).sum(axis=-1)
-        density: Float[np.ndarray, " draws"] = self.log_normaliser + logs
+        density: DrawVector = self.log_normaliser + logs
         return density

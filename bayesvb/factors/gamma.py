@@ -9,9 +9,10 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, poch
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BatchArray, DrawValues, Floats
 from bayesvb.numerics.special import digamma_excess
 
-Numbers = float | Float[np.ndarray, "..."]
+Numbers = float | Floats
 
 LEAST_PRECISION = 1e-100
 """Smallest precision drawn from a prior: a product of two still has a finite inverse."""
@@ -27,16 +28,16 @@ class Gamma:
         A prior may have fewer leading axes than the values that it is the prior of.
     """
 
-    shape: Float[np.ndarray, "*batch"]
-    rate: Float[np.ndarray, "*batch"]
+    shape: BatchArray
+    rate: BatchArray
 
     @property
-    def mean(self) -> Float[np.ndarray, "*batch"]:
+    def mean(self) -> BatchArray:
         """``E[tau] = a / b``."""
         return np.asarray(self.shape / self.rate)
 
     @property
-    def expected_log(self) -> Float[np.ndarray, "*batch"]:
+    def expected_log(self) -> BatchArray:
         """``E[log tau] = digamma(a) - log b``."""
         return np.asarray(digamma(self.shape) - np.log(self.rate))
 
@@ -53,14 +54,12 @@ class Gamma:
         drawn = rng.gamma(self.shape, size=(n, *self.shape.shape)) / self.rate
         return np.asarray(np.maximum(drawn, np.finfo(float).tiny))
 
-    def log_density(self, value: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws ..."]:
+    def log_density(self, value: DrawValues) -> DrawValues:
         """Log density of each value."""
         return gamma_log_density(value, self.shape, self.rate)
 
 
-def gamma_kl(
-    shape: Numbers, rate: Numbers, prior_shape: Numbers, prior_rate: Numbers
-) -> Float[np.ndarray, "..."]:
+def gamma_kl(shape: Numbers, rate: Numbers, prior_shape: Numbers, prior_rate: Numbers) -> Floats:
     """``KL(Ga(shape, rate) || Ga(prior_shape, prior_rate))``, entry by entry.
 
     Laws that are close keep their digits: differences are taken before logs where that is exact.
@@ -88,17 +87,15 @@ def gamma_kl(
 
 def precision_draws(
     shape: Numbers, rate: Numbers, size: int | tuple[int, ...], rng: np.random.Generator
-) -> Float[np.ndarray, "..."]:
+) -> Floats:
     """Draws of precisions under a nearly flat law, at least ``LEAST_PRECISION``."""
     return np.asarray(np.maximum(rng.gamma(shape, size=size) / rate, LEAST_PRECISION))
 
 
-def gamma_log_density(
-    value: Float[np.ndarray, "..."], shape: Numbers, rate: Numbers
-) -> Float[np.ndarray, "..."]:
+def gamma_log_density(value: Floats, shape: Numbers, rate: Numbers) -> Floats:
     """Log density of each value under a gamma distribution."""
     constant = shape * np.log(rate) - gammaln(shape)
     xp = namespace(value)
-    density: Float[np.ndarray, "..."]
+    density: Floats
     density = xp.asarray(constant + (shape - 1.0) * xp.log(value) - rate * value)
     return density

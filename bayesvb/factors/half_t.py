@@ -11,6 +11,7 @@ from scipy.special import gammaln
 
 from bayesvb.factors.bounded_scale import BoundedScale
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BlockVector, DrawVector
 
 HALF_T_DOF = 3.0
 """Degrees of freedom of the half-t prior: the fewest with a finite variance."""
@@ -21,7 +22,7 @@ number of points: a step of 0.027, two thirds of the posterior sd of ``log s`` o
 
 
 def log_half_t(
-    sd: Float[np.ndarray, "*many blocks"], unit: float | Float[np.ndarray, " blocks"]
+    sd: Float[np.ndarray, "*many blocks"], unit: float | BlockVector
 ) -> Float[np.ndarray, "*many blocks"]:
     """Log density of the half-t distribution with ``HALF_T_DOF`` degrees of freedom."""
     half = 0.5 * (HALF_T_DOF + 1.0)
@@ -74,6 +75,6 @@ class HalfTScale:
         density = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * precision)
         return density
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawVector:
         """Prior draws of ``1 / s^2``."""
         return np.asarray((self.unit * rng.standard_t(HALF_T_DOF, n)) ** -2.0)

@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.linalg import inverse_and_log_det, times
 from bayesvb.numerics.special import LOG_2PI
 
@@ -106,7 +107,7 @@ class Loadings:
 
     def draws(
         self, n: int, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws dims columns"], Float[np.ndarray, " draws"]]:
+    ) -> tuple[Float[np.ndarray, "draws dims columns"], DrawVector]:
         """Independent draws of ``[W, mu]`` and of the noise precision."""
         precision = rng.gamma(self.shape, 1.0 / self.rate, size=n)
         noise = rng.standard_normal((n, *self.mean.shape))
@@ -114,10 +115,8 @@ class Loadings:
         return self.mean + times(root, noise) / np.sqrt(precision)[:, None, None], precision
 
     def log_density(
-        self,
-        value: Float[np.ndarray, "draws dims columns"],
-        precision: Float[np.ndarray, " draws"],
-    ) -> Float[np.ndarray, " draws"]:
+        self, value: Float[np.ndarray, "draws dims columns"], precision: DrawVector
+    ) -> DrawVector:
         """Log density of each draw."""
         shift = value - self.mean
         n_dims, n_columns = self.mean.shape

@@ -10,6 +10,7 @@ from jaxtyping import Bool, Float, Int
 from scipy.special import comb, factorial
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import Floats, SameShape
 from bayesvb.numerics.special import LOG_2PI
 
 DEGREE = 7
@@ -88,26 +89,24 @@ class LogGrid:
         """Values of the parameter at the nodes."""
         return np.asarray(np.exp(self.logs))
 
-    def log_density_of_logs(self, logs: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    def log_density_of_logs(self, logs: SameShape) -> SameShape:
         """Log prior density of the log of the parameter."""
         standard = (logs - self.centre) / self.sd
-        found: Float[np.ndarray, "*shape"] = -0.5 * (standard**2 + LOG_2PI) - np.log(self.sd)
+        found: SameShape = -0.5 * (standard**2 + LOG_2PI) - np.log(self.sd)
         return found
 
-    def log_prior(self, values: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+    def log_prior(self, values: SameShape) -> SameShape:
         """Log prior density of values of the parameter, in NumPy or JAX."""
         logs = namespace(values).log(values)
-        found: Float[np.ndarray, "*shape"] = self.log_density_of_logs(logs) - logs
+        found: SameShape = self.log_density_of_logs(logs) - logs
         return found
 
-    def prior_draws(
-        self, shape: tuple[int, ...], rng: np.random.Generator
-    ) -> Float[np.ndarray, "..."]:
+    def prior_draws(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Values of the parameter drawn from the prior."""
         return np.asarray(np.exp(self.centre + self.sd * rng.standard_normal(shape)))
 
     def stencil(
-        self, logs: Float[np.ndarray, "*shape"]
+        self, logs: SameShape
     ) -> tuple[Int[np.ndarray, "*shape stencil"], Float[np.ndarray, "*shape stencil"]]:
         """Nodes of the polynomial at each point, and their weights; constant beyond the ends."""
         at = (np.minimum(np.maximum(logs, self.low), self.high) - self.low) / self.step
@@ -121,9 +120,7 @@ class LogGrid:
         return first[..., None] + STENCIL, others * BARYCENTRIC
 
     def interpolate(
-        self,
-        sums: Float[np.ndarray, "*laws nodes"],
-        logs: Float[np.ndarray, "*laws points"],
+        self, sums: Float[np.ndarray, "*laws nodes"], logs: Float[np.ndarray, "*laws points"]
     ) -> Float[np.ndarray, "*laws points"]:
         """Sums at points between the nodes."""
         nodes, weights = self.stencil(logs)

@@ -20,6 +20,16 @@ from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    BatchArray,
+    ExpertTerms,
+    Floats,
+    Indices,
+    PackedBatch,
+    RowVector,
+    TermRows,
+    TermVector,
+)
 from bayesvb.numerics.linalg import (
     effective_dof,
     lower_pairs,
@@ -60,7 +70,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
 
     mean: Float[np.ndarray, "*batch responses terms"]
     operator: AbstractPrecision
-    shape: Float[np.ndarray, "*batch"]
+    shape: BatchArray
     rate: Float[np.ndarray, "*batch responses"]
 
     @classmethod
@@ -85,7 +95,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         return self.operator.shared.inverse
 
     @property
-    def log_det(self) -> Float[np.ndarray, "*batch"]:
+    def log_det(self) -> BatchArray:
         """Log-determinant of ``V``, all coefficients."""
         return self.operator.log_det
 
@@ -107,15 +117,15 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Law of the coefficients of one response in units of its noise."""
         return Normal(self.mean[..., response, :], self.operator)
 
-    def take(self, chosen: Int[np.ndarray, " chosen"]) -> MatrixNormalGamma:
+    def take(self, chosen: Indices) -> MatrixNormalGamma:
         """Return some laws of a batch."""
         parts = self.mean[chosen], self.operator.take(chosen), self.shape[chosen], self.rate[chosen]
         return MatrixNormalGamma(*parts)
 
     def posterior(
         self,
-        weight: Float[np.ndarray, "*batch"],
-        xx: Float[np.ndarray, "*batch packed"],
+        weight: BatchArray,
+        xx: PackedBatch,
         xy: Float[np.ndarray, "*batch responses terms"],
         yy: Float[np.ndarray, "*batch responses"],
     ) -> MatrixNormalGamma:
@@ -201,10 +211,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         return (0.5 * of_log, -0.5 * second, scaled, -0.5 * of_tau), squares
 
     def forms(
-        self,
-        columns: Float[np.ndarray, "terms rows"],
-        response: Float[np.ndarray, " rows"],
-        blocks: Float[np.ndarray, "blocks terms"],
+        self, columns: TermRows, response: RowVector, blocks: Float[np.ndarray, "blocks terms"]
     ) -> Forms:
         """Expected log densities of rows and sums of squares of coefficients; one response.
 
@@ -270,7 +277,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         found = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
         return np.asarray(pack(found) + pack(np.swapaxes(found, -1, -2)))
 
-    def spread_at(self, design: AbstractDesign) -> Float[np.ndarray, "experts _"]:
+    def spread_at(self, design: AbstractDesign) -> ExpertTerms:
         """Variance of the linear predictor of each row, in units of the noise variance."""
         return design.quadratic(self.operator)
 
@@ -305,11 +312,11 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Independent regressions of the components: this factor."""
         return self
 
-    def summed_squares(self) -> Float[np.ndarray, " terms"]:
+    def summed_squares(self) -> TermVector:
         """``scaled_squares`` summed over components."""
         return np.asarray(self.scaled_squares().sum(axis=-2))
 
-    def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
+    def second_moments(self) -> PackedBatch:
         return self.operator.second_moments(
             self.expected_precision[..., None] * self.mean, self.mean
         )
@@ -324,7 +331,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         squares = own + self.mean.shape[-2] * self.operator.variances
         return np.asarray(self.operator.by_term(squares))
 
-    def log_evidence(self) -> Float[np.ndarray, "*batch"]:
+    def log_evidence(self) -> BatchArray:
         """Log density of the observed rows, up to a constant shared by all posteriors.
 
         The difference from the prior's value, less ``log(2 pi) / 2`` for each number, is their
@@ -383,7 +390,7 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         return density
 
 
-def check_gamma(shape: Float[np.ndarray, "..."], rate: Float[np.ndarray, "..."]) -> None:
+def check_gamma(shape: Floats, rate: Floats) -> None:
     """Refuse what statistics of no data lead to."""
     if not ((shape > 0.0).all() and (rate > 0.0).all()):
         raise np.linalg.LinAlgError("shape and rate of a gamma distribution must be positive")

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
+from bayesvb.numerics.arrays import PackedBatch, TermRows
 from bayesvb.numerics.linalg import inverse_and_log_det, times_each
 from bayesvb.numerics.special import LOG_2PI
 
@@ -77,11 +78,7 @@ class Normal:
         operator = self.operator.shared
         return Normal(self.mean[..., : operator.n_coefficients], operator)
 
-    def plus(
-        self,
-        curvature: Float[np.ndarray, "*batch packed"],
-        linear: Float[np.ndarray, "*batch terms"],
-    ) -> Normal:
+    def plus(self, curvature: PackedBatch, linear: Float[np.ndarray, "*batch terms"]) -> Normal:
         """The law times ``exp(linear' x - x' curvature x / 2)``, the curvature packed.
 
         Raises
@@ -125,7 +122,7 @@ class Normal:
         """``E[x_j^2]``, summed over the coefficients of each term."""
         return np.asarray(self.operator.by_term(self.mean**2 + self.operator.variances))
 
-    def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
+    def second_moments(self) -> PackedBatch:
         """Weights of packed products: ``E[x x']``."""
         mean = self.mean[..., None, :]
         return self.operator.second_moments(mean, mean)
@@ -145,9 +142,7 @@ class Normal:
         both = np.concatenate([shift, mean], axis=-2), np.concatenate([mean, shift], axis=-2)
         return -0.5 * self.operator.moments_along(*both, change), shift[..., 0, :]
 
-    def forms(
-        self, columns: Float[np.ndarray, "terms rows"], blocks: Float[np.ndarray, "blocks _"]
-    ) -> Forms:
+    def forms(self, columns: TermRows, blocks: Float[np.ndarray, "blocks _"]) -> Forms:
         """``-v^2 / 2`` and ``v`` of the predictors of rows, and ``-x_j^2 / 2`` of coefficients.
 
         Of one vector for each predictor, with a covariance matrix each.

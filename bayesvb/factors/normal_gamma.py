@@ -16,6 +16,7 @@ from scipy.special import digamma
 
 from bayesvb.factors.gamma import gamma_kl, gamma_log_density
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -45,7 +46,7 @@ class ScalarGamma:
         """``KL(self || other)``."""
         return float(gamma_kl(self.shape, self.rate, other.shape, other.rate))
 
-    def draws(self, n: int, rng: np.random.Generator) -> Float[np.ndarray, " draws"]:
+    def draws(self, n: int, rng: np.random.Generator) -> DrawVector:
         """Independent draws."""
         return rng.gamma(self.shape, 1.0 / self.rate, n)
 
@@ -84,9 +85,7 @@ class AbstractNormalGamma(abc.ABC):
         normal = self.expected_log_normal(self) - other.expected_log_normal(self)
         return normal + self.precision.kl(other.precision)
 
-    def draws(
-        self, n: int, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, " draws"]]:
+    def draws(self, n: int, rng: np.random.Generator) -> tuple[DrawVector, DrawVector]:
         """Independent draws of the mean and of the precision."""
         precision = self.precision.draws(n, rng)
         noise = rng.standard_normal(n)

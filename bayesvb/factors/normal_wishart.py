@@ -13,6 +13,7 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BatchArray
 from bayesvb.numerics.linalg import inverse_and_log_det, times
 from bayesvb.numerics.special import LOG_2PI
 
@@ -47,11 +48,11 @@ class NormalWishart:
     """
 
     mean: Float[np.ndarray, "*batch dims"]
-    mean_precision: Float[np.ndarray, "*batch"]
-    dof: Float[np.ndarray, "*batch"]
+    mean_precision: BatchArray
+    dof: BatchArray
     scale: Float[np.ndarray, "*batch dims dims"]
     scatter: Float[np.ndarray, "*batch dims dims"]
-    log_det: Float[np.ndarray, "*batch"]
+    log_det: BatchArray
 
     @classmethod
     def prior(
@@ -76,8 +77,8 @@ class NormalWishart:
     def _from_scatter(
         cls,
         mean: Float[np.ndarray, "*batch dims"],
-        mean_precision: Float[np.ndarray, "*batch"],
-        dof: Float[np.ndarray, "*batch"],
+        mean_precision: BatchArray,
+        dof: BatchArray,
         scatter: Float[np.ndarray, "*batch dims dims"],
     ) -> NormalWishart:
         """Factor with everything that follows from the scatter."""
@@ -90,7 +91,7 @@ class NormalWishart:
 
     def posterior(
         self,
-        weight: Float[np.ndarray, "*batch"],
+        weight: BatchArray,
         x: Float[np.ndarray, "*batch dims"],
         xx: Float[np.ndarray, "*batch dims dims"],
     ) -> NormalWishart:
@@ -144,22 +145,20 @@ class NormalWishart:
         return np.asarray(0.5 * (self.dof[..., None] - np.arange(self.n_dims)))
 
     @cached_property
-    def expected_log_det(self) -> Float[np.ndarray, "*batch"]:
+    def expected_log_det(self) -> BatchArray:
         """``E[log |Lambda|] = sum_i digamma((nu + 1 - i) / 2) + D log 2 + log |W|``."""
         log_two = self.n_dims * np.log(2.0)
         return np.asarray(digamma(self._halves).sum(axis=-1) + log_two + self.log_det)
 
     @cached_property
-    def log_normaliser(self) -> Float[np.ndarray, "*batch"]:
+    def log_normaliser(self) -> BatchArray:
         """Log of the constant ``B(W, nu)`` of the Wishart density (Bishop 2006, eq. B.79)."""
         n_dims = self.n_dims
         gamma = gammaln(self._halves).sum(axis=-1) + 0.25 * n_dims * (n_dims - 1) * np.log(np.pi)
         return np.asarray(-0.5 * self.dof * (self.log_det + n_dims * np.log(2.0)) - gamma)
 
     @property
-    def student(
-        self,
-    ) -> tuple[Float[np.ndarray, "*batch dims dims"], Float[np.ndarray, "*batch"]]:
+    def student(self) -> tuple[Float[np.ndarray, "*batch dims dims"], BatchArray]:
         """Scale matrix and degrees of freedom of the predictive Student t about the mean.
 
         ``(1 + beta) / (beta (nu + 1 - D)) W^-1`` and ``nu + 1 - D`` (Bishop 2006, eq. 10.81).

@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import digamma
 
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import BatchArray, ExpertRows, ExpertTerms, PackedBatch
 from bayesvb.numerics.linalg import linear_at, quadratic_at, quadratic_weights
 
 
@@ -29,7 +30,7 @@ class AbstractRegressionFactor:
 
     mean: Float[np.ndarray, "*batch responses terms"]
     covariance: Float[np.ndarray, "*batch terms terms"]
-    shape: Float[np.ndarray, "*batch"]
+    shape: BatchArray
     rate: Float[np.ndarray, "*batch responses"]
 
     @property
@@ -47,18 +48,16 @@ class AbstractRegressionFactor:
         """Marginal law of the coefficients that all rows share, and of the noise: itself here."""
         return self
 
-    def location_at(
-        self, response: int, design: AbstractDesign
-    ) -> Float[np.ndarray, "experts rows"]:
+    def location_at(self, response: int, design: AbstractDesign) -> ExpertRows:
         """Posterior mean of a response of each row of the design."""
         mean = self.mean[..., response, :]
         return design.predict(mean) if mean.ndim == 2 else linear_at(mean, design.columns)
 
-    def spread_at(self, design: AbstractDesign) -> Float[np.ndarray, "experts _"]:
+    def spread_at(self, design: AbstractDesign) -> ExpertTerms:
         """Variance of that mean, in units of the noise variance."""
         return quadratic_at(self.covariance, design.columns)
 
-    def second_moments(self) -> Float[np.ndarray, "*batch packed"]:
+    def second_moments(self) -> PackedBatch:
         """Weights of packed products of the coefficients: ``sum_i E[tau_i B_i B_i']``."""
         scaled = self.expected_precision[..., None] * self.mean
         n_responses = self.mean.shape[-2]

@@ -30,6 +30,7 @@ from bayesvb.formula.responses import Classes, ResponseKind, class_column, class
 from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.terms import Part, read_terms
+from bayesvb.numerics.arrays import RowMask
 
 if TYPE_CHECKING:
     import formulaic
@@ -59,7 +60,7 @@ class UsableRows:
     def __len__(self) -> int:
         return int(self.usable.sum())
 
-    def only(self, keep: Bool[np.ndarray, " rows"]) -> UsableRows:
+    def only(self, keep: RowMask) -> UsableRows:
         """Table of the same rows, fewer of which can be used."""
         usable = self.usable.copy()
         usable[usable] = keep
@@ -188,7 +189,7 @@ class BoundFormula:
         """Call that writes a response of several numbers per row."""
         return self.formula.read[RESPONSE].call if RESPONSE in self.parts else None
 
-    def absent(self, columns: Mapping[str, pd.Series]) -> dict[str, Bool[np.ndarray, " rows"]]:
+    def absent(self, columns: Mapping[str, pd.Series]) -> dict[str, RowMask]:
         """Rows that lack a value, by column; upper ends of intervals may be absent."""
         may_lack = {role.column for role in self.roles(list(self.parts)) if role.role == "upper"}
         may_lack -= {role.column for role in self.roles(list(self.parts)) if role.role != "upper"}
@@ -419,8 +420,6 @@ def _require_numbers(bound: BoundFormula, columns: Mapping[str, pd.Series]) -> N
             )
 
 
-def _counts(
-    absent: Mapping[str, Bool[np.ndarray, " rows"]], usable: Bool[np.ndarray, " rows"]
-) -> dict[str, int]:
+def _counts(absent: Mapping[str, RowMask], usable: RowMask) -> dict[str, int]:
     """Rows that cannot be used, by the column without a value."""
     return {name: int((where & ~usable).sum()) for name, where in absent.items()}

@@ -19,6 +19,7 @@ from bayesvb.formula.dot import hardly_repeat
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.parser import RESPONSE
 from bayesvb.formula.special_terms import OFFSET
+from bayesvb.numerics.arrays import RowColumns, RowVector, TermVector
 from bayesvb.numerics.rank import dependent_columns
 from bayesvb.numerics.special import ROUNDING
 
@@ -36,8 +37,8 @@ DATE = re.compile(r"\s*\d{1,4}[/.-]\d{1,2}[/.-]\d{1,4}(\s.*)?")
 class Ranges:
     """Smallest and largest value of each column of a matrix."""
 
-    lowest: Float[np.ndarray, " terms"]
-    highest: Float[np.ndarray, " terms"]
+    lowest: TermVector
+    highest: TermVector
 
     @property
     def constant(self) -> Bool[np.ndarray, " terms"]:
@@ -48,7 +49,7 @@ class Ranges:
 
 def check_matrices(
     bound: BoundFormula,
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
+    matrices: Mapping[str, RowColumns],
     names: Mapping[str, Sequence[str]],
     *,
     warn: bool,
@@ -107,9 +108,7 @@ def ranges(
     return Ranges(lowest, highest)
 
 
-def _by_column(
-    smaller: np.ufunc, matrix: Float[np.ndarray, "rows terms"]
-) -> Float[np.ndarray, " terms"]:
+def _by_column(smaller: np.ufunc, matrix: Float[np.ndarray, "rows terms"]) -> TermVector:
     """Reduction of each column; rows are taken side by side, since numpy is slow on short rows."""
     rows, terms = matrix.shape
     whole = rows // SIDE_BY_SIDE
@@ -120,9 +119,7 @@ def _by_column(
     return np.asarray(smaller.reduce(np.vstack(ends), axis=0))
 
 
-def require_finite(
-    values: Float[np.ndarray, " rows"], name: str, index: pd.Index | None = None
-) -> None:
+def require_finite(values: RowVector, name: str, index: pd.Index | None = None) -> None:
     """Refuse infinite and undefined values.
 
     Raises
@@ -160,9 +157,7 @@ def require_squares(
         )
 
 
-def check_squares(
-    lowest: Float[np.ndarray, " terms"], highest: Float[np.ndarray, " terms"], names: Sequence[str]
-) -> None:
+def check_squares(lowest: TermVector, highest: TermVector, names: Sequence[str]) -> None:
     """Refuse columns whose values, or differences between them, have no square in doubles.
 
     Raises
@@ -342,7 +337,7 @@ def warn_levels(column: str, found: pd.Index, *, marked: bool) -> None:
 
 
 def warn_of_unweighted(
-    frame: pd.DataFrame, known: Mapping[str, pd.Index], weights: Float[np.ndarray, " rows"]
+    frame: pd.DataFrame, known: Mapping[str, pd.Index], weights: RowVector
 ) -> None:
     """Warn of levels of a column whose rows all have weight zero.
 

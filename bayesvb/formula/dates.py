@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool
 
 from bayesvb.data.frames import TEMPORAL, writes_dates
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowMask
 
 DAY = pd.Timedelta(days=1)
 
@@ -33,7 +33,7 @@ class Dates:
     origins: Mapping[str, pd.Timestamp | None] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, columns: Mapping[str, pd.Series], usable: Bool[np.ndarray, " rows"]) -> Dates:
+    def of(cls, columns: Mapping[str, pd.Series], usable: RowMask) -> Dates:
         """The temporal ones of these columns, days counted from the first date that is used."""
         found: dict[str, pd.Timestamp | None] = {}
         for name, column in columns.items():

@@ -8,7 +8,7 @@ from typing import get_args
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from bayesvb.data.column_units import declared_units
 from bayesvb.data.frame_streams import ReadCount
@@ -33,8 +33,9 @@ from bayesvb.formula.responses import Classes, Ordered, ResponseKind
 from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.numerics.arrays import Indices, RowColumns, RowIntegers, RowMask, RowVector
 
-Response = Float[np.ndarray, "rows responses"] | Int[np.ndarray, " rows"]
+Response = Float[np.ndarray, "rows responses"] | RowIntegers
 
 POLICIES = ("drop", "raise", "keep")
 
@@ -59,9 +60,9 @@ class Rows:
 
     index: pd.Index
     complete: Bool[np.ndarray, " given"]
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]]
+    matrices: Mapping[str, RowColumns]
     response: Response | None
-    offset: Float[np.ndarray, " rows"] | None = None
+    offset: RowVector | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,20 +148,20 @@ class Design:
     response: Response | None
     response_names: tuple[str, ...]
     levels: tuple[str, ...] | None
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]]
+    matrices: Mapping[str, RowColumns]
     terms: Mapping[str, tuple[str, ...]]
     term_blocks: Mapping[str, tuple[TermBlock, ...]]
     complete: Bool[np.ndarray, " given"]
     _encoder: Encoder = field(repr=False)
     classes: Classes | None = field(repr=False)
-    offset: Float[np.ndarray, " rows"] | None = None
+    offset: RowVector | None = None
     unseen: Unseen = field(default_factory=Unseen)
     all_rows: AllRows | None = None
     units: Mapping[str, str] = field(default_factory=dict)
-    weights: Float[np.ndarray, " rows"] | None = None
+    weights: RowVector | None = None
     missing: Mapping[str, int] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
-    imputed: Mapping[str, Bool[np.ndarray, " rows"]] = field(default_factory=dict)
+    imputed: Mapping[str, RowMask] = field(default_factory=dict)
 
     @property
     def class_labels(self) -> tuple[str, ...]:
@@ -288,11 +289,11 @@ class Design:
         """Design in which the effects of a new group are zero."""
         return replace(self, unseen=replace(self.unseen, groups="typical"))
 
-    def data_at(self, positions: Int[np.ndarray, " chosen"]) -> pd.DataFrame:
+    def data_at(self, positions: Indices) -> pd.DataFrame:
         """Some of the rows used, as they were given."""
         return self.frame.iloc[positions]
 
-    def rows_at(self, positions: Int[np.ndarray, " chosen"], *, response: bool = False) -> Rows:
+    def rows_at(self, positions: Indices, *, response: bool = False) -> Rows:
         """Some of the rows used, after the formula."""
         own = self.matrices if response else self.covariate_matrices
         matrices = {part: matrix[positions] for part, matrix in own.items()}
@@ -307,7 +308,7 @@ class Design:
         return self.matrices.get(INTERVAL)
 
     @property
-    def hidden(self) -> Bool[np.ndarray, " rows"]:
+    def hidden(self) -> RowMask:
         """Rows whose response is known up to an interval."""
         if self.interval is None:
             return np.zeros(self.n_rows, dtype=bool)
@@ -319,7 +320,7 @@ class Design:
         return self.interval is not None and bool(np.isinf(self.interval).any())
 
     @property
-    def covariate_matrices(self) -> Mapping[str, Float[np.ndarray, "rows _"]]:
+    def covariate_matrices(self) -> Mapping[str, RowColumns]:
         """Matrices without the further columns of the response."""
         own = self.matrices
         return {name: matrix for name, matrix in own.items() if name not in RESPONSE_COLUMNS}
@@ -559,7 +560,7 @@ def build_design(
     )
 
 
-def _summed(made: Mapping[str, Float[np.ndarray, "rows _"]]) -> Float[np.ndarray, " rows"] | None:
+def _summed(made: Mapping[str, RowColumns]) -> RowVector | None:
     """The sum of all offsets."""
     return made[OFFSET].sum(axis=1) if OFFSET in made else None
 

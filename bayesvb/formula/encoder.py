@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from bayesvb.data.frames import levels, numbers
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_DESIGNS, GROUP_ROWS
@@ -33,11 +33,12 @@ from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.response_values import RESPONSE_ROLES, response_columns
 from bayesvb.formula.smooth_columns import SmoothCurve
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
+from bayesvb.numerics.arrays import RowColumns, RowMask
 
 if TYPE_CHECKING:
     import formulaic
 
-Matrices = dict[str, Float[np.ndarray, "rows _"]]
+Matrices = dict[str, RowColumns]
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class Encoder:
             {} if call is None else {call.form.further: RESPONSE_COLUMNS[call.form.further].names}
         )
 
-    def place_matrices(self, placed: Mapping[str, Float[np.ndarray, "rows _"] | None]) -> Matrices:
+    def place_matrices(self, placed: Mapping[str, RowColumns | None]) -> Matrices:
         """Groups of rows by the name of their matrix, from the group terms of each part."""
         found: Matrices = {}
         known = self.places
@@ -150,7 +151,7 @@ class Encoder:
         """Columns of a part's matrix that the formula package makes."""
         return len(self.names[part]) - len(self.own[part].names)
 
-    def unknown(self, rows: UsableRows, *, response: bool) -> dict[str, Bool[np.ndarray, " rows"]]:
+    def unknown(self, rows: UsableRows, *, response: bool) -> dict[str, RowMask]:
         """Rows with levels that the fit does not know, by column; groups do not count."""
         found = {}
         for role in self.bound.roles(self.bound.encoded(response=response)):

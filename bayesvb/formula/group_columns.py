@@ -28,6 +28,7 @@ from bayesvb.formula.level_indicators import Indicator, levels_apart
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.linear.structure import LIMITS
+from bayesvb.numerics.arrays import RowColumns, RowIntegers
 
 MOST_CORRELATED = 4
 """Effects with a full covariance: ten numbers are integrated over, and at most twelve in all."""
@@ -121,7 +122,7 @@ class GroupColumns(AbstractTermColumns):
         each = zip(names, self.indicators, strict=True)
         return tuple(name if level is None else level.factor for name, level in each)
 
-    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+    def matrix(self, data: TermData) -> RowColumns:
         place = self.places(data)
         rows = np.arange(len(place))
         own = np.zeros((len(place), len(self.labels)))
@@ -134,7 +135,7 @@ class GroupColumns(AbstractTermColumns):
         ]
         return np.hstack([own, *slopes] if "1" in self.effects else slopes)
 
-    def places(self, data: TermData) -> Int[np.ndarray, " rows"]:
+    def places(self, data: TermData) -> RowIntegers:
         """The group of each row; their number for one that was not there."""
         numbers = _combinations(data)
         near = np.minimum(np.searchsorted(self.groups, numbers), len(self.groups) - 1)
@@ -208,7 +209,7 @@ def check_columns_of(found: GroupColumns, written: str) -> None:
         )
 
 
-def _combinations(data: TermData) -> Int[np.ndarray, " rows"]:
+def _combinations(data: TermData) -> RowIntegers:
     """Number of the combination of levels in each row, negative for one that was not there."""
     number = np.zeros(len(data.columns[0]), dtype=np.int64)
     unseen = np.zeros(len(number), dtype=bool)

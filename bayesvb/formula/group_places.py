@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.numerics.arrays import RowColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class GroupPlaces(AbstractTermColumns):
         """None: groups of this kind are not columns."""
         return ()
 
-    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+    def matrix(self, data: TermData) -> RowColumns:
         """No columns."""
         n_rows = len(data.columns[0])
         return np.empty((n_rows, 0))
@@ -81,7 +81,7 @@ class GroupPlaces(AbstractTermColumns):
             for j, block in enumerate(self.groups.term_blocks)
         )
 
-    def places(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+    def places(self, data: TermData) -> RowColumns:
         """Number of each row's group, and what its effects are multiplied by.
 
         Zeros for a group that was not there, unless its effects are to be drawn.

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool
 
 from bayesvb.errors import DataError, DesignWarning, warn
 from bayesvb.formula.limits import LIMITS
+from bayesvb.numerics.arrays import RowMask
 
 MOST_NAMED = 5
 """Columns with missing values that a line names."""
@@ -72,9 +72,7 @@ class MissingValues:
         warn(f"{self}; their prediction is NaN: {remedy}", DesignWarning)
 
 
-def usable_rows(
-    missing: Mapping[str, Bool[np.ndarray, " rows"]], rows: int, *, keep: bool
-) -> Bool[np.ndarray, " rows"]:
+def usable_rows(missing: Mapping[str, RowMask], rows: int, *, keep: bool) -> RowMask:
     """Rows with a value in every column; in any column, if missing values are kept."""
     usable = np.full(rows, not keep)
     for absent in missing.values():
@@ -82,12 +80,7 @@ def usable_rows(
     return usable
 
 
-def check_rows(
-    missing: Mapping[str, Bool[np.ndarray, " rows"]],
-    usable: Bool[np.ndarray, " rows"],
-    *,
-    policy: str,
-) -> None:
+def check_rows(missing: Mapping[str, RowMask], usable: RowMask, *, policy: str) -> None:
     """Refuse data without a row that can be used, and incomplete rows if the policy is "raise".
 
     Raises

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Int
 
 from bayesvb.data.labels import first_labels
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
@@ -16,6 +16,7 @@ from bayesvb.formula.binding import UsableRows
 from bayesvb.formula.checks import LARGEST
 from bayesvb.formula.encoder import Encoder, Matrices
 from bayesvb.formula.limits import LIMITS
+from bayesvb.numerics.arrays import RowMask
 
 NEW_GROUPS = ("marginal", "typical")
 
@@ -185,7 +186,7 @@ class _NewRows:
 
 
 def _alike(
-    strange: Mapping[str, Bool[np.ndarray, " rows"]], anywhere: Bool[np.ndarray, " rows"]
+    strange: Mapping[str, RowMask], anywhere: RowMask
 ) -> Iterator[tuple[list[str], Int[np.ndarray, " some"]]]:
     """Rows with new levels in the same columns, and these columns."""
     if not anywhere.any():

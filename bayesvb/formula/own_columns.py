@@ -23,6 +23,7 @@ from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
 from bayesvb.linear.structure import LIMITS, grouped_term
+from bayesvb.numerics.arrays import RowColumns
 
 Levels = Mapping[ColumnRole, pd.Index]
 
@@ -135,12 +136,12 @@ class OwnColumns:
 
     def places(
         self,
-        numbers: Float[np.ndarray, "rows _"] | None,
+        numbers: RowColumns | None,
         table: pd.DataFrame,
         levels: Levels,
         *,
         sampled: bool = False,
-    ) -> Float[np.ndarray, "rows _"] | None:
+    ) -> RowColumns | None:
         """Groups of the term, and the multipliers of their effects; None without such a term."""
         for term, one in zip(self.part.own, self.each, strict=True):
             if isinstance(one, GroupPlaces):
@@ -155,13 +156,13 @@ class OwnColumns:
 
     def beside(
         self,
-        matrix: Float[np.ndarray, "rows _"],
-        numbers: Float[np.ndarray, "rows _"] | None,
+        matrix: RowColumns,
+        numbers: RowColumns | None,
         table: pd.DataFrame,
         levels: Levels,
         *,
         sampled: bool = False,
-    ) -> Float[np.ndarray, "rows _"]:
+    ) -> RowColumns:
         """The columns right of those that the formula package made."""
         if not self.each:
             return matrix
@@ -174,7 +175,7 @@ class OwnColumns:
 
 def fit_own_columns(
     part: BoundPart,
-    numbers: Float[np.ndarray, "rows _"] | None,
+    numbers: RowColumns | None,
     table: pd.DataFrame,
     levels: Levels,
     *,
@@ -280,7 +281,7 @@ def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | N
 def _data(
     part: BoundPart,
     term: BoundTerm,
-    numbers: Float[np.ndarray, "rows _"] | None,
+    numbers: RowColumns | None,
     table: pd.DataFrame,
     levels: Levels,
 ) -> TermData:

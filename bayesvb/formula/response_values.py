@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import kind_of, numbers
 from bayesvb.errors import DataError
 from bayesvb.formula.response_forms import ResponseCall
+from bayesvb.numerics.arrays import RowColumns, RowMask, RowVector
 
-Column = Float[np.ndarray, " rows"]
-
-Columns = tuple[Column, Float[np.ndarray, "rows _"]]
+Columns = tuple[RowVector, RowColumns]
 """A response, and its further columns."""
 
 STATUS: Mapping[str, float] = {"none": 0.0, "right": 1.0, "left": -1.0, "interval": 2.0}
@@ -24,7 +22,7 @@ SEEN = ("seen", "observed", "exact", "event", "uncensored")
 """Words that others use for a row that is not censored."""
 
 
-def _status(column: pd.Series, name: str) -> Column:
+def _status(column: pd.Series, name: str) -> RowVector:
     """Numbers of a status; text is read by ``STATUS``.
 
     Raises
@@ -46,7 +44,7 @@ def _status(column: pd.Series, name: str) -> Column:
     return words.map(STATUS).to_numpy(dtype=np.float64)
 
 
-def _event(column: pd.Series, name: str) -> Column:
+def _event(column: pd.Series, name: str) -> RowVector:
     """Numbers of an event indicator.
 
     Raises
@@ -63,7 +61,7 @@ def _event(column: pd.Series, name: str) -> Column:
     )
 
 
-RESPONSE_ROLES: Mapping[str, Callable[[pd.Series, str], Column]] = {
+RESPONSE_ROLES: Mapping[str, Callable[[pd.Series, str], RowVector]] = {
     "status": _status,
     "event": _event,
     "upper": numbers,
@@ -73,13 +71,13 @@ RESPONSE_ROLES: Mapping[str, Callable[[pd.Series, str], Column]] = {
 Rows may lack a value of a column that is only ``"upper"``, an end that few rows have."""
 
 
-def _check(wrong: Bool[np.ndarray, " rows"], what: str, hint: str) -> None:
+def _check(wrong: RowMask, what: str, hint: str) -> None:
     """Raise if a row is wrong."""
     if wrong.any():
         raise DataError(f"{what} in {int(wrong.sum())} of {len(wrong)} rows", hint=hint)
 
 
-def _censored(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+def _censored(values: Sequence[RowVector], texts: Sequence[str]) -> Columns:
     """Middle of the interval of each row where it is finite, and distances to its ends."""
     y, status, *upper = values
     _check(
@@ -108,7 +106,7 @@ def _censored(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     return y + half, np.stack([below, above], axis=1)
 
 
-def _survival(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+def _survival(values: Sequence[RowVector], texts: Sequence[str]) -> Columns:
     """Times that are seen where the event is 1, and right censored elsewhere."""
     time, event = values
     _check(
@@ -120,7 +118,7 @@ def _survival(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     return _censored([time, 1.0 - event], texts)
 
 
-def _rounded(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+def _rounded(values: Sequence[RowVector], texts: Sequence[str]) -> Columns:
     """Recorded values, half a width from the ends of their intervals."""
     y, width = values
     _check(
@@ -131,7 +129,7 @@ def _rounded(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     return y, np.stack([0.5 * width, 0.5 * width], axis=1)
 
 
-def _of_trials(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+def _of_trials(values: Sequence[RowVector], texts: Sequence[str]) -> Columns:
     """Successes, and the number of trials of each row."""
     successes, trials = values
     _check(
@@ -148,7 +146,7 @@ def _of_trials(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     return successes, trials[:, None]
 
 
-def _of_both(values: Sequence[Column], texts: Sequence[str]) -> Columns:
+def _of_both(values: Sequence[RowVector], texts: Sequence[str]) -> Columns:
     """Successes, and their sum with the failures."""
     successes, failures = values
     _check(
@@ -159,7 +157,7 @@ def _of_both(values: Sequence[Column], texts: Sequence[str]) -> Columns:
     return _of_trials([successes, successes + failures], (texts[0], " + ".join(texts)))
 
 
-READERS: Mapping[str, Callable[[Sequence[Column], Sequence[str]], Columns]] = {
+READERS: Mapping[str, Callable[[Sequence[RowVector], Sequence[str]], Columns]] = {
     "cens": _censored,
     "Surv": _survival,
     "rounded": _rounded,
@@ -171,7 +169,7 @@ READERS: Mapping[str, Callable[[Sequence[Column], Sequence[str]], Columns]] = {
 Texts of the arguments are for messages."""
 
 
-def response_columns(call: ResponseCall, read: Float[np.ndarray, "rows _"]) -> Columns:
+def response_columns(call: ResponseCall, read: RowColumns) -> Columns:
     """Response and further columns from the columns of those arguments that read some.
 
     Raises

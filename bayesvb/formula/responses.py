@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.frames import kind_of, levels
 from bayesvb.data.labels import first_labels, match_labels
@@ -16,6 +16,7 @@ from bayesvb.data.ordered_levels import OrderedLevels
 from bayesvb.errors import DataError, DesignWarning, FormulaError, warn
 from bayesvb.formula.columns import ColumnRole, roles_in
 from bayesvb.formula.parser import Formula
+from bayesvb.numerics.arrays import RowIntegers
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ class Classes:
         """Names of the classes; None of ordered levels, which are a numeric response."""
         return self.labels if self.order is None else None
 
-    def response(self, column: pd.Series) -> Float[np.ndarray, "rows 1"] | Int[np.ndarray, " rows"]:
+    def response(self, column: pd.Series) -> Float[np.ndarray, "rows 1"] | RowIntegers:
         """Number of each row's class, or of its level as a matrix of one column.
 
         Raises
@@ -72,7 +73,7 @@ class Classes:
         codes = self.codes(column)
         return codes if self.order is None else self.order.numbers[codes][:, None]
 
-    def codes(self, column: pd.Series) -> Int[np.ndarray, " rows"]:
+    def codes(self, column: pd.Series) -> RowIntegers:
         """Number of each row's class.
 
         Raises

@@ -23,6 +23,7 @@ from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.surface_columns import SurfaceColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.numerics.arrays import PointVector, RowColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +54,7 @@ class SmoothCurve:
         """Smallest and largest value of the variable that was there, or the ends of the period."""
         return self.spline.ends
 
-    def functions(self, x: Float[np.ndarray, " points"]) -> Float[np.ndarray, "points _"]:
+    def functions(self, x: PointVector) -> Float[np.ndarray, "points _"]:
         """Multipliers of the coefficients at values of the variable."""
         parts = [self.spline.unpenalised(x), self.spline.wiggles(x)]
         return np.hstack([np.ones((len(x), 1)), *parts] if self.constant else parts)
@@ -144,7 +145,7 @@ class SmoothColumns(AbstractTermColumns):
         """The wiggles of all curves: a unit of their own for each would weigh levels by size."""
         return (tuple(range(self.n_lines, len(self.names))),)
 
-    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+    def matrix(self, data: TermData) -> RowColumns:
         (x,) = data.numbers
         line, wiggles = self.spline.unpenalised(x), self.spline.wiggles(x)
         if self.by is None:

@@ -12,6 +12,7 @@ from bayesvb.errors import DataError
 from bayesvb.formula.columns import with_own_names
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.smooth_terms import SmoothTerm
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.natural_splines import NaturalSpline, natural_spline, spread_knots
 from bayesvb.numerics.periodic_curves import PeriodicCurve, periodic_curve
 from bayesvb.numerics.special import ROUNDING
@@ -38,9 +39,7 @@ class Margin:
     spread: float
 
 
-def fit_margin(
-    term: SmoothTerm, number: int, code: str, values: Float[np.ndarray, " rows"]
-) -> Margin:
+def fit_margin(term: SmoothTerm, number: int, code: str, values: RowVector) -> Margin:
     """The functions of one of the covariates of a term, from its values.
 
     Raises

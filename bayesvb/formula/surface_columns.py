@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.formula.smooth_margins import Margin, row_products
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.numerics.arrays import RowColumns
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ class SurfaceColumns(AbstractTermColumns):
         ends = np.cumsum([len(self.lines), *(size for _, size in self._sets)]).tolist()
         return tuple(tuple(range(*pair)) for pair in pairwise(ends))
 
-    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+    def matrix(self, data: TermData) -> RowColumns:
         each = list(zip(self.margins, data.numbers, strict=True))
         x, z = (one.basis.unpenalised(values) / one.spread for one, values in each)
         u, v = (one.basis.wiggles(values) for one, values in each)

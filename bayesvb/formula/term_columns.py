@@ -5,11 +5,10 @@ from __future__ import annotations
 import abc
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
 
 from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.numerics.arrays import RowColumns, RowIntegers, RowVector
 
 
 @dataclass(frozen=True)
@@ -31,8 +30,8 @@ class TermData:
         Whether a group that was not there has the column of such, or no effect.
     """
 
-    numbers: tuple[Float[np.ndarray, " rows"], ...]
-    columns: tuple[Float[np.ndarray, " rows"] | Int[np.ndarray, " rows"], ...]
+    numbers: tuple[RowVector, ...]
+    columns: tuple[RowVector | RowIntegers, ...]
     levels: tuple[pd.Index | None, ...]
     names: tuple[str, ...]
     sampled: bool = False
@@ -60,5 +59,5 @@ class AbstractTermColumns(abc.ABC):
         """Sets of columns that are measured in one unit: their meaning lies in their ratios."""
 
     @abc.abstractmethod
-    def matrix(self, data: TermData) -> Float[np.ndarray, "rows _"]:
+    def matrix(self, data: TermData) -> RowColumns:
         """The columns of these rows."""

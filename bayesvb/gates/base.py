@@ -16,6 +16,16 @@ from bayesvb.data.statistics import SufficientStats, with_known
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.arrow_precisions import diagonal_precision
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.numerics.arrays import (
+    DrawExpertTerms,
+    DrawTerms,
+    DrawValues,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    RowVector,
+    TermVector,
+)
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import ParameterText, PriorRow
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -58,7 +68,7 @@ class GatePrior:
     """
 
     coefficients: Normal
-    intercept: Float[np.ndarray, " terms"]
+    intercept: TermVector
     concentration: float
     even: bool = True
     effects: tuple[float, ...] = ()
@@ -167,10 +177,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         return None
 
     def row_derivatives(
-        self,
-        posterior: PosteriorT,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: PosteriorT, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives | None:
         """Derivatives of the expected log weights of these rows, in scalars of ``expectations``.
 
@@ -192,7 +199,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Whether draws hold every parameter: not effects of groups without columns."""
         return True
 
-    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Expected sufficient statistics, in the order of the statistics of a pass."""
         found = self.coordinates(posterior)
         if found is None:
@@ -213,7 +220,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         raise NotImplementedError(f"{type(self).__name__} has no point estimates")
 
-    def bound_gap(self, posterior: PosteriorT, block: Block) -> Float[np.ndarray, " rows"]:
+    def bound_gap(self, posterior: PosteriorT, block: Block) -> RowVector:
         """Nats per row by which a tighter bound on the same posterior exceeds the rows' bound.
 
         It is added to rank runs from different starts: a loose bound may prefer a solution that
@@ -222,25 +229,21 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         return np.zeros(block.n_rows)
 
     @abc.abstractmethod
-    def mean_weights(
-        self, posterior: PosteriorT, block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: PosteriorT, block: Block) -> ExpertRows:
         """Posterior mean of the weights: predictive probabilities of the components."""
 
     @abc.abstractmethod
-    def draws(
-        self, posterior: PosteriorT, n: int, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws ..."]:
+    def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> DrawValues:
         """Draws of the gate's parameters."""
 
     def weights_without(
         self,
         posterior: PosteriorT,
         block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
-        copies: Float[np.ndarray, " rows"],
+        responsibilities: ExpertRows,
+        copies: RowVector,
         law: Normal | None = None,
-    ) -> Float[np.ndarray, "experts rows"]:
+    ) -> ExpertRows:
         """``mean_weights`` without ``copies`` of each row, as far as they matter.
 
         Where all rows share the coefficients one of them hardly does, and the weights stay.
@@ -262,27 +265,21 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         return False
 
     def permuted_draws(
-        self,
-        draws: Float[np.ndarray, "draws ..."],
-        order: Int[np.ndarray, "draws experts"],
-    ) -> Float[np.ndarray, "draws ..."]:
+        self, draws: DrawValues, order: Int[np.ndarray, "draws experts"]
+    ) -> DrawValues:
         """Draws after a new labelling each, for a gate that is exchangeable."""
         raise NotImplementedError(f"components of {type(self).__name__} cannot change labels")
 
     @abc.abstractmethod
-    def log_weights(
-        self, draws: Float[np.ndarray, "draws ..."], block: Block
-    ) -> Float[np.ndarray, "draws experts _"]:
+    def log_weights(self, draws: DrawValues, block: Block) -> DrawExpertTerms:
         """Exact log weights for each draw; the last axis is 1 where rows do not differ."""
 
-    def drawn_log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
+    def drawn_log_weights(self, draws: Draws, block: Block) -> DrawExpertTerms:
         """Log weights for draws by name, to which group effects of these rows may contribute."""
         return self.log_weights(draws["gate"], block)
 
     @abc.abstractmethod
-    def log_density(
-        self, posterior: PosteriorT | None, draws: Float[np.ndarray, "draws ..."]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: PosteriorT | None, draws: DrawValues) -> DrawVector:
         """Log density of each draw under the posterior, or under the prior (None)."""
 
     @abc.abstractmethod
@@ -327,9 +324,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         raise NotImplementedError(f"statistics of {type(self).__name__} cannot be added")
 
     @abc.abstractmethod
-    def coefficients(
-        self, draws: Float[np.ndarray, "draws ..."]
-    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+    def coefficients(self, draws: DrawValues) -> Mapping[int, DrawTerms]:
         """Identified logit coefficients for each component (from 0) that has its own."""
 
     @abc.abstractmethod
@@ -338,7 +333,7 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
 
 def drawn_components(
-    log_weights: Float[np.ndarray, "draws experts _"], n_rows: int, rng: np.random.Generator
+    log_weights: DrawExpertTerms, n_rows: int, rng: np.random.Generator
 ) -> Int[np.ndarray, "draws rows"]:
     """One component per draw and row."""
     weights = np.exp(log_weights)

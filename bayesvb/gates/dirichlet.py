@@ -18,6 +18,14 @@ from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.gates.base import AbstractGate, GatePrior
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawCoordinates,
+    DrawExperts,
+    DrawTerms,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+)
 from bayesvb.numerics.linalg import by_row
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.descriptions import PriorRow
@@ -39,7 +47,7 @@ class DirichletLocalPosterior(AbstractLocalPosterior):
 
     expected_log_density: Float[np.ndarray, "experts 1"]
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> WeightStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> WeightStats:
         return WeightStats(responsibilities.sum(axis=1))
 
 
@@ -56,7 +64,7 @@ class SimplexCoordinates(AbstractCoordinates):
         covariance = plain * polygamma(1, self.posterior.concentration) @ plain.T
         return np.asarray(np.linalg.solve(np.linalg.cholesky(covariance), plain))
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expected log weights."""
         return self.posterior.expected_log
 
@@ -80,21 +88,17 @@ class SimplexCoordinates(AbstractCoordinates):
         """The contrasts, with one entry for each expert."""
         return self.contrasts[:, :, None]
 
-    def standard(
-        self, draws: Float[np.ndarray, "draws experts"]
-    ) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: DrawExperts) -> DrawCoordinates:
         """Contrasts of log weights; a weight that underflowed is taken at the smallest float."""
         log_weights = np.log(np.maximum(draws, np.finfo(float).tiny))
         return np.asarray((log_weights - self.posterior.expected_log) @ self.contrasts.T)
 
-    def parameters(
-        self, standard: Float[np.ndarray, "draws coordinates"]
-    ) -> Float[np.ndarray, "draws experts"]:
+    def parameters(self, standard: DrawCoordinates) -> DrawExperts:
         """Weights with these contrasts."""
         shift = standard @ np.linalg.pinv(self.contrasts).T
         return np.asarray(softmax(self.posterior.expected_log + shift, axis=1))
 
-    def log_volume(self, draws: Float[np.ndarray, "draws experts"]) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: DrawExperts) -> DrawVector:
         """``sum log pi``."""
         return np.asarray(np.log(np.maximum(draws, np.finfo(float).tiny)).sum(axis=1))
 
@@ -158,10 +162,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         return WeightStats(posterior.expectations_along(change.weight))
 
     def row_derivatives(
-        self,
-        posterior: Dirichlet,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: Dirichlet, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives:
         """The log weights are the expectations themselves."""
         n_experts, n_rows = responsibilities.shape
@@ -183,13 +184,11 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         """Gate whose prior density of the log odds is to a power."""
         return self if power == 0.0 else replace(self, prior=self.prior.to_the_power(power))
 
-    def mean_weights(self, posterior: Dirichlet, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: Dirichlet, block: Block) -> ExpertRows:
         """``alpha_k / sum alpha``, exact."""
         return np.array(np.broadcast_to(by_row(posterior.mean), (self.n_components, block.n_rows)))
 
-    def draws(
-        self, posterior: Dirichlet, n: int, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws experts"]:
+    def draws(self, posterior: Dirichlet, n: int, rng: np.random.Generator) -> DrawExperts:
         """Draws of the weights."""
         if self.n_components == 1:
             return np.ones(
@@ -207,24 +206,18 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         return bool(np.ptp(self.prior.concentration) == 0.0)
 
     def permuted_draws(
-        self,
-        draws: Float[np.ndarray, "draws experts"],
-        order: Int[np.ndarray, "draws experts"],
-    ) -> Float[np.ndarray, "draws experts"]:
+        self, draws: DrawExperts, order: Int[np.ndarray, "draws experts"]
+    ) -> DrawExperts:
         return np.take_along_axis(draws, order, axis=1)
 
-    def log_weights(
-        self, draws: Float[np.ndarray, "draws experts"], block: Block
-    ) -> Float[np.ndarray, "draws experts 1"]:
+    def log_weights(self, draws: DrawExperts, block: Block) -> Float[np.ndarray, "draws experts 1"]:
         """Log of the drawn weights; a weight that underflowed is taken at the smallest float."""
         xp = namespace(draws)
         found: Float[np.ndarray, "draws experts 1"]
         found = xp.log(xp.maximum(draws, np.finfo(float).tiny))[:, :, None]
         return found
 
-    def log_density(
-        self, posterior: Dirichlet | None, draws: Float[np.ndarray, "draws experts"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: Dirichlet | None, draws: DrawExperts) -> DrawVector:
         positive = namespace(draws).maximum(draws, np.finfo(float).tiny)
         return (posterior or self.prior).log_density(positive)
 
@@ -252,9 +245,7 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
         """Standard coordinates of the weights."""
         return SimplexCoordinates(posterior)
 
-    def coefficients(
-        self, draws: Float[np.ndarray, "draws experts"]
-    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+    def coefficients(self, draws: DrawExperts) -> Mapping[int, DrawTerms]:
         """None: the weights themselves are the parameters."""
         return {}
 

@@ -17,6 +17,17 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.base import AbstractGate
 from bayesvb.linear.designs import AbstractDesign, GroupedDesign
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.numerics.arrays import (
+    DrawCoordinates,
+    DrawExpertRows,
+    DrawTerms,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    RowVector,
+    TermRows,
+    TermVector,
+)
 from bayesvb.numerics.linalg import (
     lower_pairs,
 )
@@ -71,10 +82,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
 
     @abc.abstractmethod
     def logit_slopes(
-        self,
-        posterior: LogitLaw,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: LogitLaw, block: Block, responsibilities: ExpertRows
     ) -> Slopes | None:
         """Derivatives of the expected log weights in ``-E u^2 / 2`` of all logits, then in ``E u``.
 
@@ -82,10 +90,7 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         """
 
     def row_derivatives(
-        self,
-        posterior: LogitLaw,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: LogitLaw, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives | None:
         """Derivatives in the scalars of all statistics, in the order of ``LogitStats``."""
         found = self.logit_slopes(posterior, block, responsibilities)
@@ -144,15 +149,13 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         """Gate whose coefficients have these precisions a priori."""
         return changed(self, prior=self.prior.with_precision(precision))
 
-    def coefficient_squares(self, posterior: LogitLaw) -> Float[np.ndarray, " terms"]:
+    def coefficient_squares(self, posterior: LogitLaw) -> TermVector:
         """``sum E[g_kj^2]``."""
         return np.asarray(posterior.squares().sum(axis=-2))
 
-    def drawn_squares(
-        self, draws: Float[np.ndarray, "draws logits coefficients"]
-    ) -> Float[np.ndarray, "draws terms"]:
+    def drawn_squares(self, draws: Float[np.ndarray, "draws logits coefficients"]) -> DrawTerms:
         """``sum g_kj^2`` of each draw, by term."""
-        squares: Float[np.ndarray, "draws terms"]
+        squares: DrawTerms
         squares = self.prior.operator.by_term((draws**2).sum(axis=1))
         return squares
 
@@ -166,19 +169,17 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     def log_weights_at(
         self,
         draws: Float[np.ndarray, "draws logits terms"],
-        design: Float[np.ndarray, "terms rows"],
+        design: TermRows,
         effects: Float[np.ndarray, "draws logits rows"] | None = None,
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    ) -> DrawExpertRows:
         """Exact log weights of rows, whose logits may have drawn effects besides."""
 
     def log_weights(
         self, draws: Float[np.ndarray, "draws logits terms"], block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    ) -> DrawExpertRows:
         return self.drawn_log_weights({"gate": draws}, block)
 
-    def drawn_log_weights(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def drawn_log_weights(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log weights with the contributions of group effects to the logits, if given."""
         design = self.design(block)
         shared, effects = design.split_drawn(draws["gate"], draws.get(LOGIT_EFFECTS))
@@ -188,10 +189,10 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         self,
         posterior: LogitLaw,
         block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
-        copies: Float[np.ndarray, " rows"],
+        responsibilities: ExpertRows,
+        copies: RowVector,
         law: Normal | None = None,
-    ) -> Float[np.ndarray, "experts rows"]:
+    ) -> ExpertRows:
         """Weights where copies of a row, of a group that has effects, are taken out of its logits.
 
         Means move by Newton's step without the row, its membership following; they have the
@@ -223,10 +224,10 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
     @abc.abstractmethod
     def weights_of(
         self, logit: Float[np.ndarray, "logits rows"], variance: Float[np.ndarray, "logits rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    ) -> ExpertRows:
         """Expected weights of rows whose logits are normal with these moments."""
 
-    def mean_weights(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: LogitLaw, block: Block) -> ExpertRows:
         """Expected weights of the rows."""
         return self.weights_of(*logit_moments(posterior, self.design(block)))
 
@@ -236,8 +237,8 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
 
     def log_density(
         self, posterior: LogitLaw | None, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, " draws"]:
-        density: Float[np.ndarray, " draws"]
+    ) -> DrawVector:
+        density: DrawVector
         density = (posterior or self.prior).log_density(draws).sum(axis=-1)
         return density
 
@@ -264,7 +265,7 @@ class ContrastCoordinates(AbstractCoordinates):
         shift = np.swapaxes(root, -1, -2).reshape(n_logits * n_terms, n_terms)
         return np.asarray(np.linalg.qr(shift, mode="complete").Q[:, n_terms:])
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations of all coefficients."""
         return self.whole.expectations()
 
@@ -288,28 +289,22 @@ class ContrastCoordinates(AbstractCoordinates):
         """Contrasts of single coefficients' changes."""
         return np.asarray(self.whole.centre_along(change) @ self.basis)
 
-    def standard(
-        self, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Float[np.ndarray, "draws logits terms"]) -> DrawCoordinates:
         """Contrasts of the coordinates; a shift does not enter."""
         return np.asarray(self.whole.standard(draws) @ self.basis)
 
-    def parameters(
-        self, standard: Float[np.ndarray, "draws coordinates"]
-    ) -> Float[np.ndarray, "draws logits terms"]:
+    def parameters(self, standard: DrawCoordinates) -> Float[np.ndarray, "draws logits terms"]:
         """Coefficients with these contrasts."""
         return self.whole.parameters(standard @ self.basis.T)
 
-    def log_volume(
-        self, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Float[np.ndarray, "draws logits terms"]) -> DrawVector:
         """Constant."""
         return np.zeros(len(draws))
 
 
 def slopes_in_means(
     logit: Float[np.ndarray, "logits rows"],
-    responsibilities: Float[np.ndarray, "experts rows"],
+    responsibilities: ExpertRows,
     slopes: Float[np.ndarray, "experts scalars rows"],
     bends: Float[np.ndarray, "scalars scalars rows"],
 ) -> tuple[

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.gates.gaussian_logits import LogitLaw
@@ -16,6 +15,7 @@ from bayesvb.gates.softmax_base import (
 )
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import ExpertRows
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
@@ -25,14 +25,14 @@ from bayesvb.variational.local import AbstractLocalPosterior
 class SoftmaxLocalPosterior(AbstractLocalPosterior):
     """Bounded log weights of the rows, and what their derivatives need."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
-    share: Float[np.ndarray, "experts rows"]
-    tilt: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
+    variance: ExpertRows
+    share: ExpertRows
+    tilt: ExpertRows
     block: Block
     design: AbstractDesign
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> SlopeStats:
         """Derivatives ``r - p`` and ``w``, and the gain ``sum (1 - 2 a)^2 w s^2 / (1 + w s)``.
 
         Twice the diagonal blocks of ``w`` bound the full curvature in the means (Gershgorin).
@@ -42,7 +42,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
         packed = self.design.gram(curvature)
         return SlopeStats(self.design.cross(slope), 2.0 * packed, packed, gain.sum(axis=1))
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
+    def row_stats(self, responsibilities: ExpertRows) -> SlopeStats:
         curvature, gain = self.row_weights()
         packed = self.design.gram_by_row(self.block.weighted(curvature))
         slope = responsibilities - self.block.weighted(self.share)
@@ -53,9 +53,7 @@ class SoftmaxLocalPosterior(AbstractLocalPosterior):
             gain=self.block.weighted(gain).T,
         )
 
-    def row_weights(
-        self,
-    ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]]:
+    def row_weights(self) -> tuple[ExpertRows, ExpertRows]:
         """``w`` and the gain of every row."""
         # w = a^2 + p (1 - 2 a), twice dT / ds; at the best tilt a = p it is p (1 - p).
         curvature = self.tilt - 2.0 * self.share
@@ -96,7 +94,7 @@ class SoftmaxGate(AbstractSoftmaxGate):
         return SoftmaxLocalPosterior(logit - bound, variance, share, tilt, block, design)
 
     def normaliser_derivatives(
-        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+        self, logit: ExpertRows, variance: ExpertRows
     ) -> NormaliserDerivatives:
         r"""Derivatives of the normaliser at the best tilt ``p``, with ``w = p (1 - p)``.
 

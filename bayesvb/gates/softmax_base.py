@@ -23,6 +23,7 @@ from bayesvb.gates.gaussian_logits import (
     logit_prior_rows,
 )
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawExpertRows, DrawTerms, ExpertRows, TermRows
 from bayesvb.numerics.linalg import unpack
 from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.special import (
@@ -114,8 +115,8 @@ class NormaliserDerivatives:
         Derivatives of ``weight``.
     """
 
-    share: Float[np.ndarray, "experts rows"]
-    weight: Float[np.ndarray, "experts rows"]
+    share: ExpertRows
+    weight: ExpertRows
     share_by_logit: Float[np.ndarray, "experts experts rows"]
     share_by_variance: Float[np.ndarray, "experts experts rows"]
     weight_by_logit: Float[np.ndarray, "experts experts rows"]
@@ -128,7 +129,7 @@ class NormaliserDerivatives:
         """
         return replace(self, share_by_logit=self.share_by_logit + len(self.share) ** -2.0)
 
-    def of_gate(self, logit: Float[np.ndarray, "experts rows"]) -> Slopes:
+    def of_gate(self, logit: ExpertRows) -> Slopes:
         """Derivatives of ``t_k - T`` in ``-E u^2 / 2`` and in ``E u = t``.
 
         The variance is the square less ``t^2``, so that it falls with ``t`` where the square stays.
@@ -221,9 +222,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         """Statistics of an undamped step."""
         return cast(LogitStats, stats)
 
-    def weights_of(
-        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def weights_of(self, logit: ExpertRows, variance: ExpertRows) -> ExpertRows:
         """Mean of the softmax, by quadrature over the logits of each row."""
         return expected_softmax(logit, variance)
 
@@ -242,15 +241,15 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     def log_weights_at(
         self,
         draws: Float[np.ndarray, "draws experts terms"],
-        design: Float[np.ndarray, "terms rows"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        design: TermRows,
+        effects: DrawExpertRows | None = None,
+    ) -> DrawExpertRows:
         xp = namespace(draws)
         if xp is np:
             return _log_weights(draws, design, effects)
         logit = draws @ design
         logit = logit if effects is None else logit + effects
-        found: Float[np.ndarray, "draws experts rows"]
+        found: DrawExpertRows
         found = logit - xp.expand_dims(log_total(logit, axis=1), 1)
         return found
 
@@ -293,16 +292,13 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
         return ContrastCoordinates(own) if self.flat else own
 
     def normaliser_derivatives(
-        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+        self, logit: ExpertRows, variance: ExpertRows
     ) -> NormaliserDerivatives | None:
         """Derivatives of the bound on the log normaliser; None if they are not at hand."""
         return None
 
     def logit_slopes(
-        self,
-        posterior: LogitLaw,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: LogitLaw, block: Block, responsibilities: ExpertRows
     ) -> Slopes | None:
         """Derivatives of ``t_k - T``, ``T`` the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, self.design(block))
@@ -313,7 +309,7 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]
-    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+    ) -> Mapping[int, DrawTerms]:
         """Differences to component 1: only these are identified by data."""
         return {k: draws[:, k] - draws[:, 0] for k in range(1, draws.shape[1])}
 
@@ -324,9 +320,9 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
 def _log_weights(
     draws: Float[np.ndarray, "draws experts terms"],
-    design: Float[np.ndarray, "terms rows"],
-    effects: Float[np.ndarray, "draws experts rows"] | None,
-) -> Float[np.ndarray, "draws experts rows"]:
+    design: TermRows,
+    effects: DrawExpertRows | None,
+) -> DrawExpertRows:
     """Log of the softmax, a few draws at a time, whose arrays stay in the cache: half the time.
 
     Logits are differences to the first one, whose exponential is one.

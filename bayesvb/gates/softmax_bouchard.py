@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
@@ -14,16 +13,15 @@ from bayesvb.gates.gaussian_logits import LogitLaw
 from bayesvb.gates.softmax_base import AbstractSoftmaxGate, centred_sums
 from bayesvb.gates.tilted_bound import tilted_bound
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import ExpertRows, RowVector
 from bayesvb.numerics.special import jaakkola
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
 
 
 def product_bound(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> tuple[
-    Float[np.ndarray, " rows"], Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]
-]:
+    logit: ExpertRows, variance: ExpertRows
+) -> tuple[RowVector, ExpertRows, ExpertRows]:
     r"""Upper bound on ``E log sum_j exp(u_j)`` for independent ``u_j ~ N(t_j, s_j)``.
 
     .. math:: B = \alpha + \sum_j \{\tfrac12 (t_j - \alpha) + \log(2 \cosh(\xi_j / 2))\},
@@ -65,9 +63,7 @@ def product_bound(
     return bound, 0.5 + omega * distance, omega
 
 
-def _best_shift(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, " rows"]:
+def _best_shift(logit: ExpertRows, variance: ExpertRows) -> RowVector:
     """Root of the derivative of the bound, which rises: Newton's steps inside a bracket."""
     below, above = _bracket(logit, variance)
     shift = 0.5 * (below + above)
@@ -96,9 +92,7 @@ def _best_shift(
     return np.asarray(shift)
 
 
-def _bracket(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+def _bracket(logit: ExpertRows, variance: ExpertRows) -> tuple[RowVector, RowVector]:
     """Shifts below and above the best one.
 
     At the smallest logit the derivative is at most ``1 - K / 2``. It is positive once every term
@@ -114,14 +108,14 @@ def _bracket(
 class BouchardLocalPosterior(AbstractLocalPosterior):
     """Bounded log weights of the rows, and the quadratic form of the bound at its best."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    logit: Float[np.ndarray, "experts rows"]
-    share: Float[np.ndarray, "experts rows"]
-    omega: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
+    logit: ExpertRows
+    share: ExpertRows
+    omega: ExpertRows
     block: Block
     design: AbstractDesign
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LogitStats:
         """``sum omega x x'`` and ``sum (r - 1/2 + omega alpha) x``; no ``r`` in the first."""
         constant = self.block.weighted(self.share - self.omega * self.logit)
         curvature = self.block.weighted(self.omega)
@@ -171,7 +165,7 @@ class BouchardGate(AbstractSoftmaxGate):
         """None: the ELBO of this gate misranks models, and ``bound_gap`` needs rows."""
         raise NotImplementedError("the ELBO of its gate does not rank models without their rows")
 
-    def bound_gap(self, posterior: LogitLaw, block: Block) -> Float[np.ndarray, " rows"]:
+    def bound_gap(self, posterior: LogitLaw, block: Block) -> RowVector:
         """Amount by which the tilted bound is tighter, where it is."""
         logit, variance = logit_moments(posterior, self.design(block))
         tight, _, _ = tilted_bound(logit, variance)

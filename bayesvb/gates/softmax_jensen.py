@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.normal import Normal
@@ -16,6 +15,7 @@ from bayesvb.gates.softmax_base import (
     SlopeStats,
 )
 from bayesvb.linear.designs import AbstractDesign
+from bayesvb.numerics.arrays import ExpertRows
 from bayesvb.numerics.special import log_sum_exp, softmax_spread
 from bayesvb.variational.linear_predictors import LogitStats, logit_moments
 from bayesvb.variational.local import AbstractLocalPosterior
@@ -25,14 +25,14 @@ from bayesvb.variational.local import AbstractLocalPosterior
 class JensenLocalPosterior(AbstractLocalPosterior):
     """Bounded log weights of the rows, and what their derivatives need."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
-    variance: Float[np.ndarray, "experts rows"]
-    share: Float[np.ndarray, "experts rows"]
-    weight: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
+    variance: ExpertRows
+    share: ExpertRows
+    weight: ExpertRows
     block: Block
     design: AbstractDesign
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SlopeStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> SlopeStats:
         """Derivatives ``r - w`` and ``w``, the bound ``2 w (1 - w)`` on the curvature, the gain."""
         design, share = self.design, self.block.weighted(self.share)
         # 2 diag(p (1 - p)) dominates diag(p) - p p' (Gershgorin; Boehning 1992).
@@ -75,7 +75,7 @@ class JensenGate(AbstractSoftmaxGate):
         return JensenLocalPosterior(logit - bound, variance, share, share, block, design)
 
     def normaliser_derivatives(
-        self, logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
+        self, logit: ExpertRows, variance: ExpertRows
     ) -> NormaliserDerivatives:
         """Normalised exponentials of ``t + s / 2`` are both ``p`` and ``w``."""
         _, share = log_sum_exp(logit + 0.5 * variance)

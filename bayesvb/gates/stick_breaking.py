@@ -15,6 +15,7 @@ from bayesvb.gates.base import GatePrior
 from bayesvb.gates.gaussian_logits import AbstractLogitGate, LogitLaw, Slopes, logit_prior_rows
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawExpertRows, DrawTerms, ExpertRows, ExpertValues, TermRows
 from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.special import expected_expit, jaakkola, omega_slope, softplus
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -27,20 +28,20 @@ from bayesvb.variational.local import AbstractLocalPosterior
 class StickLocalPosterior(AbstractLocalPosterior):
     """Bounded log weights of the components and the Polya-Gamma means of the sticks."""
 
-    expected_log_density: Float[np.ndarray, "experts rows"]
+    expected_log_density: ExpertRows
     omega: Float[np.ndarray, "sticks rows"]
     design: AbstractDesign
     order: tuple[int, ...] | None
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LogitStats:
         """``sum R omega x x'`` and ``sum (r - R / 2) x`` with ``R`` the probability of reaching."""
         return LogitStats.of_rows(self.design, *self.weights(responsibilities))
 
-    def row_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def row_stats(self, responsibilities: ExpertRows) -> LogitStats:
         return LogitStats.by_row(self.design, *self.weights(responsibilities))
 
     def weights(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
+        self, responsibilities: ExpertRows
     ) -> tuple[Float[np.ndarray, "sticks rows"], Float[np.ndarray, "sticks rows"]]:
         """Factors of ``x x'`` and ``x`` of every row in the statistics."""
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
@@ -58,9 +59,7 @@ def _up_to_own(n_components: int) -> Float[np.ndarray, "experts sticks"]:
     return np.tri(n_components, n_components - 1)
 
 
-def _less_up_to_own(
-    values: Float[np.ndarray, "sticks rows"],
-) -> Float[np.ndarray, "experts rows"]:
+def _less_up_to_own(values: Float[np.ndarray, "sticks rows"]) -> ExpertRows:
     """Minus the sums of the sticks' values up to each component, row by row.
 
     Half the time of a matrix product, and a fifth of the time of ``cumsum``.
@@ -77,10 +76,10 @@ def _less_up_to_own(
 
 def _log_weights(
     draws: Float[np.ndarray, "draws sticks terms"],
-    design: Float[np.ndarray, "terms rows"],
+    design: TermRows,
     effects: Float[np.ndarray, "draws sticks rows"] | None,
     order: Sequence[int],
-) -> Float[np.ndarray, "draws experts rows"]:
+) -> DrawExpertRows:
     """Log probabilities of the component at which each stick stops; the last is the remainder.
 
     Stick by stick, a few draws at a time, whose arrays stay in the cache: a third of the time.
@@ -103,7 +102,7 @@ def _log_weights(
     return found
 
 
-def _from_own(stops: Float[np.ndarray, "experts rows"]) -> Float[np.ndarray, "sticks rows"]:
+def _from_own(stops: ExpertRows) -> Float[np.ndarray, "sticks rows"]:
     """Sums of the values of the components at which a stick or a later one stops."""
     reach = np.empty((len(stops) - 1, stops.shape[1]))
     after = stops[-1]
@@ -197,10 +196,7 @@ class StickBreakingGate(AbstractLogitGate):
         return StickLocalPosterior(self._by_component(terms), omega, design, self.order)
 
     def logit_slopes(
-        self,
-        posterior: LogitLaw,
-        block: Block,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, posterior: LogitLaw, block: Block, responsibilities: ExpertRows
     ) -> Slopes:
         """Log weights are linear in the logits; the bound bends in their squares, stick by stick.
 
@@ -221,9 +217,7 @@ class StickBreakingGate(AbstractLogitGate):
         bends[own, own] = -2.0 * (reached.T @ stops) * omega_slope(square, local.omega)
         return self._by_component(slopes), bends
 
-    def _by_component(
-        self, by_stick: Float[np.ndarray, "experts ..."]
-    ) -> Float[np.ndarray, "experts ..."]:
+    def _by_component(self, by_stick: ExpertValues) -> ExpertValues:
         return by_stick if self.order is None else np.asarray(by_stick[np.argsort(self.order)])
 
     def with_prior_power(self, power: float) -> StickBreakingGate:
@@ -232,7 +226,7 @@ class StickBreakingGate(AbstractLogitGate):
 
     def weights_of(
         self, logit: Float[np.ndarray, "sticks rows"], variance: Float[np.ndarray, "sticks rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    ) -> ExpertRows:
         """Exact up to one-dimensional quadrature: the sticks are independent under q."""
         stop = expected_expit(logit, variance)
         ones = np.ones((1, *stop.shape[1:]))
@@ -242,9 +236,9 @@ class StickBreakingGate(AbstractLogitGate):
     def log_weights_at(
         self,
         draws: Float[np.ndarray, "draws sticks terms"],
-        design: Float[np.ndarray, "terms rows"],
+        design: TermRows,
         effects: Float[np.ndarray, "draws sticks rows"] | None = None,
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    ) -> DrawExpertRows:
         xp = namespace(draws)
         if xp is np:
             order = self.order or range(self.n_components)
@@ -254,7 +248,7 @@ class StickBreakingGate(AbstractLogitGate):
         pass_on = -softplus(logit)
         ends = xp.zeros((len(draws), 1, design.shape[1]))
         left = xp.concatenate([ends, xp.cumsum(pass_on, axis=1)], axis=1)
-        by_stick: Float[np.ndarray, "draws experts rows"]
+        by_stick: DrawExpertRows
         by_stick = xp.concatenate([pass_on + logit, ends], axis=1) + left
         return by_stick if self.order is None else by_stick[:, np.argsort(self.order)]
 
@@ -272,7 +266,7 @@ class StickBreakingGate(AbstractLogitGate):
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws sticks terms"]
-    ) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+    ) -> Mapping[int, DrawTerms]:
         """Coefficients of each stick, under the component at which it stops."""
         order = self.order or tuple(range(self.n_components))
         return {order[stick]: draws[:, stick] for stick in range(draws.shape[1])}

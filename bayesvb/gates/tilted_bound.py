@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import wrightomega
 
+from bayesvb.numerics.arrays import ExpertRows, RowVector
 from bayesvb.numerics.special import log_sum_exp
 
 NEWTON_STEPS = 3
@@ -27,10 +27,8 @@ OMEGA_STEPS = 12
 
 
 def tilted_bound(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> tuple[
-    Float[np.ndarray, " rows"], Float[np.ndarray, "experts rows"], Float[np.ndarray, "experts rows"]
-]:
+    logit: ExpertRows, variance: ExpertRows
+) -> tuple[RowVector, ExpertRows, ExpertRows]:
     r"""Upper bound on ``E log sum_j exp(u_j)`` for independent ``u_j ~ N(t_j, s_j)``.
 
     .. math:: T = \tfrac12 \sum_j a_j^2 s_j + \log \sum_j \exp\{t_j + \tfrac12 (1 - 2 a_j) s_j\}
@@ -81,9 +79,7 @@ def tilted_bound(
     return bound, share, tilt
 
 
-def _newton(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def _newton(logit: ExpertRows, variance: ExpertRows) -> ExpertRows:
     """Newton's steps for ``a = p``: the matrix is diagonal plus rank one, so they cost little.
 
     With ``d = 1 / (1 + p s)`` and ``c = sum d a / sum d p`` a step goes from ``a`` to
@@ -112,16 +108,12 @@ def _newton(
     return np.asarray(tilt)
 
 
-def _column_dots(
-    left: Float[np.ndarray, "experts rows"], right: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, " rows"]:
+def _column_dots(left: ExpertRows, right: ExpertRows) -> RowVector:
     """Sum over experts of the products."""
     return np.asarray(np.einsum("kn,kn->n", left, right))
 
 
-def _by_normaliser(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def _by_normaliser(logit: ExpertRows, variance: ExpertRows) -> ExpertRows:
     """Tilt through the one unknown per row that is left, the log normaliser ``c``.
 
     ``l_j = log(a_j s_j)`` solves ``l + exp(l) = t_j + s_j / 2 + log s_j - c``, which is convex, and
@@ -166,9 +158,7 @@ def _by_normaliser(
     return np.asarray(tilt)
 
 
-def _bracket(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, " rows"]]:
+def _bracket(logit: ExpertRows, variance: ExpertRows) -> tuple[RowVector, RowVector]:
     """Bracket of the normaliser: no tilt exceeds one, and some tilt is at least ``1 / K``."""
     share = 1.0 / len(logit)
     least = logit - 0.5 * variance
@@ -176,9 +166,7 @@ def _bracket(
     return least.max(axis=0), most.max(axis=0)
 
 
-def _by_omega(
-    logit: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def _by_omega(logit: ExpertRows, variance: ExpertRows) -> ExpertRows:
     """Bound with ``exp(l)`` from Wright's omega function: slower, and converges from anywhere.
 
     ``sum a_j`` falls with ``c`` and is convex in it: steps for its logarithm come close from afar,

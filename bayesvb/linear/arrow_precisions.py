@@ -18,6 +18,7 @@ from bayesvb.linear.designs import DrawnEffects, GroupedDesign, GroupRows
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, Vectors
 from bayesvb.linear.structure import LIMITS
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BatchArray, Floats, Indices, PackedBatch
 from bayesvb.numerics.linalg import (
     lower_pairs,
     pack,
@@ -108,9 +109,7 @@ class ArrowPrecision(AbstractPrecision):
         return self.n_shared + self.n_effects * self.n_groups
 
     @cached_property
-    def _eliminated(
-        self,
-    ) -> tuple[Float[np.ndarray, "*batch effects effects groups"], Float[np.ndarray, "*batch"]]:
+    def _eliminated(self) -> tuple[Float[np.ndarray, "*batch effects effects groups"], BatchArray]:
         """Inverses of the blocks, and the sum of the blocks' log-determinants."""
         return inverse_of_blocks(self.group_blocks)
 
@@ -207,7 +206,7 @@ class ArrowPrecision(AbstractPrecision):
         own = own - np.einsum("...apg,...np->...nag", self.regression, solved)
         return self._joined(solved, own)
 
-    def effects_quadratic(self, vectors: Vectors) -> Float[np.ndarray, "..."]:
+    def effects_quadratic(self, vectors: Vectors) -> Floats:
         """Return ``sum_g (u_g + F_g b)' D_g (u_g + F_g b)``, which is ``v' V v - b' S b``."""
         shared, effects = self.split(vectors)
         left = effects + np.einsum("...apg,...np->...nag", self.regression, shared)
@@ -215,7 +214,7 @@ class ArrowPrecision(AbstractPrecision):
         return np.asarray((pulled * left).sum(axis=(-2, -1)))
 
     @property
-    def effects_log_det(self) -> Float[np.ndarray, "*batch"]:
+    def effects_log_det(self) -> BatchArray:
         """Log-determinant of the precision of all effects given the shared coefficients."""
         return self._eliminated[1]
 
@@ -252,7 +251,7 @@ class ArrowPrecision(AbstractPrecision):
         return draw
 
     @property
-    def log_det(self) -> Float[np.ndarray, "*batch"]:
+    def log_det(self) -> BatchArray:
         return np.asarray(self.marginal.log_det + self.effects_log_det)
 
     @property
@@ -261,24 +260,22 @@ class ArrowPrecision(AbstractPrecision):
         flat = np.swapaxes(own, -1, -2).reshape(*own.shape[:-2], -1)
         return np.concatenate([self.marginal.variances, flat], axis=-1)
 
-    def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
+    def plus(self, gram: PackedBatch) -> ArrowPrecision:
         more = self.like(gram)
         parts = zip(self.parts, more.parts, strict=True)
         return self._of_parts(own + other for own, other in parts)
 
     @property
-    def parts(
-        self,
-    ) -> tuple[Float[np.ndarray, "..."], Float[np.ndarray, "..."], Float[np.ndarray, "..."]]:
+    def parts(self) -> tuple[Floats, Floats, Floats]:
         """``B``, ``C_g`` and ``D_g``."""
         return self.border, self.cross, self.group_blocks
 
-    def _of_parts(self, parts: Iterable[Float[np.ndarray, "..."]]) -> ArrowPrecision:
+    def _of_parts(self, parts: Iterable[Floats]) -> ArrowPrecision:
         """Return another matrix of this structure, of laws with the same draws."""
         border, cross, group_blocks = parts
         return ArrowPrecision(border, cross, group_blocks, self.is_complete)
 
-    def like(self, gram: Float[np.ndarray, "*batch packed"]) -> ArrowPrecision:
+    def like(self, gram: PackedBatch) -> ArrowPrecision:
         """Return packed sums of ``x x'``, ``z z'`` by group and ``z x'`` by group as a matrix."""
         n_shared, n_effects, n_groups = self.n_shared, self.n_effects, self.n_groups
         border, blocks, cross = self._split_packed(gram)
@@ -292,7 +289,7 @@ class ArrowPrecision(AbstractPrecision):
         )
 
     def _split_packed(
-        self, packed: Float[np.ndarray, "*batch packed"]
+        self, packed: PackedBatch
     ) -> tuple[
         Float[np.ndarray, "*batch pairs"],
         Float[np.ndarray, "*batch effect_pairs groups"],
@@ -304,7 +301,7 @@ class ArrowPrecision(AbstractPrecision):
         border, blocks, cross = np.split(packed, ends, axis=-1)
         return border, blocks.reshape(*packed.shape[:-1], n_pairs, self.n_groups), cross
 
-    def packed(self) -> Float[np.ndarray, "*batch packed"]:
+    def packed(self) -> PackedBatch:
         """Return the border's lower triangle, the blocks' ones, and the products between them."""
         first, second = lower_pairs(self.n_effects)
         return self._flat(pack(self.border), self.group_blocks[..., first, second, :], self.cross)
@@ -314,13 +311,13 @@ class ArrowPrecision(AbstractPrecision):
         border: Float[np.ndarray, "*batch pairs"],
         blocks: Float[np.ndarray, "*batch effect_pairs groups"],
         cross: Float[np.ndarray, "*batch effects shared groups"],
-    ) -> Float[np.ndarray, "*batch packed"]:
+    ) -> PackedBatch:
         """Return the parts of packed sums in one row."""
         batch = border.shape[:-1]
         parts = (border, blocks.reshape(*batch, -1), cross.reshape(*batch, -1))
         return np.concatenate(parts, axis=-1)
 
-    def take(self, chosen: Int[np.ndarray, " chosen"]) -> ArrowPrecision:
+    def take(self, chosen: Indices) -> ArrowPrecision:
         return self._of_parts(part[chosen] for part in self.parts)
 
     def scaled(self, factor: float) -> ArrowPrecision:
@@ -355,7 +352,7 @@ class ArrowPrecision(AbstractPrecision):
         summed = namespace(values).concatenate([shared, effects.sum(axis=-1)], axis=-1)
         return summed
 
-    def trace_with(self, other: ArrowPrecision) -> Float[np.ndarray, "*batch"]:
+    def trace_with(self, other: ArrowPrecision) -> BatchArray:
         own = np.einsum("...abg,...abg->...", self.group_blocks, other.effect_covariances)
         across = np.einsum("...apg,...apg->...", self.cross, other.through)
         return np.asarray(
@@ -389,17 +386,13 @@ class ArrowPrecision(AbstractPrecision):
             spread = spread + self.within[..., a, b, :] @ (each[a] * each[b])
         return np.asarray(spread)
 
-    def packed_squares(
-        self, packed: Float[np.ndarray, "*batch packed"]
-    ) -> Float[np.ndarray, "*batch terms"]:
+    def packed_squares(self, packed: PackedBatch) -> Float[np.ndarray, "*batch terms"]:
         """Return diagonal entries of packed matrices, effects' entries summed over groups."""
         border, blocks, _ = self._split_packed(packed)
         own = blocks[..., packed_diagonal(self.n_effects), :].sum(axis=-1)
         return np.concatenate([border[..., packed_diagonal(self.n_shared)], own], axis=-1)
 
-    def moments_along(
-        self, left: Vectors, right: Vectors, change: ArrowPrecision
-    ) -> Float[np.ndarray, "*batch packed"]:
+    def moments_along(self, left: Vectors, right: Vectors, change: ArrowPrecision) -> PackedBatch:
         """Return changes of weights of packed products.
 
         With ``dF = W (dC - dD F)`` and ``dS = dB - dC' F - F' dC + F' dD F``, ``W = D^-1``, all
@@ -426,7 +419,7 @@ class ArrowPrecision(AbstractPrecision):
         cross = np.einsum("...nag,...np->...apg", u, c) - n * d_through
         return self._flat(quadratic_weights(border), blocks, 2.0 * cross)
 
-    def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
+    def second_moments(self, left: Vectors, right: Vectors) -> PackedBatch:
         n, ((b, u), (c, v)) = left.shape[-2], (self.split(left), self.split(right))
         border = np.swapaxes(b, -1, -2) @ c + n * self.marginal.inverse
         first, second = lower_pairs(self.n_effects)

@@ -16,6 +16,17 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExpertTerms,
+    ExpertRows,
+    ExpertVector,
+    Indices,
+    PackedBatch,
+    ResponseRows,
+    RowIntegers,
+    RowVector,
+)
 from bayesvb.numerics.linalg import (
     linear_at,
     lower_pairs,
@@ -31,7 +42,7 @@ from bayesvb.numerics.linalg import (
 DesignT = TypeVar("DesignT", bound="AbstractDesign")
 
 RowSums = tuple[
-    Float[np.ndarray, " experts"],
+    ExpertVector,
     Float[np.ndarray, "experts packed"],
     Float[np.ndarray, "experts responses coefficients"],
     Float[np.ndarray, "experts responses"],
@@ -60,10 +71,8 @@ class AbstractDesign(abc.ABC):
 
     @abc.abstractmethod
     def predict_drawn(
-        self,
-        coefficients: Float[np.ndarray, "draws experts _"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        self, coefficients: DrawExpertTerms, effects: DrawExpertRows | None = None
+    ) -> DrawExpertRows:
         """Return ``b' x_n`` of draws; arrays of NumPy or of JAX.
 
         Parameters
@@ -75,23 +84,19 @@ class AbstractDesign(abc.ABC):
 
     @abc.abstractmethod
     def split_drawn(
-        self,
-        coefficients: Float[np.ndarray, "draws experts _"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
-    ) -> tuple[
-        Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"] | None
-    ]:
+        self, coefficients: DrawExpertTerms, effects: DrawExpertRows | None = None
+    ) -> tuple[Float[np.ndarray, "draws experts shared"], DrawExpertRows | None]:
         """Return drawn coefficients that all rows share, and what effects of groups add to rows.
 
         None without groups. Arguments as in ``predict_drawn``.
         """
 
     @abc.abstractmethod
-    def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
+    def quadratic(self, precision: Any) -> ExpertRows:
         """Return ``x_n' V^-1 x_n`` of a precision with the structure of the design."""
 
     @abc.abstractmethod
-    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
+    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> PackedBatch:
         """Return ``sum_n w_n x_n x_n'``, packed."""
 
     @abc.abstractmethod
@@ -116,7 +121,7 @@ class AbstractDesign(abc.ABC):
         """Rows with a column for each coefficient: for few rows, or few coefficients."""
 
     @abc.abstractmethod
-    def take(self, rows: Int[np.ndarray, " chosen"]) -> AbstractDesign:
+    def take(self, rows: Indices) -> AbstractDesign:
         """Return these rows."""
 
     @abc.abstractmethod
@@ -126,19 +131,15 @@ class AbstractDesign(abc.ABC):
     def residuals(
         self,
         coefficients: Float[np.ndarray, "experts coefficients"],
-        observed: Float[np.ndarray, " rows"],
-        scale: Float[np.ndarray, " experts"],
-    ) -> Float[np.ndarray, "experts rows"]:
+        observed: RowVector,
+        scale: ExpertVector,
+    ) -> ExpertRows:
         """Return ``s_k (x_n' b_k - y_n)``."""
         scaled = self.predict(scale[:, None] * coefficients)
         scaled -= scale[:, None] * observed
         return scaled
 
-    def sums(
-        self,
-        weights: Float[np.ndarray, "experts rows"],
-        response: Float[np.ndarray, "responses rows"],
-    ) -> RowSums:
+    def sums(self, weights: ExpertRows, response: ResponseRows) -> RowSums:
         """Return the weighted sums of rows that a regression needs."""
         weighted = weights[:, None, :] * response
         squares = (weighted * response).sum(axis=2)
@@ -188,20 +189,18 @@ class DenseDesign(AbstractDesign):
     def predict_drawn(
         self,
         coefficients: Float[np.ndarray, "draws experts shared"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
-    ) -> Float[np.ndarray, "draws experts rows"]:
-        location: Float[np.ndarray, "draws experts rows"] = coefficients @ self.x
+        effects: DrawExpertRows | None = None,
+    ) -> DrawExpertRows:
+        location: DrawExpertRows = coefficients @ self.x
         return location
 
     def split_drawn(
-        self,
-        coefficients: Float[np.ndarray, "draws experts _"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
+        self, coefficients: DrawExpertTerms, effects: DrawExpertRows | None = None
     ) -> tuple[Float[np.ndarray, "draws experts shared"], None]:
         """Return the coefficients: effects are absent."""
         return coefficients, None
 
-    def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
+    def quadratic(self, precision: Any) -> ExpertRows:
         """Return ``x_n' V^-1 x_n``; a precision may have matrices of each row on a first axis."""
         if not precision.is_dense:
             return np.asarray(precision.quadratic(self.x))
@@ -210,7 +209,7 @@ class DenseDesign(AbstractDesign):
             return quadratic_at(inverse, self.x)
         return linear_at(quadratic_weights(inverse), self.products())
 
-    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
+    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> PackedBatch:
         if one_by_one(prod(weights.shape[:-1]), len(self.x)):
             flat = second_moments(_by_row(weights), self.x)
             return flat.reshape(*weights.shape[:-1], flat.shape[1])
@@ -234,7 +233,7 @@ class DenseDesign(AbstractDesign):
     ) -> tuple[Bool[np.ndarray, " packed"], Float[np.ndarray, "present rows"]]:
         return present_products(self.x)
 
-    def take(self, rows: Int[np.ndarray, " chosen"]) -> DenseDesign:
+    def take(self, rows: Indices) -> DenseDesign:
         return DenseDesign(self.x[:, rows], None if self.pairs is None else self.pairs[:, rows])
 
     def joined(self, others: Sequence[DenseDesign]) -> DenseDesign:
@@ -243,18 +242,14 @@ class DenseDesign(AbstractDesign):
     def residuals(
         self,
         coefficients: Float[np.ndarray, "experts coefficients"],
-        observed: Float[np.ndarray, " rows"],
-        scale: Float[np.ndarray, " experts"],
-    ) -> Float[np.ndarray, "experts rows"]:
+        observed: RowVector,
+        scale: ExpertVector,
+    ) -> ExpertRows:
         """Return ``s_k (x_n' b_k - y_n)``: one matrix product."""
         scaled = np.concatenate([scale[:, None] * coefficients, -scale[:, None]], axis=1)
         return np.asarray(scaled @ np.concatenate([self.x, observed[None]]))
 
-    def sums(
-        self,
-        weights: Float[np.ndarray, "experts rows"],
-        response: Float[np.ndarray, "responses rows"],
-    ) -> RowSums:
+    def sums(self, weights: ExpertRows, response: ResponseRows) -> RowSums:
         """Return weighted sums, by one matrix product with everything that is summed of a row.
 
         With many columns the products of a row no longer fit into cache: sums are then separate.
@@ -285,7 +280,7 @@ class GroupRows:
         Values that the effects of its group are multiplied by.
     """
 
-    place: Int[np.ndarray, " rows"]
+    place: RowIntegers
     values: Float[np.ndarray, "effects rows"]
 
     @classmethod
@@ -311,7 +306,7 @@ class GroupRows:
             total += self.at_rows(effects[..., j, :]) * self.values[j]
         return total
 
-    def drawn(self, effects: DrawnEffects) -> Float[np.ndarray, "draws experts rows"]:
+    def drawn(self, effects: DrawnEffects) -> DrawExpertRows:
         """Return what drawn effects of the groups that are there add to rows."""
         there, place = np.unique(self.place, return_inverse=True)
         return GroupRows(place.ravel(), self.values).linear(effects(there))
@@ -373,20 +368,16 @@ class GroupedDesign(AbstractDesign):
         return location
 
     def predict_drawn(
-        self,
-        coefficients: Float[np.ndarray, "draws experts _"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
-    ) -> Float[np.ndarray, "draws experts rows"]:
+        self, coefficients: DrawExpertTerms, effects: DrawExpertRows | None = None
+    ) -> DrawExpertRows:
         shared, own = self.split_drawn(coefficients, effects)
-        location: Float[np.ndarray, "draws experts rows"] = shared @ self.border
+        location: DrawExpertRows = shared @ self.border
         location = location + own
         return location
 
     def split_drawn(
-        self,
-        coefficients: Float[np.ndarray, "draws experts _"],
-        effects: Float[np.ndarray, "draws experts rows"] | None = None,
-    ) -> tuple[Float[np.ndarray, "draws experts shared"], Float[np.ndarray, "draws experts rows"]]:
+        self, coefficients: DrawExpertTerms, effects: DrawExpertRows | None = None
+    ) -> tuple[Float[np.ndarray, "draws experts shared"], DrawExpertRows]:
         """Return the coefficients that all rows share, and what effects add to rows.
 
         Raises
@@ -409,10 +400,10 @@ class GroupedDesign(AbstractDesign):
         """Return ``x_n - F_g' z_n``: columns that are left where effects follow the others."""
         return np.asarray(self.border - self.groups.linear(np.swapaxes(regression, -3, -2)))
 
-    def quadratic(self, precision: Any) -> Float[np.ndarray, "experts rows"]:
+    def quadratic(self, precision: Any) -> ExpertRows:
         """Return ``z' D_g^-1 z + (x - F_g' z)' S^-1 (x - F_g' z)``."""
         left = self.left(precision.regression)
-        spread: Float[np.ndarray, "experts rows"]
+        spread: ExpertRows
         spread = ((precision.marginal.inverse @ left) * left).sum(axis=-2)
         for j, value in enumerate(self.groups.values):
             spread += self.groups.linear(precision.within[..., j, :, :]) * value
@@ -439,7 +430,7 @@ class GroupedDesign(AbstractDesign):
         alone = np.einsum("kalbn,an,bn->nkl", within, groups.values, groups.values)
         return np.asarray(alone + lean @ precision.marginal.inverse @ lean.swapaxes(1, 2))
 
-    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> Float[np.ndarray, "*batch packed"]:
+    def gram(self, weights: Float[np.ndarray, "*batch rows"]) -> PackedBatch:
         """Return sums of ``x x'``, then by group of ``z z'`` and of ``z x'``."""
         flat, values = _by_row(weights), self.groups.values
         first, second = lower_pairs(len(values))
@@ -474,7 +465,7 @@ class GroupedDesign(AbstractDesign):
         present = np.asarray(every.any(axis=1))
         return present, every[present]
 
-    def take(self, rows: Int[np.ndarray, " chosen"]) -> GroupedDesign:
+    def take(self, rows: Indices) -> GroupedDesign:
         groups = GroupRows(self.groups.place[rows], self.groups.values[:, rows])
         return GroupedDesign(self.border[:, rows], groups, self.n_groups)
 

@@ -13,9 +13,10 @@ from functools import cached_property
 from typing import ClassVar, TypeVar
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.linear.designs import AbstractDesign, DenseDesign, DrawnEffects
+from bayesvb.numerics.arrays import BatchArray, Indices, PackedBatch
 from bayesvb.numerics.linalg import (
     diagonal,
     inverse_and_log_det,
@@ -132,7 +133,7 @@ class AbstractPrecision(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def log_det(self) -> Float[np.ndarray, "*batch"]:
+    def log_det(self) -> BatchArray:
         """Log-determinant."""
 
     @property
@@ -141,19 +142,19 @@ class AbstractPrecision(abc.ABC):
         """Diagonal of the inverse."""
 
     @abc.abstractmethod
-    def plus(self: PrecisionT, gram: Float[np.ndarray, "*batch packed"]) -> PrecisionT:
+    def plus(self: PrecisionT, gram: PackedBatch) -> PrecisionT:
         """Return the matrix plus packed sums of ``x x'``."""
 
     @abc.abstractmethod
-    def like(self: PrecisionT, gram: Float[np.ndarray, "*batch packed"]) -> PrecisionT:
+    def like(self: PrecisionT, gram: PackedBatch) -> PrecisionT:
         """Return packed sums of ``x x'`` as a matrix of this structure, which may be singular."""
 
     @abc.abstractmethod
-    def packed(self) -> Float[np.ndarray, "*batch packed"]:
+    def packed(self) -> PackedBatch:
         """Return the matrix in the order of packed sums."""
 
     @abc.abstractmethod
-    def take(self: PrecisionT, chosen: Int[np.ndarray, " chosen"]) -> PrecisionT:
+    def take(self: PrecisionT, chosen: Indices) -> PrecisionT:
         """Return some matrices of a batch."""
 
     @abc.abstractmethod
@@ -180,7 +181,7 @@ class AbstractPrecision(abc.ABC):
         """Sum values of the coefficients over the coefficients of each term; NumPy or JAX."""
 
     @abc.abstractmethod
-    def trace_with(self: PrecisionT, other: PrecisionT) -> Float[np.ndarray, "*batch"]:
+    def trace_with(self: PrecisionT, other: PrecisionT) -> BatchArray:
         """Return the trace of this matrix times the inverse of another of the same structure."""
 
     @abc.abstractmethod
@@ -188,15 +189,13 @@ class AbstractPrecision(abc.ABC):
         """Return many batches of matrices with an entry for each term added to their diagonals."""
 
     @abc.abstractmethod
-    def packed_squares(
-        self, packed: Float[np.ndarray, "*batch packed"]
-    ) -> Float[np.ndarray, "*batch terms"]:
+    def packed_squares(self, packed: PackedBatch) -> Float[np.ndarray, "*batch terms"]:
         """Return the sums of diagonal entries of packed matrices over the coefficients of terms."""
 
     @abc.abstractmethod
     def moments_along(
         self: PrecisionT, left: Vectors, right: Vectors, change: PrecisionT
-    ) -> Float[np.ndarray, "*batch packed"]:
+    ) -> PackedBatch:
         """Return changes of ``second_moments`` of ``n`` vectors with the matrix.
 
         Parameters
@@ -208,7 +207,7 @@ class AbstractPrecision(abc.ABC):
         """
 
     @abc.abstractmethod
-    def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
+    def second_moments(self, left: Vectors, right: Vectors) -> PackedBatch:
         """Return weights of packed products: ``sum_i l_i r_i'`` plus ``n V^-1``, ``n`` vectors.
 
         Entries off the diagonal count twice, so that the scalar product with packed sums of
@@ -230,15 +229,10 @@ class DensePrecision(AbstractPrecision):
     is_dense: ClassVar[bool] = True
 
     matrix: Float[np.ndarray, "*batch coefficients coefficients"]
-    factors: (
-        tuple[Float[np.ndarray, "*batch coefficients coefficients"], Float[np.ndarray, "*batch"]]
-        | None
-    ) = None
+    factors: tuple[Float[np.ndarray, "*batch coefficients coefficients"], BatchArray] | None = None
 
     @cached_property
-    def _factors(
-        self,
-    ) -> tuple[Float[np.ndarray, "*batch coefficients coefficients"], Float[np.ndarray, "*batch"]]:
+    def _factors(self) -> tuple[Float[np.ndarray, "*batch coefficients coefficients"], BatchArray]:
         return self.factors or inverse_and_log_det(self.matrix)
 
     @property
@@ -247,7 +241,7 @@ class DensePrecision(AbstractPrecision):
         return self._factors[0]
 
     @property
-    def log_det(self) -> Float[np.ndarray, "*batch"]:
+    def log_det(self) -> BatchArray:
         return self._factors[1]
 
     @property
@@ -290,17 +284,17 @@ class DensePrecision(AbstractPrecision):
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
         return np.diagonal(self.inverse, axis1=-2, axis2=-1)
 
-    def plus(self, gram: Float[np.ndarray, "*batch packed"]) -> DensePrecision:
+    def plus(self, gram: PackedBatch) -> DensePrecision:
         return DensePrecision(self.matrix + unpack(gram))
 
-    def like(self, gram: Float[np.ndarray, "*batch packed"]) -> DensePrecision:
+    def like(self, gram: PackedBatch) -> DensePrecision:
         return DensePrecision(unpack(gram))
 
-    def packed(self) -> Float[np.ndarray, "*batch packed"]:
+    def packed(self) -> PackedBatch:
         """Return the lower triangle."""
         return pack(self.matrix)
 
-    def take(self, chosen: Int[np.ndarray, " chosen"]) -> DensePrecision:
+    def take(self, chosen: Indices) -> DensePrecision:
         return DensePrecision(self.matrix[chosen])
 
     def scaled(self, factor: float) -> DensePrecision:
@@ -321,27 +315,23 @@ class DensePrecision(AbstractPrecision):
         """Return the values: each coefficient is a term."""
         return values
 
-    def trace_with(self, other: DensePrecision) -> Float[np.ndarray, "*batch"]:
+    def trace_with(self, other: DensePrecision) -> BatchArray:
         return trace_of_product(self.matrix, other.inverse)
 
     def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> DensePrecision:
         return DensePrecision(self.matrix + entries[:, None, :, None] * np.eye(entries.shape[1]))
 
-    def packed_squares(
-        self, packed: Float[np.ndarray, "*batch packed"]
-    ) -> Float[np.ndarray, "*batch terms"]:
+    def packed_squares(self, packed: PackedBatch) -> Float[np.ndarray, "*batch terms"]:
         return packed[..., packed_diagonal(self.n_coefficients)]
 
-    def moments_along(
-        self, left: Vectors, right: Vectors, change: DensePrecision
-    ) -> Float[np.ndarray, "*batch packed"]:
+    def moments_along(self, left: Vectors, right: Vectors, change: DensePrecision) -> PackedBatch:
         """Return changes of weights of packed products."""
         second = np.swapaxes(left, -1, -2) @ right
         if change.matrix.any():
             second -= 0.5 * left.shape[-2] * (self.inverse @ change.matrix @ self.inverse)
         return quadratic_weights(second)
 
-    def second_moments(self, left: Vectors, right: Vectors) -> Float[np.ndarray, "*batch packed"]:
+    def second_moments(self, left: Vectors, right: Vectors) -> PackedBatch:
         second = np.swapaxes(left, -1, -2) @ right + left.shape[-2] * self.inverse
         return quadratic_weights(second)
 

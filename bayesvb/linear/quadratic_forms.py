@@ -21,8 +21,9 @@ from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Float, Int
 
+from bayesvb.numerics.arrays import RowIntegers, RowMask
 from bayesvb.numerics.pieces import pieces
 
 ENTRIES_AT_ONCE = 1 << 19
@@ -61,7 +62,7 @@ class VectorForms:
     common: Float[np.ndarray, "forms common"]
     slopes: Float[np.ndarray, "scalars forms"]
     noise: Float[np.ndarray, "forms noises"]
-    rows: Int[np.ndarray, " rows"]
+    rows: RowIntegers
     squares: Float[np.ndarray, "squares blocks"]
     statistics: Float[np.ndarray, "entries all"]
 
@@ -105,7 +106,7 @@ class VectorForms:
         found[0] += 0.5 * variance**2 + ((self.noise[:n] @ noise) * self.noise[:n]).sum(axis=1)
         return np.asarray(np.sqrt(found))
 
-    def restricted(self, kept: Bool[np.ndarray, " rows"]) -> VectorForms:
+    def restricted(self, kept: RowMask) -> VectorForms:
         """Forms of some of the rows, and all squares."""
         forms = np.append(kept, np.ones(len(self.squares), dtype=bool))
         return replace(
@@ -143,7 +144,7 @@ class Forms:
         """Vectors that rows have forms of."""
         return tuple(vector for vector in self.vectors if len(vector.statistics))
 
-    def restricted(self, kept: Sequence[Bool[np.ndarray, " rows"]]) -> Forms:
+    def restricted(self, kept: Sequence[RowMask]) -> Forms:
         """Forms of some of the rows, others of each vector."""
         n = len(kept)
         own = [v.restricted(rows) for v, rows in zip(self.vectors[:n], kept, strict=True)]

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd
+from bayesvb.numerics.arrays import PointRows, PointVector
 from bayesvb.results.criteria import elpd
 from bayesvb.results.limits import LIMITS
 
@@ -127,16 +127,14 @@ def unimodal_noise(fit: Fit) -> str:
     )
 
 
-def _densities(
-    law: AbstractRowDistribution,
-) -> tuple[Float[np.ndarray, "points rows"], Float[np.ndarray, "points rows"]]:
+def _densities(law: AbstractRowDistribution) -> tuple[PointRows, PointRows]:
     """Densities of the rows between their outer quantiles, at points of their own."""
     low, high = law.quantile(np.array([0.001, 0.999]))
     points = np.linspace(low, high, SHAPES.points)
     return np.exp(np.stack([law.log_density(each) for each in points])), points
 
 
-def _n_modes(density: Float[np.ndarray, " points"]) -> int:
+def _n_modes(density: PointVector) -> int:
     """Maxima between which the density falls clearly below the lower of both.
 
     Examples
@@ -156,9 +154,7 @@ def _n_modes(density: Float[np.ndarray, " points"]) -> int:
     return len(peaks)
 
 
-def _shape(
-    densities: Float[np.ndarray, "points rows"], points: Float[np.ndarray, "points rows"]
-) -> tuple[float, float]:
+def _shape(densities: PointRows, points: PointRows) -> tuple[float, float]:
     """Median skewness and excess kurtosis of the rows."""
     mass = densities / densities.sum(axis=0)
     centred = points - (mass * points).sum(axis=0)

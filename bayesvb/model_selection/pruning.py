@@ -10,7 +10,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.argument_checks import check_count, check_positive, checked
 from bayesvb.data.blocks import Block
@@ -25,6 +24,7 @@ from bayesvb.errors import DataError, warn
 from bayesvb.estimators.rebuilding import rebuilt
 from bayesvb.model_selection.merging import merged
 from bayesvb.models.mixture import Mixture, MixturePosterior
+from bayesvb.numerics.arrays import ExpertRows
 from bayesvb.numerics.runtime import processors
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows
@@ -195,7 +195,7 @@ def _begin(
     core: Mixture, old: Mixture, posterior: MixturePosterior, kept: Sequence[int], block: Block
 ) -> SufficientStats:
     """Sums of the partition that is left when a component is gone."""
-    shares: Float[np.ndarray, "experts rows"] = old.responsibilities(posterior, block)[kept]
+    shares: ExpertRows = old.responsibilities(posterior, block)[kept]
     # Share of every row that each component left begins with: a row may have been another's alone.
     shares = shares + 1e-8
     return core.partition_stats(block, shares / shares.sum(axis=0))

@@ -18,6 +18,7 @@ from jaxtyping import Float, Int
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import AbstractDesign, DenseDesign, DrawnEffects
 from bayesvb.linear.precisions import Vectors
+from bayesvb.numerics.arrays import DrawVector, TermVector
 from bayesvb.numerics.numbered_normals import numbered_normals
 from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.small_blocks import inverse_of_blocks, roots_of_blocks
@@ -77,7 +78,7 @@ class RegressionSums:
     def from_columns(
         cls,
         xx: Float[np.ndarray, "terms terms"],
-        xy: Float[np.ndarray, " terms"],
+        xy: TermVector,
         weight: float,
         yy: float,
         blocks: Sequence[Int[np.ndarray, " _"]],
@@ -208,11 +209,8 @@ class ArrowRegressions:
         return np.asarray(0.5 * (self.log_prior - self.operator.log_det))
 
     def draws(
-        self,
-        index: Int[np.ndarray, " draws"],
-        sigma: Float[np.ndarray, " draws"],
-        rng: np.random.Generator,
-    ) -> tuple[Float[np.ndarray, "draws _"], Float[np.ndarray, " draws"]]:
+        self, index: Int[np.ndarray, " draws"], sigma: DrawVector, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws _"], DrawVector]:
         """Return drawn coefficients, and their log density given the noise.
 
         All coefficients in the order of the design, or those that all rows share.

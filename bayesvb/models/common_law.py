@@ -21,6 +21,7 @@ from scipy.special import logsumexp
 
 from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture_rows import Coefficients, LogPrecisions
+from bayesvb.numerics.arrays import DrawExperts, DrawTerms, DrawVector, PointVector
 
 Columns = Float[np.ndarray, "draws columns"]
 
@@ -47,13 +48,13 @@ class CommonLaw:
     differences: IntegratedScales
     places: Int[np.ndarray, " columns"]
     wide: Bool[np.ndarray, " columns"]
-    variance: Float[np.ndarray, " points"]
-    log_weight: Float[np.ndarray, " points"]
+    variance: PointVector
+    log_weight: PointVector
     penalised: IntegratedScales
 
     def log_prior(
         self, u: Coefficients, t: LogPrecisions
-    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions]:
+    ) -> tuple[DrawVector, Coefficients, LogPrecisions]:
         """Log density with the mean of each precision in the spread of ``bbar``, and gradient."""
         parts = _Parts.of(u[:, :, 0], t[:, :, 0], self.places)
         value, precision = self.differences.log_density(parts.squares)
@@ -74,9 +75,7 @@ class CommonLaw:
         by_all[:, :, self.places] += by_u
         return value, by_all[:, :, None], by_t[:, :, None]
 
-    def _wide(
-        self, centre: Columns, extra: Columns
-    ) -> tuple[Float[np.ndarray, " draws"], Columns, Columns]:
+    def _wide(self, centre: Columns, extra: Columns) -> tuple[DrawVector, Columns, Columns]:
         """Log density of wide ``bbar``, its slopes in ``bbar`` and in ``1 / (lambda T)``."""
         by_centre, by_extra = np.zeros_like(centre), np.zeros_like(centre)
         at = self.wide
@@ -94,7 +93,7 @@ class CommonLaw:
 
     def draw(
         self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
-    ) -> tuple[tuple[np.ndarray, ...], Float[np.ndarray, " draws"]]:
+    ) -> tuple[tuple[np.ndarray, ...], DrawVector]:
         """Precisions of differences and of penalised common coefficients, and their log density."""
         parts = _Parts.of(u[:, :, 0], t[:, :, 0], self.places)
         own, log_own = self.differences.draw(parts.squares, rng)
@@ -120,18 +119,18 @@ class _Parts:
         ``Q`` of these columns; zero of others.
     """
 
-    root: Float[np.ndarray, "draws experts"]
+    root: DrawExperts
     total: Float[np.ndarray, "draws 1"]
     u: Float[np.ndarray, "draws experts columns"]
     deviation: Float[np.ndarray, "draws experts columns"]
     centre: Columns
-    squares: Float[np.ndarray, "draws terms"]
+    squares: DrawTerms
 
     @classmethod
     def of(
         cls,
         u: Float[np.ndarray, "draws experts terms"],
-        t: Float[np.ndarray, "draws experts"],
+        t: DrawExperts,
         places: Int[np.ndarray, " columns"],
     ) -> _Parts:
         """Parts of the coefficients of these columns."""
@@ -144,13 +143,13 @@ class _Parts:
         return cls(root, total, own, deviation, centre, squares)
 
     @property
-    def share(self) -> Float[np.ndarray, "draws experts"]:
+    def share(self) -> DrawExperts:
         """``tau_k / T``."""
         return np.asarray(self.root * self.root / self.total)
 
     def chain(
         self, by_square: Columns, by_centre: Columns
-    ) -> tuple[Float[np.ndarray, "draws experts columns"], Float[np.ndarray, "draws experts"]]:
+    ) -> tuple[Float[np.ndarray, "draws experts columns"], DrawExperts]:
         """Slopes in ``u`` and ``log tau`` of a function with these slopes in ``Q`` and ``bbar``."""
         root, pull = self.root[:, :, None], (by_centre / self.total)[:, None]
         by_u = 2.0 * by_square[:, None] * self.deviation + root * pull

@@ -15,6 +15,7 @@ from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import LocalStep, SufficientStats
 from bayesvb.data.streamed_rows import StreamedRows
 from bayesvb.linear.precisions import AbstractPrecision
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.compiled import Sweep, compiled_sweep
 from bayesvb.variational.model import CompiledSweep
 
@@ -66,9 +67,7 @@ class CompiledPass:
         """The sweep over all rows of a source, of which it has none or all."""
         return self if self.sizes[0] == source.n_rows else StreamedPass(self, source, arrays)
 
-    def __call__(
-        self, entries: Float[np.ndarray, " entries"]
-    ) -> tuple[float, Float[np.ndarray, " entries"]] | None:
+    def __call__(self, entries: EntryVector) -> tuple[float, EntryVector] | None:
         """Bound and next statistics; None where a row needs what only NumPy has.
 
         Raises
@@ -95,13 +94,13 @@ class BlockPass:
     sweep: CompiledPass
     arrays: Callable[[Block], Sequence[object]]
 
-    def sums(self, here: Float[np.ndarray, " entries"], block: Block) -> LocalStep:
+    def sums(self, here: EntryVector, block: Block) -> LocalStep:
         """Sums over a block for the posterior of these statistics."""
         sums = np.empty(len(here) + self.sweep.sizes[2])
         bound = self._run(ROWS, block.n_rows, _joined(self.arrays(block)), (here, sums))
         return LocalStep(bound, RowSums(sums))
 
-    def end(self, here: Float[np.ndarray, " entries"], sums: Float[np.ndarray, " sums"]) -> float:
+    def end(self, here: EntryVector, sums: Float[np.ndarray, " sums"]) -> float:
         """Minus the divergence; the sums become the next statistics."""
         return self._run(END, 0, np.empty(0), (here, sums))
 
@@ -110,7 +109,7 @@ class BlockPass:
         stage: int,
         n_rows: int,
         rows: Float[np.ndarray, " numbers"],
-        arrays: tuple[Float[np.ndarray, " entries"], Float[np.ndarray, " sums"]],
+        arrays: tuple[EntryVector, Float[np.ndarray, " sums"]],
     ) -> float:
         sizes = self.sweep.sizes.copy()
         sizes[:2] = n_rows, stage
@@ -141,9 +140,7 @@ class StreamedPass:
     source: AbstractSource
     arrays: Callable[[Block], Sequence[object]]
 
-    def __call__(
-        self, entries: Float[np.ndarray, " entries"]
-    ) -> tuple[float, Float[np.ndarray, " entries"]] | None:
+    def __call__(self, entries: EntryVector) -> tuple[float, EntryVector] | None:
         """Bound and next statistics; None where a row needs what only NumPy has.
 
         Raises
@@ -159,9 +156,7 @@ class StreamedPass:
         return _checked(bound, sums[: len(here)])
 
 
-def _checked(
-    bound: float, following: Float[np.ndarray, " entries"]
-) -> tuple[float, Float[np.ndarray, " entries"]] | None:
+def _checked(bound: float, following: EntryVector) -> tuple[float, EntryVector] | None:
     """Bound and next statistics, by the code of the bound: NaN, no statistics; infinite, no core.
 
     Raises

@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.distributions.base import AbstractComponentMixture
+from bayesvb.numerics.arrays import DrawExpertTerms, DrawTerms, ExpertRows, ExpertTerms
 from bayesvb.variational.local import Draws
 
 
@@ -21,18 +22,16 @@ class ComponentModel(Protocol):
     def n_components(self) -> int:
         """Number of components."""
 
-    def responsibilities(
-        self, posterior: object, block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, posterior: object, block: Block) -> ExpertRows:
         """Probability of each component given the response of the row."""
 
-    def mean_weights(self, posterior: object, block: Block) -> Float[np.ndarray, "experts _"]:
+    def mean_weights(self, posterior: object, block: Block) -> ExpertTerms:
         """Posterior mean of the weight of each component."""
 
-    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
+    def log_weights(self, draws: Draws, block: Block) -> DrawExpertTerms:
         """Log weights of the components given each draw."""
 
-    def gate_coefficients(self, draws: Draws) -> Mapping[int, Float[np.ndarray, "draws terms"]]:
+    def gate_coefficients(self, draws: Draws) -> Mapping[int, DrawTerms]:
         """Coefficients of the gate by component; empty where none have a common meaning."""
 
     def coefficient_meaning(self) -> str:

@@ -18,6 +18,7 @@ from bayesvb.factors.normal import Normal
 from bayesvb.gates.gaussian_logits import LOGIT_EFFECTS
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import DrawnEffects, GroupRows
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.numbered_normals import LARGEST_KEY
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
@@ -84,9 +85,7 @@ class DrawnVectors:
         assert effects is not None, "vectors with keys have effects of groups"
         return effects
 
-    def completed(
-        self,
-    ) -> tuple[Float[np.ndarray, "draws vectors effects"], Float[np.ndarray, " draws"]]:
+    def completed(self) -> tuple[Float[np.ndarray, "draws vectors effects"], DrawVector]:
         """Return effects of all groups, vector by vector, and their log density.
 
         The density is conditional on the coefficients and the noise in the draws.
@@ -162,7 +161,7 @@ class EffectLaws:
         rows = GroupRows.from_matrix(block.designs[GATE_GROUPS])
         return {**draws, LOGIT_EFFECTS: rows.drawn(logits[0].effects)}
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def completed(self, draws: Draws) -> tuple[Draws, DrawVector]:
         """Return draws with the effects of all groups, and the log density of these effects."""
         complete, density = dict(draws), np.zeros(len(next(iter(draws.values()))))
         lines, logits = self._lines(draws), self._logits(draws)

@@ -13,6 +13,16 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
 from bayesvb.distributions.base import AbstractComponentMixture
 from bayesvb.models.component_model import ClassModel
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawResponseRows,
+    DrawRows,
+    DrawTerms,
+    DrawValues,
+    DrawVector,
+    ExpertRows,
+)
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AbstractVariationalModel
 
@@ -24,7 +34,7 @@ NO_COMMON_MEANING = (
 )
 """Meaning of the coefficients of gates whose sticks have different orders."""
 
-Evaluate = Callable[[Any, Draws], Float[np.ndarray, "draws ..."]]
+Evaluate = Callable[[Any, Draws], DrawValues]
 
 
 @AbstractVariationalModel.register  # as the core of a fit: no engine runs an ensemble
@@ -73,25 +83,20 @@ class Ensemble:
         """Posterior of every member."""
         return tuple(core.update(own) for core, own in zip(self.members, stats, strict=True))
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log likelihood of each row for each draw."""
         return np.asarray(self._evaluated(draws, lambda core, own: core.log_lik(own, block)))
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         """Log density of each draw under the prior of its member."""
         return np.asarray(self._evaluated(draws, lambda core, own: core.log_prior(own)))
 
-    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_weights(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log weights of the components."""
         return np.asarray(self._evaluated(draws, lambda core, own: core.log_weights(own, block)))
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> object:
         """Mixture of one response given each draw, of members whose experts complete the draws."""
         places, found = [], []
@@ -109,7 +114,7 @@ class Ensemble:
         """Expected common coefficients given the parameters of each draw, by its member."""
         return np.asarray(self._evaluated(draws, lambda core, own: core.common_given(own)))
 
-    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+    def gate_coefficients(self, draws: Draws) -> dict[int, DrawTerms]:
         """Coefficients of the gate by component, where every member has them in one meaning.
 
         A mean of log odds over members that break their sticks in different orders is of no odds,
@@ -126,23 +131,17 @@ class Ensemble:
                 whole[k][at] = coefficients[k]
         return whole
 
-    def responses(
-        self, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    def responses(self, draws: Draws, block: Block, rng: np.random.Generator) -> DrawResponseRows:
         """One response per draw and row."""
         return np.asarray(self._evaluated(draws, lambda core, own: core.responses(own, block, rng)))
 
-    def responsibilities(
-        self, posterior: Sequence[object], block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, posterior: Sequence[object], block: Block) -> ExpertRows:
         """Probability of each component given the row's response, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
         found = np.stack([core.responsibilities(own, block) for core, own in each])
         return np.asarray(np.tensordot(self.weights, found, 1))
 
-    def drawn_responsibilities(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def drawn_responsibilities(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Probability of each component given each draw and the row's response."""
         return np.asarray(
             self._evaluated(draws, lambda core, own: core.drawn_responsibilities(own, block))
@@ -179,9 +178,7 @@ class Ensemble:
 
         return np.asarray(self._evaluated(draws, evaluate))
 
-    def mean_weights(
-        self, posterior: Sequence[object], block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: Sequence[object], block: Block) -> ExpertRows:
         """Expected weights of the components, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
         found = [core.mean_weights(own, block) for core, own in each]

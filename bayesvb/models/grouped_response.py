@@ -33,13 +33,13 @@ from bayesvb.models.solved_groups import (
     EffectCoupling,
     GroupScalars,
     Piece,
-    Rows,
     SolvedGroups,
     groups_of,
     joined_roots,
     pieces_of,
 )
 from bayesvb.models.term_scales import ScaleCoordinates, TermScales
+from bayesvb.numerics.arrays import DirectionEntries, EntryVector
 from bayesvb.numerics.pieces import IN_MEMORY, pieces
 from bayesvb.variational.row_derivatives import consecutive, mixture_hessian
 from bayesvb.variational.shared_response import FLATTEST, AbstractSharedResponse, BendsUpwards
@@ -159,15 +159,15 @@ class GroupedResponse(AbstractSharedResponse):
             found[entry] = (ends[0] - ends[1]) / (2.0 * size)
         return np.asarray(0.5 * (found + found.T))
 
-    def perturbations(self) -> Rows:
+    def perturbations(self) -> DirectionEntries:
         gate = self.gate.coordinates(self._gate_law).perturbations()
         own = np.diag(ScaleCoordinates(self.scales).tilts())
         return np.asarray(block_diag(self.experts.border.perturbations(), gate, own))
 
-    def metric(self, directions: Rows) -> Rows:
+    def metric(self, directions: DirectionEntries) -> DirectionEntries:
         return np.asarray(directions @ self.covariance)
 
-    def answers(self, directions: Rows, metric: Rows) -> Rows:
+    def answers(self, directions: DirectionEntries, metric: DirectionEntries) -> DirectionEntries:
         """Changes of the statistics one pass on, effects of groups having settled.
 
         Raises
@@ -177,7 +177,7 @@ class GroupedResponse(AbstractSharedResponse):
         """
         return self.curved(metric)
 
-    def curved(self, change: Rows) -> Rows:
+    def curved(self, change: DirectionEntries) -> DirectionEntries:
         """Changes of the statistics with changes of the expectations, effects at their optimum."""
         found = np.zeros_like(change)
         for one in self.shared:
@@ -265,7 +265,7 @@ class GroupedResponse(AbstractSharedResponse):
         return Normal(np.concatenate([one.reshape(1, -1) for one in means], axis=1), operator)
 
     @cached_property
-    def _shared_response(self) -> Rows | None:
+    def _shared_response(self) -> DirectionEntries | None:
         """Covariance of the shared statistics by linear response; None if it is too large."""
         if len(self.covariance) > MOST_SHARED:
             return None
@@ -298,7 +298,7 @@ class GroupedResponse(AbstractSharedResponse):
         lean[:, self.logits.entries[logit]] += self.logits.effect_leans(logit, effect)[groups]
         return lean
 
-    def response(self) -> Rows:
+    def response(self) -> DirectionEntries:
         """Linear-response covariance of the expectations of the shared statistics.
 
         Raises
@@ -347,14 +347,14 @@ class GroupedResponse(AbstractSharedResponse):
             slopes, bends = gate.logit_slopes(posterior, block, share)
         return (experts, *own), mixture_hessian(share, slopes, bends)
 
-    def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
+    def lifted(self, direction: EntryVector) -> Float[np.ndarray, " whole"]:
         """A change of the shared statistics, as a change of all statistics: groups follow."""
         change = self.metric(direction[None])
         own = [self._solved(piece).followed(change) for piece in self._pieces]
         return self._whole(direction, np.concatenate(own, axis=-1))
 
     def _whole(
-        self, direction: Float[np.ndarray, " entries"], own: Float[np.ndarray, "all groups"]
+        self, direction: EntryVector, own: Float[np.ndarray, "all groups"]
     ) -> Float[np.ndarray, " whole"]:
         """A change of all statistics, of one of those that all rows share beyond groups' own."""
         shared, n_own = np.array(direction), self.experts.n_statistics

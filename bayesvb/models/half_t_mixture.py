@@ -31,6 +31,7 @@ from bayesvb.models.half_t_scales import HalfTScales, ScaledRegression
 from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_mixture import ScaledMixture
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BlockVector, DrawRows, DrawVector, RowVector
 from bayesvb.numerics.linalg import unpack
 from bayesvb.variational.local import Draws
 
@@ -66,7 +67,7 @@ class HalfTMixture(ScaledMixture):
     Analysis 1(3), for the half-t prior.
     """
 
-    unit: Float[np.ndarray, " blocks"] = field(kw_only=True)
+    unit: BlockVector = field(kw_only=True)
     curves: tuple[int, ...] = field(default=(), kw_only=True)
     correlated: tuple[tuple[int, ...], ...] = field(default=(), kw_only=True)
     integrated: HalfTScales | None = field(default=None, kw_only=True)
@@ -111,9 +112,7 @@ class HalfTMixture(ScaledMixture):
         priors = (*noise, self.correlated, free, self.curves, of_curves)
         return ScaledRegression(sums, membership, fixed, self.unit, *priors)
 
-    def exact_draws(
-        self, n: int, rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def exact_draws(self, n: int, rng: np.random.Generator) -> tuple[Draws, DrawVector]:
         """Draws of all parameters by name, and their log density.
 
         Draws without effects of groups have keys of these, and roots of their prior covariance.
@@ -177,7 +176,7 @@ class HalfTMixture(ScaledMixture):
         return self.integrated.predictive(rows, noise=0.0)
 
     def row_predictions_without(
-        self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
+        self, posterior: MixturePosterior, block: Block, copies: RowVector
     ) -> Float[np.ndarray, "values rows"] | None:
         """Predictions from the exact posterior where draws are; by derivatives otherwise."""
         if self.integrated is None:
@@ -185,9 +184,7 @@ class HalfTMixture(ScaledMixture):
         design = self._linear.design(block)
         return self.integrated.predictions_without(design, block.response[0], copies)
 
-    def effect_variance(
-        self, draws: Draws, block: Block, typical: Block
-    ) -> Float[np.ndarray, "draws rows"]:
+    def effect_variance(self, draws: Draws, block: Block, typical: Block) -> DrawRows:
         """Prior variance of the difference of the lines of two blocks of rows, given each draw."""
         names = [name for name in (MEAN, GROUP_ROWS) if name in block.designs]
         # The first row of a design of groups holds their numbers.
@@ -203,7 +200,7 @@ class HalfTMixture(ScaledMixture):
             total = total + np.einsum("dab,da,db,abr->dr", beside, sd, sd, products)
         return np.asarray(total)
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         """Log prior density of each draw, scales of groups with their half-t prior."""
         scales, noise = draws["term_precision"], draws["precision"][:, :, 0]
         xp = namespace(scales)
@@ -212,11 +209,11 @@ class HalfTMixture(ScaledMixture):
         own = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * scales)
         groups = [i for i in range(len(self.unit)) if i not in self.curves]
         change = (own - self.prior.log_density(scales))[:, groups].sum(axis=1)
-        total: Float[np.ndarray, " draws"] = super().log_prior(draws) + change
+        total: DrawVector = super().log_prior(draws) + change
         total = total + self._log_correlated(draws)
         return total
 
-    def _log_correlated(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def _log_correlated(self, draws: Draws) -> DrawVector:
         """Log prior density of correlations, and change of the density of effects by them."""
         noise, total = draws["precision"][:, :, 0], np.zeros(len(draws["precision"]))
         for terms, matrix in self.correlation_matrices(draws):
@@ -271,7 +268,7 @@ class HalfTMixture(ScaledMixture):
         """The mixture whose draws hold group effects, drawn from the variational posterior."""
         return replace(cast(HalfTMixture, super().with_complete_draws()), integrated=None)
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def completed(self, draws: Draws) -> tuple[Draws, DrawVector]:
         """Draws with the effects of all groups, whose prior covariance each draw has."""
         if self.integrated is None or EFFECT_SCALE not in draws:
             return super().completed(draws)
@@ -305,7 +302,7 @@ def can_integrate(mixture: Mixture) -> bool:
 
 def with_half_t_scales(
     mixture: Mixture,
-    unit: Float[np.ndarray, " blocks"],
+    unit: BlockVector,
     curves: tuple[int, ...] = (),
     correlated: tuple[tuple[int, ...], ...] = (),
 ) -> HalfTMixture:

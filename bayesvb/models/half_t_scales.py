@@ -25,6 +25,7 @@ from bayesvb.models.arrow_regression import (
     CorrelatedEffects,
     RegressionSums,
 )
+from bayesvb.numerics.arrays import BlockVector, DrawParameters, DrawVector, RowVector, TermVector
 from bayesvb.numerics.pieces import AT_ONCE, IN_MEMORY, pieces
 from bayesvb.numerics.special import LOG_2PI, log_total
 
@@ -91,8 +92,8 @@ class ScaledRegression:
 
     sums: RegressionSums
     membership: Float[np.ndarray, "blocks terms"]
-    fixed: Float[np.ndarray, " terms"]
-    unit: Float[np.ndarray, " blocks"]
+    fixed: TermVector
+    unit: BlockVector
     shape: float
     rate: float
     correlated: tuple[tuple[int, ...], ...] = ()
@@ -246,8 +247,8 @@ class HalfTScales:
 
     def draws(
         self, n: int, rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws _"], Float[np.ndarray, " draws"],
-               Float[np.ndarray, "draws numbers"], Float[np.ndarray, " draws"]]:  # fmt: skip
+    ) -> tuple[Float[np.ndarray, "draws _"], DrawVector,
+               DrawParameters, DrawVector]:  # fmt: skip
         """Coefficients, noise precision, precisions of terms, and their joint log density.
 
         Behind the precisions of terms are the correlations of each set of correlated terms. Effects
@@ -320,10 +321,7 @@ class HalfTScales:
         return known, s, log_p - logsumexp(log_p, axis=1, keepdims=True)
 
     def predictions_without(
-        self,
-        design: AbstractDesign,
-        response: Float[np.ndarray, " rows"],
-        copies: Float[np.ndarray, " rows"],
+        self, design: AbstractDesign, response: RowVector, copies: RowVector
     ) -> Float[np.ndarray, "2 rows"]:
         """Leave-one-out log predictive density and distribution function of each row.
 
@@ -430,7 +428,7 @@ def _without_rows(
     log_weight: Float[np.ndarray, "atoms noises"],
     residual: Float[np.ndarray, "atoms rows"],
     spread: Float[np.ndarray, "atoms rows"],
-    copies: Float[np.ndarray, " rows"],
+    copies: RowVector,
 ) -> Float[np.ndarray, "2 rows"]:
     """Log predictive density and distribution function of each row without copies of itself."""
     kept = 1.0 - copies * spread

@@ -18,6 +18,7 @@ from scipy.special import gammaln
 
 from bayesvb.factors.gamma import Gamma, gamma_log_density
 from bayesvb.models.term_scales import TermScales
+from bayesvb.numerics.arrays import BlockVector, DrawTerms, DrawVector
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -40,7 +41,7 @@ class IntegratedScales:
 
     fixed: Float[np.ndarray, "terms terms"]
     membership: Float[np.ndarray, "blocks terms"]
-    counts: Float[np.ndarray, " blocks"]
+    counts: BlockVector
     prior: Gamma
     n_vectors: int
 
@@ -64,7 +65,7 @@ class IntegratedScales:
         return replace(self, fixed=fixed, membership=membership)
 
     @property
-    def shape(self) -> Float[np.ndarray, " blocks"]:
+    def shape(self) -> BlockVector:
         """Shapes of the precisions given the coefficients."""
         return np.asarray(np.broadcast_to(self.prior.shape, self.counts.shape) + 0.5 * self.counts)
 
@@ -82,20 +83,18 @@ class IntegratedScales:
             - 0.5 * n_numbers * LOG_2PI
         )  # fmt: skip
 
-    def rates(self, squares: Float[np.ndarray, "draws terms"]) -> Float[np.ndarray, "draws blocks"]:
+    def rates(self, squares: DrawTerms) -> Float[np.ndarray, "draws blocks"]:
         """Rates of the precisions given sums of squares of each term."""
         return np.asarray(self.prior.rate + 0.5 * squares @ self.membership.T)
 
-    def log_density(
-        self, squares: Float[np.ndarray, "draws terms"]
-    ) -> tuple[Float[np.ndarray, " draws"], Float[np.ndarray, "draws terms"]]:
+    def log_density(self, squares: DrawTerms) -> tuple[DrawVector, DrawTerms]:
         """Log density of the blocks without its constant, and minus twice its slope in squares."""
         rates = self.rates(squares)
         return -np.log(rates) @ self.shape, (self.shape / rates) @ self.membership
 
     def draw(
-        self, squares: Float[np.ndarray, "draws terms"], rng: np.random.Generator
-    ) -> tuple[Float[np.ndarray, "draws blocks"], Float[np.ndarray, " draws"]]:
+        self, squares: DrawTerms, rng: np.random.Generator
+    ) -> tuple[Float[np.ndarray, "draws blocks"], DrawVector]:
         """Precisions given sums of squares, and their log density."""
         rates = self.rates(squares)
         drawn = rng.standard_gamma(self.shape, rates.shape) / rates

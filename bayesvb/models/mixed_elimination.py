@@ -21,6 +21,7 @@ from bayesvb.experts.linear_coordinates import LinearCoordinates
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
 from bayesvb.linear.arrow_precisions import ArrowPrecision
 from bayesvb.linear.designs import GroupRows
+from bayesvb.numerics.arrays import ExpertValues, ResponseRows, TermRows
 from bayesvb.numerics.linalg import lower_pairs, products, unpack
 from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.variational.row_derivatives import consecutive
@@ -100,10 +101,7 @@ class MixedElimination:
         return found, own
 
     def features_of(
-        self,
-        groups: GroupRows,
-        design: Float[np.ndarray, "terms rows"],
-        response: Float[np.ndarray, "responses rows"],
+        self, groups: GroupRows, design: TermRows, response: ResponseRows
     ) -> tuple[Float[np.ndarray, "experts entries rows"], Float[np.ndarray, "own rows"]]:
         """Features of these rows without the count of rows."""
         values, n_rows = groups.values, design.shape[1]
@@ -142,7 +140,7 @@ class MixedElimination:
         self,
         shared: Float[np.ndarray, "experts entries"],
         change: Float[np.ndarray, "experts own groups"],
-    ) -> tuple[Float[np.ndarray, "experts ..."], ...]:
+    ) -> tuple[ExpertValues, ...]:
         """Return statistics of rows and groups: ``1``, ``x x'``, ``y_i x`` and ``y_i^2``."""
         n_experts, n_responses, n_terms, n_effects = self.shape
         ends = np.cumsum([1, n_terms * (n_terms + 1) // 2, n_responses * n_terms])

@@ -29,6 +29,19 @@ from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.compiled_mixture import LearnedScales, compile_mixture
 from bayesvb.models.drawn_effects import EffectLaws, with_gate_keys, with_line_keys
 from bayesvb.models.ensemble import matching
+from bayesvb.numerics.arrays import (
+    BlockVector,
+    DrawExpertRows,
+    DrawExpertTerms,
+    DrawResponseRows,
+    DrawRows,
+    DrawTerms,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    ExpertTerms,
+    RowVector,
+)
 from bayesvb.numerics.special import log_sum_exp, log_total
 from bayesvb.variational.coordinates import JoinedCoordinates
 from bayesvb.variational.local import AbstractLocalPosterior, Draws
@@ -138,7 +151,7 @@ class Mixture(
         All else is of few rows at a time, whose arrays stay in cache.
         """
         bound = 0.0
-        shares: list[Float[np.ndarray, "experts rows"]] = []
+        shares: list[ExpertRows] = []
         locals_: list[AbstractLocalPosterior] = []
         sums: list[SufficientStats] = []
         for piece in block.split(BLOCK_ROWS):
@@ -222,7 +235,7 @@ class Mixture(
 
     def row_forms(
         self, posterior: MixturePosterior, block: Block
-    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+    ) -> tuple[tuple[Forms, ...], BlockVector] | None:
         """Forms of both parts, if both have them; without learned precisions."""
         return self._forms(posterior, block, (), np.empty(0))
 
@@ -231,8 +244,8 @@ class Mixture(
         posterior: MixturePosterior,
         block: Block,
         blocks: Sequence[Float[np.ndarray, "_ _"]],
-        scale: Float[np.ndarray, " blocks"],
-    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+        scale: BlockVector,
+    ) -> tuple[tuple[Forms, ...], BlockVector] | None:
         """Forms of both parts with these blocks of coefficients."""
         of_experts, of_gate = blocks or (np.empty((0, 0)),) * 2
         experts = self.experts.forms(posterior.experts, block, of_experts)
@@ -289,7 +302,7 @@ class Mixture(
         share = np.full((self.n_components, 1), 1.0 / self.n_components)
         return self.gate.row_derivatives(posterior.gate, one, share) is not None
 
-    def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: MixturePosterior) -> EntryVector:
         """Expectations of the experts, then of the gate."""
         experts = self.experts.expectations(posterior.experts)
         return np.concatenate([experts, self.gate.expectations(posterior.gate)])
@@ -304,9 +317,7 @@ class Mixture(
         """Whether both parts take many statistics at once."""
         return self.experts.posterior_by_row and self.gate.posterior_by_row
 
-    def log_predictive(
-        self, posterior: MixturePosterior, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    def log_predictive(self, posterior: MixturePosterior, block: Block) -> RowVector:
         """Log density of all responses of each row, the weights those that are expected."""
         weights = self.mean_weights(posterior, block)
         return self.experts.log_predictive(posterior.experts, weights, block)
@@ -324,7 +335,7 @@ class Mixture(
         return scores_and_cdfs(self.experts, each, block)
 
     def row_predictions_without(
-        self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
+        self, posterior: MixturePosterior, block: Block, copies: RowVector
     ) -> Float[np.ndarray, "values rows"] | None:
         """Predictions of experts and weights without the contribution of each row.
 
@@ -348,7 +359,7 @@ class Mixture(
         """Sum of both divergences."""
         return self.experts.kl(posterior.experts) + self.gate.kl(posterior.gate)
 
-    def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
+    def effective_dof(self, posterior: MixturePosterior) -> ExpertTerms | None:
         """Effective degrees of freedom of the experts' coefficients, if they are available."""
         return self.experts.effective_dof(posterior.experts)
 
@@ -383,9 +394,7 @@ class Mixture(
         weights = self.mean_weights(posterior, block)
         return float((weights * (1.0 - weights)).sum()) < UNDECIDED
 
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> MixtureStats:
+    def partition_stats(self, block: Block, responsibilities: ExpertRows) -> MixtureStats:
         """Sums of a given partition, with the gate at its starting point."""
         weighted = block.weighted(responsibilities)
         gate = self.gate.local(self.gate.start(), block)
@@ -399,9 +408,7 @@ class Mixture(
             self.gate.global_step(self.gate.start(), stats.gate),
         )
 
-    def responsibilities(
-        self, posterior: MixturePosterior, block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, posterior: MixturePosterior, block: Block) -> ExpertRows:
         """Posterior probability of each component, given the row's response."""
         if self.n_components == 1:  # whose expectations would take half the time of derivatives
             return np.ones((1, block.n_rows))
@@ -426,30 +433,23 @@ class Mixture(
         weights = self.mean_weights(posterior, block)
         return self.experts.predictive(posterior.experts, weights, block, response)
 
-    def mean_weights(
-        self, posterior: MixturePosterior, block: Block
-    ) -> Float[np.ndarray, "experts _"]:
+    def mean_weights(self, posterior: MixturePosterior, block: Block) -> ExpertTerms:
         """Expected weights of the components."""
         return self.gate.mean_weights(posterior.gate, block)
 
-    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts _"]:
+    def log_weights(self, draws: Draws, block: Block) -> DrawExpertTerms:
         """Log weights of the components for each draw."""
         return self.gate.drawn_log_weights(self._effects.at_logits(draws, block), block)
 
     def drawn(
-        self,
-        draws: Draws,
-        weights: Float[np.ndarray, "draws experts _"],
-        block: Block,
-        response: int,
-        scaling: Scaling,
+        self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> AbstractDrawnMixture:
         """Mixture of one response given each draw."""
         assert isinstance(self.experts, AbstractRegressionExperts)
         own = self._effects.at_lines(draws, block)
         return self.experts.drawn(own, weights, block, response, scaling)
 
-    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+    def gate_coefficients(self, draws: Draws) -> dict[int, DrawTerms]:
         """Coefficients of the gate by component, where it has them."""
         return dict(self.gate.coefficients(draws["gate"]))
 
@@ -487,7 +487,7 @@ class Mixture(
             return self
         return replace(self, experts=experts, gate=gate, effect_laws=None)
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def completed(self, draws: Draws) -> tuple[Draws, DrawVector]:
         """Draws with the effects of all groups, and the log density of these given the others."""
         return self._effects.completed(draws)
 
@@ -553,34 +553,28 @@ class Mixture(
             moved[name] = np.take_along_axis(draws[name], index, axis=1)
         return moved, int((order != np.arange(self.n_components)).any(axis=1).sum())
 
-    def component_log_lik(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def component_log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         """``log pi_k(x) p_k(y | x)``."""
         terms = self.experts.log_lik(self._effects.at_lines(draws, block), block)
         terms += self.log_weights(draws, block)
         return terms
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """``log sum_k pi_k(x) p_k(y | x)``."""
-        found: Float[np.ndarray, "draws rows"]
+        found: DrawRows
         found = log_total(self.component_log_lik(draws, block), axis=1)
         return found
 
-    def drawn_responsibilities(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def drawn_responsibilities(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Probability of each component given each draw and the row's response."""
         return np.asarray(softmax(self.component_log_lik(draws, block), axis=1))
 
-    def responses(
-        self, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    def responses(self, draws: Draws, block: Block, rng: np.random.Generator) -> DrawResponseRows:
         """One response per draw and row, from the component that is drawn first."""
         chosen = drawn_components(self.log_weights(draws, block), block.n_rows, rng)
         return self.experts.responses(self._effects.at_lines(draws, block), chosen, block, rng)
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         """Log prior density of each draw.
 
         Raises
@@ -589,12 +583,10 @@ class Mixture(
             If draws do not hold the effects of all groups.
         """
         check_draws_hold_effects(self.experts.line_laws(None))
-        density: Float[np.ndarray, " draws"] = self.experts.log_density(None, draws)
+        density: DrawVector = self.experts.log_density(None, draws)
         density = density + self.gate.log_density(None, draws["gate"])
         return density
 
-    def log_posterior(
-        self, posterior: MixturePosterior, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: MixturePosterior, draws: Draws) -> DrawVector:
         gate = self.gate.log_density(posterior.gate, draws["gate"])
         return np.asarray(self.experts.log_density(posterior.experts, draws) + gate)

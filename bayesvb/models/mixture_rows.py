@@ -11,6 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import (
+    DrawRows,
+    DrawVector,
+    ResponseRows,
+    RowVector,
+    TermRows,
+)
 from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.special import LOG_2PI
 
@@ -35,15 +42,15 @@ class MixtureRows:
         Whether logits are sticks in the order of the experts, or contrasts to the last expert.
     """
 
-    design: Float[np.ndarray, "terms rows"]
+    design: TermRows
     gating: Float[np.ndarray, "gating_terms rows"]
-    response: Float[np.ndarray, "responses rows"]
-    weight: Float[np.ndarray, " rows"] | None
+    response: ResponseRows
+    weight: RowVector | None
     is_stick_breaking: bool
 
     def log_lik(
         self, u: Coefficients, t: LogPrecisions, logits: Logits, *further: Further
-    ) -> Float[np.ndarray, " draws"]:
+    ) -> DrawVector:
         """Log likelihood of all rows."""
         given = u, t, logits, *further
         few = [[part[at] for part in given] for at in self._pieces(u)]
@@ -92,7 +99,7 @@ class MixtureRows:
 
     def _log_weights(
         self, terms: Float[np.ndarray, "experts draws rows"], logits: Logits
-    ) -> tuple[Float[np.ndarray, "draws rows"] | float, Float[np.ndarray, "logits draws rows"]]:
+    ) -> tuple[DrawRows | float, Float[np.ndarray, "logits draws rows"]]:
         """Add the logits to the terms; the log normaliser, and each logit's probability."""
         at_rows = np.matmul(logits.transpose(1, 0, 2), self.gating)
         if not len(at_rows):

@@ -23,6 +23,7 @@ from bayesvb.factors.normal_gamma import (
     ScalarGamma,
 )
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawResponseRows, DrawRows, DrawVector, ExpertRows, RowVector
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
@@ -182,9 +183,7 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         """Distribution of one more value under q."""
         return NormalScaleMixture.predictive(posterior)
 
-    def log_predictive(
-        self, posterior: FactorisedNormalGamma, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    def log_predictive(self, posterior: FactorisedNormalGamma, block: Block) -> RowVector:
         """Log density of each value under q."""
         return self.predictive(posterior).log_density(block.response[0])
 
@@ -196,7 +195,7 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         return np.stack([law.log_density(value), law.cdf(value)])
 
     def row_predictions_without(
-        self, posterior: FactorisedNormalGamma, block: Block, copies: Float[np.ndarray, " rows"]
+        self, posterior: FactorisedNormalGamma, block: Block, copies: RowVector
     ) -> Float[np.ndarray, "values rows"]:
         """Predictions without each value, exact: a value has one sum of squares and one of weights.
 
@@ -237,9 +236,7 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         """One: every run converges to the same point at once."""
         return {"closed form": self}
 
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> SampleStats:
+    def partition_stats(self, block: Block, responsibilities: ExpertRows) -> SampleStats:
         """Sums of these rows, all of which are in the one component."""
         return SampleStats.of_rows(block)
 
@@ -258,28 +255,24 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         """``mean`` and ``precision``."""
         return ParameterSpace({"mean": Real(()), "precision": Positive(())})
 
-    def responses(
-        self, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    def responses(self, draws: Draws, block: Block, rng: np.random.Generator) -> DrawResponseRows:
         """One response per draw and row."""
         noise = rng.standard_normal((len(draws["mean"]), block.n_rows))
         drawn = draws["mean"][:, None] + noise / np.sqrt(draws["precision"][:, None])
         return np.asarray(drawn[:, None])
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log density of each row under each draw."""
         precision = draws["precision"][:, None]
         squares = (block.response[0] - draws["mean"][:, None]) ** 2
-        found: Float[np.ndarray, "draws rows"]
+        found: DrawRows
         found = 0.5 * (namespace(precision).log(precision) - LOG_2PI - precision * squares)
         return found
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         return self.prior.log_density(draws["mean"], draws["precision"])
 
-    def log_posterior(
-        self, posterior: FactorisedNormalGamma, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: FactorisedNormalGamma, draws: Draws) -> DrawVector:
         return posterior.log_density(draws["mean"], draws["precision"])
 
     def _shape(self, stats: SampleStats) -> float:

@@ -15,6 +15,7 @@ from scipy.special import log_softmax
 
 from bayesvb.factors.dirichlet import Dirichlet
 from bayesvb.models.integrated_scales import IntegratedScales
+from bayesvb.numerics.arrays import DrawExperts, DrawValues, DrawVector, TermVector
 from bayesvb.numerics.special import LOG_2PI
 
 Logits = Float[np.ndarray, "draws logits gate_terms"]
@@ -32,24 +33,24 @@ class AbstractReducedGate(abc.ABC):
         """Logits and terms of one draw."""
 
     @abc.abstractmethod
-    def logits(self, gate: Float[np.ndarray, "draws ..."]) -> Logits:
+    def logits(self, gate: DrawValues) -> Logits:
         """Logits of draws of the gate's parameters."""
 
     @abc.abstractmethod
-    def log_prior(self, logits: Logits) -> tuple[Float[np.ndarray, " draws"], Logits]:
+    def log_prior(self, logits: Logits) -> tuple[DrawVector, Logits]:
         """Log prior density of the logits and its gradient."""
 
     @abc.abstractmethod
     def complete(
         self, logits: Logits, rng: np.random.Generator
     ) -> tuple[
-        Float[np.ndarray, "draws ..."],
+        DrawValues,
         Float[np.ndarray, "draws blocks"],
-        Float[np.ndarray, " draws"],
+        DrawVector,
     ]:
         """Draws of the gate's parameters and of its precisions, and the log density of both."""
 
-    def log_volume(self, gate: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, gate: DrawValues) -> DrawVector:
         """Log volume of the map from logits and drawn values to the gate's parameters."""
         return np.zeros(len(gate))
 
@@ -74,11 +75,11 @@ class ReducedSticks(AbstractReducedGate):
         """Sticks and terms."""
         return self.mean.shape[0], self.mean.shape[1]
 
-    def logits(self, gate: Float[np.ndarray, "draws ..."]) -> Logits:
+    def logits(self, gate: DrawValues) -> Logits:
         """Logits, which the draws are."""
         return gate
 
-    def log_prior(self, logits: Logits) -> tuple[Float[np.ndarray, " draws"], Logits]:
+    def log_prior(self, logits: Logits) -> tuple[DrawVector, Logits]:
         """Gaussian terms with fixed precision, multivariate t of the others."""
         return _log_prior(self.scales, logits - self.mean, logits - self.mean, 0.0)
 
@@ -102,7 +103,7 @@ class ReducedSoftmax(AbstractReducedGate):
     scales : IntegratedScales
     """
 
-    mean: Float[np.ndarray, " terms"]
+    mean: TermVector
     n_components: int
     scales: IntegratedScales
 
@@ -111,11 +112,11 @@ class ReducedSoftmax(AbstractReducedGate):
         """Contrasts and terms."""
         return self.n_components - 1, len(self.mean)
 
-    def logits(self, gate: Float[np.ndarray, "draws ..."]) -> Logits:
+    def logits(self, gate: DrawValues) -> Logits:
         """Differences to the last component."""
         return np.asarray(gate[:, :-1] - gate[:, -1:])
 
-    def log_prior(self, logits: Logits) -> tuple[Float[np.ndarray, " draws"], Logits]:
+    def log_prior(self, logits: Logits) -> tuple[DrawVector, Logits]:
         """Log prior from sums of squares about the mean of the components: ``I - 11'/K``."""
         n_terms = len(self.mean)
         constant = -0.5 * n_terms * np.log(self.n_components)
@@ -157,12 +158,12 @@ class ReducedWeights(AbstractReducedGate):
         """Ratios, each a logit of one term."""
         return len(self.prior.concentration) - 1, 1
 
-    def logits(self, gate: Float[np.ndarray, "draws ..."]) -> Logits:
+    def logits(self, gate: DrawValues) -> Logits:
         """Log ratios; a weight that underflowed is taken at the smallest float."""
         logs = np.log(np.maximum(gate, np.finfo(float).tiny))
         return np.asarray(logs[:, :-1] - logs[:, -1:])[:, :, None]
 
-    def log_prior(self, logits: Logits) -> tuple[Float[np.ndarray, " draws"], Logits]:
+    def log_prior(self, logits: Logits) -> tuple[DrawVector, Logits]:
         """Dirichlet density of the weights times their volume, the product of all of them."""
         logs = self._log_weights(logits)
         value = self.prior.log_density(np.exp(logs)) + logs.sum(axis=1)
@@ -177,18 +178,18 @@ class ReducedWeights(AbstractReducedGate):
         weights = np.exp(self._log_weights(logits))
         return weights, np.zeros((len(logits), 0)), np.zeros(len(logits))
 
-    def log_volume(self, gate: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, gate: DrawValues) -> DrawVector:
         """Product of all weights."""
         return np.asarray(np.log(np.maximum(gate, np.finfo(float).tiny)).sum(axis=1))
 
-    def _log_weights(self, logits: Logits) -> Float[np.ndarray, "draws experts"]:
+    def _log_weights(self, logits: Logits) -> DrawExperts:
         whole = np.concatenate([logits[:, :, 0], np.zeros((len(logits), 1))], axis=1)
         return np.asarray(log_softmax(whole, axis=1))
 
 
 def _log_prior(
     scales: IntegratedScales, logits: Logits, deviations: Logits, constant: float
-) -> tuple[Float[np.ndarray, " draws"], Logits]:
+) -> tuple[DrawVector, Logits]:
     """Log density and gradient of logits whose squares are products with their deviations."""
     fixed = deviations @ scales.fixed
     value, weight = scales.log_density((logits * deviations).sum(axis=1))

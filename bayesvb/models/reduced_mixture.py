@@ -35,6 +35,7 @@ from bayesvb.models.reduced_gates import (
     ReducedWeights,
 )
 from bayesvb.models.reduced_predictors import PredictorRows, ReducedPredictors
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.variational.local import Draws
 from bayesvb.variational.reduced_space import AbstractReducedSpace, ValueAndGradient
 
@@ -52,12 +53,12 @@ class CoefficientLaw(Protocol):
 
     def log_prior(
         self, u: Coefficients, t: LogPrecisions
-    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions]:
+    ) -> tuple[DrawVector, Coefficients, LogPrecisions]:
         """Log density of the coefficients in units of the noise, and its gradient in both."""
 
     def draw(
         self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
-    ) -> tuple[tuple[np.ndarray, ...], Float[np.ndarray, " draws"]]:
+    ) -> tuple[tuple[np.ndarray, ...], DrawVector]:
         """Precisions that were integrated out, by name, and the log density of the draws."""
 
 
@@ -74,7 +75,7 @@ class NoiseUnits:
 
     def log_prior(
         self, u: Coefficients, t: LogPrecisions
-    ) -> tuple[Float[np.ndarray, " draws"], Coefficients, LogPrecisions]:
+    ) -> tuple[DrawVector, Coefficients, LogPrecisions]:
         """Gaussian terms with fixed precision, multivariate t of the others."""
         fixed = u @ self.scales.fixed
         value, weight = self.scales.log_density((u * u).sum(axis=(1, 2)))
@@ -83,7 +84,7 @@ class NoiseUnits:
 
     def draw(
         self, u: Coefficients, t: LogPrecisions, rng: np.random.Generator
-    ) -> tuple[tuple[np.ndarray, ...], Float[np.ndarray, " draws"]]:
+    ) -> tuple[tuple[np.ndarray, ...], DrawVector]:
         """Precisions given sums of squares."""
         drawn, log_density = self.scales.draw((u * u).sum(axis=(1, 2)), rng)
         return (drawn,), log_density
@@ -130,9 +131,7 @@ class ReducedMixture(AbstractReducedSpace):
         """Numbers of rows, in all or per component, below which draws are exact by default."""
         return max(FEW_ROWS, FEW_PER_COMPONENT * len(self.order))
 
-    def split(
-        self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> tuple[Coefficients, LogPrecisions, Logits]:
+    def split(self, vectors: DrawParameters) -> tuple[Coefficients, LogPrecisions, Logits]:
         """Coefficients in units of the noise, log precisions and logits."""
         experts, responses, terms = self._shape
         first = experts * responses * terms
@@ -143,21 +142,21 @@ class ReducedMixture(AbstractReducedSpace):
             vectors[:, second:].reshape(n_draws, *self.gate.shape),
         )
 
-    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+    def vectors(self, draws: Draws) -> DrawParameters:
         order = list(self.order)
         t = np.log(np.asarray(draws["precision"])[:, order])
         u = np.asarray(draws["coefficients"])[:, order] * np.exp(0.5 * t)[..., None]
         return _join(u, t, self.gate.logits(np.asarray(draws["gate"])))
 
-    def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
+    def log_lik(self, vectors: DrawParameters) -> DrawVector:
         """Log likelihood of all rows on the standardised scale."""
         return self.rows.log_lik(*self.split(vectors))
 
-    def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+    def log_lik_slopes(self, vectors: DrawParameters) -> ValueAndGradient:
         value, *slopes = self.rows.slopes(*self.split(vectors))
         return value, _join(*slopes)
 
-    def log_prior_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+    def log_prior_slopes(self, vectors: DrawParameters) -> ValueAndGradient:
         """Log prior density and its gradient: noise, coefficients and logits."""
         u, t, logits = self.split(vectors)
         shape, rate = self.core.experts.prior.shape, self.core.experts.prior.rate
@@ -169,8 +168,8 @@ class ReducedMixture(AbstractReducedSpace):
         return total, _join(by_u, by_t + shape - of_noise, by_logit)
 
     def complete(
-        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        self, vectors: DrawParameters, rng: np.random.Generator
+    ) -> tuple[Draws, DrawVector]:
         """Draws of all parameters: scales and common logits from their conditionals."""
         u, t, logits = self.split(vectors)
         scales, log_density = self.law.draw(u, t, rng)
@@ -185,9 +184,7 @@ class ReducedMixture(AbstractReducedSpace):
         drawn = {name: values for name, values in each if values.shape[1]}
         return {**draws, **drawn}, log_density + of_gate
 
-    def log_joint(
-        self, vectors: Float[np.ndarray, "draws numbers"], draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_joint(self, vectors: DrawParameters, draws: Draws) -> DrawVector:
         """Log likelihood and log prior of all parameters, times the volume of the vectors."""
         t = self.split(vectors)[1]
         volume = (1.0 - 0.5 * self._shape[2]) * t.sum(axis=(1, 2))
@@ -195,7 +192,7 @@ class ReducedMixture(AbstractReducedSpace):
         return np.asarray(self.log_lik(vectors) + self.core.log_prior(draws) + volume)
 
 
-def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> Float[np.ndarray, "draws numbers"]:
+def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> DrawParameters:
     n_draws = len(u)
     parts = [u.reshape(n_draws, -1), t.reshape(n_draws, -1), logits.reshape(n_draws, -1)]
     return np.concatenate(parts, axis=1)

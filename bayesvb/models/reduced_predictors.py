@@ -22,6 +22,7 @@ from bayesvb.experts.zero_inflated import ZeroInflatedExperts
 from bayesvb.models.integrated_scales import IntegratedScales
 from bayesvb.models.mixture_rows import Coefficients, Further, Logits, LogPrecisions, MixtureRows
 from bayesvb.models.reduced_gates import AbstractReducedGate
+from bayesvb.numerics.arrays import DrawExpertRows, DrawParameters, DrawVector
 from bayesvb.variational.local import Draws
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.reduced_space import AbstractReducedSpace, LongTail, ValueAndGradient
@@ -45,8 +46,6 @@ OVERDISPERSED, NEAR_POISSON = -1.5, 3.0
 """Logs of dispersions of one component, and of the others, from which such optima are sought."""
 
 TWO_PI = 2.0 * np.pi
-
-DrawnRows = Float[np.ndarray, "draws experts rows"]
 
 
 @dataclass(frozen=True)
@@ -108,16 +107,16 @@ class PredictorRows(MixtureRows):
         by_t = np.reshape(sums, (*share.shape[:2], -1))
         return value, by_u[:, :, None], by_t, by_logit, by_further
 
-    def _log_density(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows]:
+    def _log_density(self, predictor: DrawExpertRows, t: LogPrecisions) -> tuple[DrawExpertRows]:
         """Log density of each row under each expert."""
         if t.shape[2]:
             return (self.experts.log_density_of_rows(self._counted, predictor, np.exp(t)),)
         return (self.experts.log_mass(self._counted, predictor),)
 
-    def _slopes(self, predictor: DrawnRows, t: LogPrecisions) -> tuple[DrawnRows, ...]:
+    def _slopes(self, predictor: DrawExpertRows, t: LogPrecisions) -> tuple[DrawExpertRows, ...]:
         """Log density, and its derivatives in the predictor and in the positive parameter's log."""
         if t.shape[2]:
-            slopes: tuple[DrawnRows, ...]
+            slopes: tuple[DrawExpertRows, ...]
             slopes = self.experts.slopes_of_rows(self._counted, predictor, np.exp(t))
             return slopes
         flat = predictor.reshape(-1, predictor.shape[-1])
@@ -201,9 +200,7 @@ class ReducedPredictors(AbstractReducedSpace):
             ends[:, experts * terms :][:, :experts] = logs
         return LongTail(number, logit(share) - FALLS, ends)
 
-    def split(
-        self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> tuple[Coefficients, LogPrecisions, Logits, Further]:
+    def split(self, vectors: DrawParameters) -> tuple[Coefficients, LogPrecisions, Logits, Further]:
         """Coefficients, logs of positive parameters, logits and coefficients of zeros."""
         experts, terms, positive = self._sizes
         first, n_draws = experts * terms, len(vectors)
@@ -215,7 +212,7 @@ class ReducedPredictors(AbstractReducedSpace):
             vectors[:, third:],
         )
 
-    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+    def vectors(self, draws: Draws) -> DrawParameters:
         order, name = list(self.order), self._positive
         u = np.asarray(draws["coefficients"])[:, order]
         none = np.empty((*u.shape[:2], 0))
@@ -223,14 +220,14 @@ class ReducedPredictors(AbstractReducedSpace):
         g = np.asarray(draws[ZERO])[:, 0] if len(self.of_zeros) else np.empty((len(u), 0))
         return _join(u, t, self.gate.logits(np.asarray(draws["gate"])), g)
 
-    def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
+    def log_lik(self, vectors: DrawParameters) -> DrawVector:
         return self.rows.log_lik(*self.split(vectors))
 
-    def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+    def log_lik_slopes(self, vectors: DrawParameters) -> ValueAndGradient:
         value, *slopes = self.rows.slopes(*self.split(vectors))
         return value, _join(*slopes)
 
-    def log_prior_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+    def log_prior_slopes(self, vectors: DrawParameters) -> ValueAndGradient:
         """Log prior density and its gradient: coefficients, positive parameters and logits."""
         u, t, logits, g = self.split(vectors)
         fixed = u @ self.scales.fixed
@@ -247,8 +244,8 @@ class ReducedPredictors(AbstractReducedSpace):
         return value + of_gate, _join(-fixed - weight[:, None, None] * u, by_t, by_logit, by_g)
 
     def complete(
-        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        self, vectors: DrawParameters, rng: np.random.Generator
+    ) -> tuple[Draws, DrawVector]:
         """Draws of all parameters: scales and common logits from their conditionals."""
         u, t, logits, g = self.split(vectors)
         scales, log_density = self.scales.draw((u * u).sum(axis=(1, 2)), rng)
@@ -263,14 +260,12 @@ class ReducedPredictors(AbstractReducedSpace):
         drawn = {name: values for name, values in each if values.shape[1]}
         return {**draws, **drawn}, log_density + of_gate
 
-    def log_joint(
-        self, vectors: Float[np.ndarray, "draws numbers"], draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_joint(self, vectors: DrawParameters, draws: Draws) -> DrawVector:
         """Log likelihood and log prior of all parameters, times the volume of the vectors."""
         volume = self.split(vectors)[1].sum(axis=(1, 2)) + self.gate.log_volume(draws["gate"])
         return np.asarray(self.log_lik(vectors) + self.core.log_prior(draws) + volume)
 
 
-def _join(*parts: np.ndarray) -> Float[np.ndarray, "draws numbers"]:
+def _join(*parts: np.ndarray) -> DrawParameters:
     """Vectors of their parts, draws first."""
     return np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)

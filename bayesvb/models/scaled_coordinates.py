@@ -14,6 +14,7 @@ from bayesvb.experts.linear import LinearStats
 from bayesvb.linear.quadratic_forms import Forms
 from bayesvb.models.term_scales import ScaleCoordinates
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import BlockVector, DrawCoordinates, DrawVector, EntryVector
 from bayesvb.variational.coordinates import AbstractCoordinates, JoinedCoordinates
 from bayesvb.variational.local import Draws
 
@@ -47,8 +48,8 @@ class ScaledCoordinates(AbstractCoordinates):
 
     mixture: JoinedCoordinates
     scales: ScaleCoordinates
-    squares: Float[np.ndarray, " blocks"]
-    precision: Float[np.ndarray, " blocks"]
+    squares: BlockVector
+    precision: BlockVector
     drawn: Bool[np.ndarray, " blocks"]
     sizes: tuple[int, ...]
 
@@ -64,7 +65,7 @@ class ScaledCoordinates(AbstractCoordinates):
         return found
 
     def along_scales(
-        self, moved: LinearStats, variance: Float[np.ndarray, " blocks"]
+        self, moved: LinearStats, variance: BlockVector
     ) -> Float[np.ndarray, "coordinates directions"]:
         """Covariances of the coordinates with sums of squares of all blocks, then with precisions.
 
@@ -81,7 +82,7 @@ class ScaledCoordinates(AbstractCoordinates):
         between = np.zeros((self.mixture.size - experts.size, 0))
         return np.asarray(block_diag(of_squares, between, self._tilts() * variance))
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
         own = (-0.5 * self.squares, -0.5 * self.precision)
         return np.concatenate([self.mixture.expectations(), *own])
@@ -103,13 +104,13 @@ class ScaledCoordinates(AbstractCoordinates):
         return np.asarray(np.eye(len(self.drawn))[:, self.drawn] * slopes)
 
     def stand_ins(
-        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+        self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Stand-ins of the mixture and of the drawn precisions."""
         return np.asarray(block_diag(self.mixture.stand_ins(parts, scale), self._tilts() * scale))
 
     def centre_by_variables(
-        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+        self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Changes of the mixture and of the logarithms of the drawn precisions."""
         own = self._log_slopes.T * scale
@@ -125,17 +126,17 @@ class ScaledCoordinates(AbstractCoordinates):
         """Coordinates of the mixture for small deviations."""
         return replace(self, mixture=self.mixture.uncoupled())
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         scales = self.scales.standard(np.asarray(joined(draws)))
         return np.concatenate([self.mixture.standard(draws), scales], axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Draws:
+    def parameters(self, standard: DrawCoordinates) -> Draws:
         first = self.mixture.size
         mixture = self.mixture.parameters(standard[:, :first])
         scales = self.scales.parameters(standard[:, first:])
         return {**mixture, **parted(scales, self.sizes)}
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """Log volume of the mixture, and ``sum log lambda``."""
         own = np.log(np.asarray(joined(draws))).sum(axis=1)
         return np.asarray(self.mixture.log_volume(draws) + own)

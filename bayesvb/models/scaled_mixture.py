@@ -25,6 +25,14 @@ from bayesvb.models.mixture import Mixture, MixturePosterior, MixtureStats
 from bayesvb.models.scaled_coordinates import SCALE_DRAWS, ScaledCoordinates, joined, parted
 from bayesvb.models.term_scales import ScaleCoordinates, ScaleStats, TermScales
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    BlockVector,
+    DrawTerms,
+    DrawVector,
+    EntryVector,
+    ExpertTerms,
+    RowVector,
+)
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
 from bayesvb.variational.reduced_space import AbstractReducedSpace
@@ -140,7 +148,7 @@ class ScaledMixture(Mixture):
         return ("two components", "one component")[self.n_components == 2 :]
 
     def row_predictions_without(
-        self, posterior: MixturePosterior, block: Block, copies: Float[np.ndarray, " rows"]
+        self, posterior: MixturePosterior, block: Block, copies: RowVector
     ) -> Float[np.ndarray, "values rows"] | None:
         """Predictions with fixed scales, where group effects have no columns; None otherwise."""
         if self.draws_complete:
@@ -208,22 +216,22 @@ class ScaledMixture(Mixture):
         own = precision[..., len(self.of_experts.start) :]
         return gate.with_coefficient_precision(self.of_gate.by_term(own))
 
-    def effective_dof(self, posterior: MixturePosterior) -> Float[np.ndarray, "experts _"] | None:
+    def effective_dof(self, posterior: MixturePosterior) -> ExpertTerms | None:
         """Effective degrees of freedom of each coefficient, given the expected precisions."""
         assert isinstance(posterior, ScaledPosterior)
         return self.given(posterior.scales.mean).effective_dof(posterior)
 
     @cached_property
-    def counts(self) -> Float[np.ndarray, " blocks"]:
+    def counts(self) -> BlockVector:
         """Number of coefficients of every block."""
         return np.concatenate([self.of_experts.counts, self.of_gate.counts])
 
     @cached_property
-    def shape(self) -> Float[np.ndarray, " blocks"]:
+    def shape(self) -> BlockVector:
         """Shapes of the precisions' posteriors."""
         return np.asarray(self.prior.shape + 0.5 * self.counts)
 
-    def squares(self, posterior: MixturePosterior) -> Float[np.ndarray, " blocks"]:
+    def squares(self, posterior: MixturePosterior) -> BlockVector:
         """Expected sums of squares of the coefficients of every block."""
         found = []
         for part, scales, own in self._parts(posterior.experts, posterior.gate):
@@ -382,7 +390,7 @@ class ScaledMixture(Mixture):
 
     def row_forms(
         self, posterior: MixturePosterior, block: Block
-    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+    ) -> tuple[tuple[Forms, ...], BlockVector] | None:
         """Forms of the mixture, with the sums of squares of all blocks."""
         assert isinstance(posterior, ScaledPosterior)
         law, blocks = posterior.scales, (self.of_experts.membership, self.of_gate.membership)
@@ -400,7 +408,7 @@ class ScaledMixture(Mixture):
         found[np.ix_(at, at)] = of_both[np.ix_(own, own)]
         return found
 
-    def expectations(self, posterior: MixturePosterior) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: MixturePosterior) -> EntryVector:
         """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
         assert isinstance(posterior, ScaledPosterior)
         own = (-0.5 * self.squares(posterior), -0.5 * posterior.scales.mean)
@@ -510,7 +518,7 @@ class ScaledMixture(Mixture):
         moved, changed = super().relabelled_draws(rest, posterior, block)
         return {**moved, **scales}, changed
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         """Log prior density of each draw: of coefficients given precisions, and of these."""
         scales = joined(draws)
         xp = namespace(scales)
@@ -525,13 +533,11 @@ class ScaledMixture(Mixture):
             density = density + 0.5 * (change - (scales[:, first:] - 1.0) * squares).sum(axis=1)
         if first:
             density = density + self._experts_change(unit.experts, draws, scales[:, :first])
-        total: Float[np.ndarray, " draws"]
+        total: DrawVector
         total = density + self._log_prior_of_scales(scales)
         return total
 
-    def _log_prior_of_scales(
-        self, scales: Float[np.ndarray, "draws drawn"]
-    ) -> Float[np.ndarray, " draws"]:
+    def _log_prior_of_scales(self, scales: Float[np.ndarray, "draws drawn"]) -> DrawVector:
         """Log prior density of the precisions that are drawn."""
         blocks = np.flatnonzero(self.has_draws)
         gamma = np.flatnonzero(self._is_gamma[blocks])
@@ -539,7 +545,7 @@ class ScaledMixture(Mixture):
             np.broadcast_to(number, self.has_draws.shape)[blocks[gamma]]
             for number in (self.prior.shape, self.prior.rate)
         )
-        density: Float[np.ndarray, " draws"]
+        density: DrawVector
         density = Gamma(shape, rate).log_density(scales[:, gamma]).sum(axis=1)
         for at, scale in self.half_t:
             density = density + scale.log_density(scales[:, np.searchsorted(blocks, at)])
@@ -547,24 +553,22 @@ class ScaledMixture(Mixture):
 
     def _experts_change(
         self, unit: Any, draws: Draws, scales: Float[np.ndarray, "draws blocks"]
-    ) -> Float[np.ndarray, " draws"]:
+    ) -> DrawVector:
         """Log ratio of the prior density of the experts' coefficients to that at ones."""
         xp, part = namespace(scales), self.of_experts
         if self.common is None:
             own: Any = self.experts
             squares = part.by_block(own.drawn_squares(draws))
             change = part.counts * xp.log(scales) - (scales - 1.0) * squares
-            plain: Float[np.ndarray, " draws"] = 0.5 * change.sum(axis=1)
+            plain: DrawVector = 0.5 * change.sum(axis=1)
             return plain
         prior, drawn = unit.common, (draws["coefficients"], draws["precision"])
         given = prior.log_density_given(*drawn, *self._drawn_precisions(scales))
-        found: Float[np.ndarray, " draws"]
+        found: DrawVector
         found = (given - prior.log_density(*drawn))[:, 0, 0]
         return found + self._spread_change(draws, scales) if self._of_spread.any() else found
 
-    def _spread_change(
-        self, draws: Draws, scales: Float[np.ndarray, "draws blocks"]
-    ) -> Float[np.ndarray, " draws"]:
+    def _spread_change(self, draws: Draws, scales: Float[np.ndarray, "draws blocks"]) -> DrawVector:
         """Change by the coefficients of the spread, whose blocks come last."""
         membership = self.of_experts.membership[self._of_spread, self._n_lines :]
         own = scales[:, -len(membership) :]
@@ -575,7 +579,7 @@ class ScaledMixture(Mixture):
 
     def _drawn_precisions(
         self, scales: Float[np.ndarray, "draws blocks"]
-    ) -> tuple[Float[np.ndarray, "draws terms"], Float[np.ndarray, "draws columns"]]:
+    ) -> tuple[DrawTerms, Float[np.ndarray, "draws columns"]]:
         """Precisions of terms, and of common coefficients: zero of wide ones, not drawn."""
         assert self.common is not None
         part, n_common = self.of_experts, len(self.common.places)
@@ -592,9 +596,7 @@ class ScaledMixture(Mixture):
         precisions = self._drawn_precisions(np.asarray(joined(draws))[:, :first])
         return prior.common_given(draws["coefficients"], draws["precision"], *precisions)
 
-    def log_posterior(
-        self, posterior: MixturePosterior, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: MixturePosterior, draws: Draws) -> DrawVector:
         assert isinstance(posterior, ScaledPosterior)
         law = Gamma(posterior.scales.shape[self.has_draws], posterior.scales.rate[self.has_draws])
         own = law.log_density(np.asarray(joined(draws))).sum(axis=1)

@@ -12,12 +12,11 @@ from jaxtyping import Float, Int
 from bayesvb.data.blocks import Block
 from bayesvb.data.group_rows import GROUP_ROWS
 from bayesvb.linear.designs import GroupRows
+from bayesvb.numerics.arrays import DirectionEntries, RowIntegers
 from bayesvb.variational.row_derivatives import RowScalars
 
 ROWS_AT_ONCE = 8192
 """Rows whose groups are solved for together."""
-
-Rows = Float[np.ndarray, "directions entries"]
 
 
 @dataclass(frozen=True)
@@ -144,7 +143,7 @@ class SolvedGroups:
     scalars: tuple[GroupScalars, ...]
     couplings: tuple[EffectCoupling, ...]
     hessian: Float[np.ndarray, "scalars scalars rows"]
-    place: Int[np.ndarray, " rows"]
+    place: RowIntegers
     inverse: Float[np.ndarray, "groups all all"]
 
     @classmethod
@@ -153,7 +152,7 @@ class SolvedGroups:
         scalars: tuple[GroupScalars, ...],
         couplings: tuple[EffectCoupling, ...],
         hessian: Float[np.ndarray, "scalars scalars rows"],
-        place: Int[np.ndarray, " rows"],
+        place: RowIntegers,
         roots: Float[np.ndarray, "groups all all"],
     ) -> SolvedGroups:
         """From the second derivatives of the rows, and roots of ``R_g``.
@@ -169,7 +168,7 @@ class SolvedGroups:
                 _add_bend(bend, (one, other), hessian[rows, columns], place)
         return cls(scalars, couplings, hessian, place, group_inverses(roots, bend))
 
-    def add_answers(self, change: Rows, found: Rows) -> None:
+    def add_answers(self, change: DirectionEntries, found: DirectionEntries) -> None:
         """Add what these rows and groups answer to changes of the expectations."""
         slopes, effects = self._settled(change)
         for one, at in _with_places(self.scalars):
@@ -180,7 +179,7 @@ class SolvedGroups:
             found[:, coupling.scale] -= 2.0 * effects[:, coupling.squares].sum(axis=(1, 2))
 
     def _settled(
-        self, change: Rows
+        self, change: DirectionEntries
     ) -> tuple[
         Float[np.ndarray, "directions scalars rows"], Float[np.ndarray, "directions all groups"]
     ]:
@@ -193,12 +192,12 @@ class SolvedGroups:
                 moved[:, rows] += effects[:, at][..., self.place] * values
         return np.einsum("stn,dtn->dsn", self.hessian, moved), effects
 
-    def followed(self, change: Rows) -> Float[np.ndarray, "all groups"]:
+    def followed(self, change: DirectionEntries) -> Float[np.ndarray, "all groups"]:
         """Statistics of groups that have settled, for one change of the expectations."""
         slopes, _ = self._settled(change)
         return np.asarray(self._pull(slopes, change)[0])
 
-    def _moved(self, change: Rows) -> Float[np.ndarray, "directions scalars rows"]:
+    def _moved(self, change: DirectionEntries) -> Float[np.ndarray, "directions scalars rows"]:
         """Changes of the scalars of rows."""
         each = [
             change[:, entries] @ features
@@ -208,7 +207,7 @@ class SolvedGroups:
         return np.stack(each, axis=1)
 
     def _pull(
-        self, slopes: Float[np.ndarray, "directions scalars rows"], change: Rows
+        self, slopes: Float[np.ndarray, "directions scalars rows"], change: DirectionEntries
     ) -> Float[np.ndarray, "directions all groups"]:
         """Changed statistics of groups: of changed slopes of rows, and prior precisions."""
         n_groups, size, _ = self.inverse.shape
@@ -250,7 +249,7 @@ def _add_bend(
     bend: Float[np.ndarray, "groups all all"],
     pair: tuple[GroupScalars, GroupScalars],
     hessian: Float[np.ndarray, "left right rows"],
-    place: Int[np.ndarray, " rows"],
+    place: RowIntegers,
 ) -> None:
     """Add second derivatives of two kinds of scalars, times what both add to their group.
 
@@ -284,7 +283,7 @@ class ConvexGroup(np.linalg.LinAlgError):
 
 
 def sums_by_group(
-    values: Float[np.ndarray, "several rows"], place: Int[np.ndarray, " rows"], n_groups: int
+    values: Float[np.ndarray, "several rows"], place: RowIntegers, n_groups: int
 ) -> Float[np.ndarray, "several groups"]:
     """Sums by group of rows that are in the order of their groups; some groups have none."""
     there, starts = np.unique(place, return_index=True)

@@ -12,6 +12,7 @@ from scipy.special import polygamma
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.gamma import Gamma
+from bayesvb.numerics.arrays import BlockVector, TermVector
 
 
 @dataclass(frozen=True)
@@ -33,18 +34,18 @@ class TermScales:
     """
 
     membership: Float[np.ndarray, "blocks terms"]
-    fixed: Float[np.ndarray, " terms"]
-    start: Float[np.ndarray, " blocks"]
+    fixed: TermVector
+    start: BlockVector
     n_vectors: int
-    sizes: Float[np.ndarray, " terms"]
+    sizes: TermVector
 
     @classmethod
     def of(
         cls,
         blocks: Sequence[Sequence[int]],
-        precision: Float[np.ndarray, " terms"],
+        precision: TermVector,
         n_vectors: int,
-        sizes: Float[np.ndarray, " terms"] | None = None,
+        sizes: TermVector | None = None,
     ) -> TermScales:
         """Scales of blocks of columns; ``precision`` is the prior precision that is not learned."""
         membership = np.zeros((len(blocks), len(precision)))
@@ -67,7 +68,7 @@ class TermScales:
         )
 
     @property
-    def counts(self) -> Float[np.ndarray, " blocks"]:
+    def counts(self) -> BlockVector:
         """Number of coefficients of each block, over all vectors."""
         return np.asarray(self.n_vectors * (self.membership @ self.sizes))
 
@@ -106,11 +107,11 @@ class ScaleCoordinates:
     posterior: Gamma
 
     @property
-    def spread(self) -> Float[np.ndarray, " blocks"]:
+    def spread(self) -> BlockVector:
         """Standard deviations of the logarithms."""
         return np.asarray(np.sqrt(polygamma(1, self.posterior.shape)))
 
-    def tilts(self) -> Float[np.ndarray, " blocks"]:
+    def tilts(self) -> BlockVector:
         """Change of the sums of squares by a unit perturbation of each."""
         return np.asarray(-2.0 * np.sqrt(self.posterior.shape) / self.posterior.mean)
 

@@ -19,6 +19,14 @@ from scipy.linalg.lapack import dtrtri
 from scipy.sparse import csr_array
 
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    BatchArray,
+    DrawParameters,
+    ExpertRows,
+    ExpertTerms,
+    Floats,
+    TermRows,
+)
 from bayesvb.numerics.packed_matrices import log_det as log_product
 from bayesvb.numerics.packed_matrices import solve_and_invert
 
@@ -69,7 +77,7 @@ def _positions(
 
 
 def products(
-    x: Float[np.ndarray, "terms rows"], out: Float[np.ndarray, "pairs rows"] | None = None
+    x: TermRows, out: Float[np.ndarray, "pairs rows"] | None = None
 ) -> Float[np.ndarray, "pairs rows"]:
     """All distinct products of two terms, row by row.
 
@@ -93,7 +101,7 @@ def products(
 
 
 def present_products(
-    x: Float[np.ndarray, "terms rows"],
+    x: TermRows,
 ) -> tuple[Bool[np.ndarray, " pairs"], Float[np.ndarray, "present rows"]]:
     """Mask of the distinct products of two terms that some row has, and these products.
 
@@ -121,9 +129,7 @@ def one_by_one(n_matrices: int, n_terms: int) -> bool:
     return n_terms >= MANY_TERMS + 2 * n_matrices
 
 
-def second_moments(
-    weights: Float[np.ndarray, "experts rows"], x: Float[np.ndarray, "terms rows"]
-) -> Float[np.ndarray, "experts pairs"]:
+def second_moments(weights: ExpertRows, x: TermRows) -> Float[np.ndarray, "experts pairs"]:
     """``sum_n w_kn x_n x_n'`` for all ``k``, packed.
 
     Examples
@@ -146,7 +152,7 @@ _SPARSE: dict[int, tuple[ref[np.ndarray], csr_array | None]] = {}
 """Products of matrices that are alive, by identity: designs stay the same over all iterations."""
 
 
-def sparse_products(x: Float[np.ndarray, "terms rows"]) -> csr_array | None:
+def sparse_products(x: TermRows) -> csr_array | None:
     """``products(x)`` transposed, as a sparse matrix that is kept as long as ``x``.
 
     None unless terms are many, and products of each row at most as many as terms: they then take
@@ -161,7 +167,7 @@ def sparse_products(x: Float[np.ndarray, "terms rows"]) -> csr_array | None:
     return kept[1]
 
 
-def _few_products(x: Float[np.ndarray, "terms rows"]) -> csr_array | None:
+def _few_products(x: TermRows) -> csr_array | None:
     """Sparse products, if they are few: terms of each row side by side, then all their pairs."""
     n_terms, n_rows = x.shape
     row, column = np.nonzero(x.T) if n_terms >= MANY_TERMS else (np.empty(0, int),) * 2
@@ -213,7 +219,7 @@ def quadratic_weights(
 
 def inverse_and_log_det(
     matrix: Float[np.ndarray, "*batch terms terms"],
-) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+) -> tuple[Float[np.ndarray, "*batch terms terms"], BatchArray]:
     """Inverse and log-determinant of positive definite matrices, from one factorisation of each.
 
     Raises
@@ -237,7 +243,7 @@ def inverse_and_log_det(
 
 def _of_many(
     matrix: Float[np.ndarray, "*batch terms terms"],
-) -> tuple[Float[np.ndarray, "*batch terms terms"], Float[np.ndarray, "*batch"]]:
+) -> tuple[Float[np.ndarray, "*batch terms terms"], BatchArray]:
     """Inverses and log determinants by eliminations in all matrices at once."""
     packed = pack(matrix)
     triangle = np.ascontiguousarray(packed.reshape(-1, packed.shape[-1]).T)
@@ -252,7 +258,7 @@ def diagonal(
 ) -> tuple[
     Float[np.ndarray, "*batch terms terms"],
     Float[np.ndarray, "*batch terms terms"],
-    Float[np.ndarray, "*batch"],
+    BatchArray,
 ]:
     """Diagonal matrices, their inverses and log-determinants.
 
@@ -278,8 +284,7 @@ def diagonal(
 
 
 def times(
-    matrix: Float[np.ndarray, "*matrices terms terms"],
-    vector: Float[np.ndarray, "*vectors terms"],
+    matrix: Float[np.ndarray, "*matrices terms terms"], vector: Float[np.ndarray, "*vectors terms"]
 ) -> Float[np.ndarray, "*batch terms"]:
     """Matrix times vector; leading axes broadcast."""
     product: Float[np.ndarray, "*batch terms"] = (matrix @ vector[..., None])[..., 0]
@@ -311,7 +316,7 @@ def times_each(
 def trace_of_product(
     first: Float[np.ndarray, "*matrices terms terms"],
     second: Float[np.ndarray, "*others terms terms"],
-) -> Float[np.ndarray, "*batch"]:
+) -> BatchArray:
     """Trace of the product of two symmetric matrices; leading axes broadcast.
 
     Examples
@@ -342,9 +347,7 @@ def outer_by_row(
     )
 
 
-def linear_at(
-    coefficients: Float[np.ndarray, "... experts terms"], x: Float[np.ndarray, "terms rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def linear_at(coefficients: Float[np.ndarray, "... experts terms"], x: TermRows) -> ExpertRows:
     """``b_k' x_n`` for coefficients of shape (experts, terms), or (rows, experts, terms).
 
     In the second case every row has coefficients of its own.
@@ -360,10 +363,7 @@ def linear_at(
     return np.asarray(np.matmul(coefficients, x.T[:, :, None])[:, :, 0].T)
 
 
-def quadratic_at(
-    matrix: Float[np.ndarray, "... terms terms"],
-    x: Float[np.ndarray, "terms rows"],
-) -> Float[np.ndarray, "experts rows"]:
+def quadratic_at(matrix: Float[np.ndarray, "... terms terms"], x: TermRows) -> ExpertRows:
     """``x_n' S_k x_n`` for matrices of shape (experts, terms, terms), or with rows before it.
 
     Examples
@@ -401,14 +401,14 @@ def effective_dof(
     return np.asarray(np.maximum(1.0 - spread * np.diagonal(prior_precision), 0.0))
 
 
-def by_row(values: Float[np.ndarray, "..."]) -> Float[np.ndarray, "experts _"]:
+def by_row(values: Floats) -> ExpertTerms:
     """Numbers of shape (experts,) as (experts, 1), or of shape (rows, experts) as its transpose."""
     return values[:, None] if values.ndim == 1 else values.T
 
 
 def match_covariance(
-    vectors: Float[np.ndarray, "draws numbers"], covariance: Float[np.ndarray, "numbers numbers"]
-) -> Float[np.ndarray, "draws numbers"]:
+    vectors: DrawParameters, covariance: Float[np.ndarray, "numbers numbers"]
+) -> DrawParameters:
     """Draws moved linearly so that their mean is zero and their covariance is the given one.
 
     Few draws of many numbers are only centred: their lengths would become nearly equal.
@@ -431,7 +431,7 @@ def match_covariance(
     return np.asarray(whitened(vectors) @ np.linalg.cholesky(covariance).T)
 
 
-def whitened(vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "draws numbers"]:
+def whitened(vectors: DrawParameters) -> DrawParameters:
     """Draws moved linearly so that their mean is zero and their covariance is one.
 
     Examples
@@ -444,9 +444,7 @@ def whitened(vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, "
     return np.asarray(np.linalg.solve(root, centred.T).T)
 
 
-def shrunken_covariance(
-    vectors: Float[np.ndarray, "draws numbers"],
-) -> Float[np.ndarray, "numbers numbers"]:
+def shrunken_covariance(vectors: DrawParameters) -> Float[np.ndarray, "numbers numbers"]:
     """Covariance of draws with a part of the correlations taken away, so that it is definite.
 
     Few draws have little information on correlations of many numbers: with ``S`` draws of ``D``

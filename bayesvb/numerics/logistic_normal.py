@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-from jaxtyping import Float
 from numpy.polynomial import Polynomial
 from scipy.special import ndtr
 
+from bayesvb.numerics.arrays import Floats, SameShape
 from bayesvb.numerics.special import NORMAL_MIXTURE
 
 PEAK = float(1.0 / np.sqrt(2.0 * np.pi))
@@ -19,9 +19,7 @@ SMALL_VARIANCE = 0.02
 the second derivative), and it takes a third of the time."""
 
 
-def softplus_moments(
-    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "..."], order: int = 2
-) -> list[Float[np.ndarray, "*shape"]]:
+def softplus_moments(mean: SameShape, variance: Floats, order: int = 2) -> list[SameShape]:
     r"""Expected softplus ``E log(1 + exp(u))`` and its derivatives in the mean, ``u ~ N(t, s)``.
 
     The logistic function is, to 2.1e-9, ``sum_i p_i Phi(c_i u)``. With ``a_i = c_i / sqrt(1 + c_i^2
@@ -72,9 +70,7 @@ def softplus_moments(
     return found
 
 
-def _series(
-    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "..."], order: int
-) -> list[Float[np.ndarray, "*shape"]]:
+def _series(mean: SameShape, variance: Floats, order: int) -> list[SameShape]:
     """``E f(u) = sum_m (s / 2)^m / m! f^(2 m)(t)`` of softplus and its derivatives.
 
     The derivatives are polynomials in ``q = sigma (1 - sigma)``, odd ones times ``1 - 2 sigma``.
@@ -99,15 +95,13 @@ def _series(
     return found
 
 
-def _highest_power(variance: Float[np.ndarray, "*shape"]) -> int:
+def _highest_power(variance: SameShape) -> int:
     """Power of the variance after which the series ends: derivatives agree to 1e-9."""
     largest = variance.max(initial=0.0)
     return MOST_TERMS - sum(bool(largest <= bound) for bound in FEWER_TERMS)
 
 
-def _summed(
-    powers: Sequence[Float[np.ndarray, "..."]], q: Float[np.ndarray, "*shape"], order: int
-) -> Float[np.ndarray, "*shape"]:
+def _summed(powers: Sequence[Floats], q: SameShape, order: int) -> SameShape:
     """Sum over the terms of the series, without the factor that they have in common.
 
     ``powers`` are ``s / 2`` over the numbers 1, 2, ... of the powers, of a shape that broadcasts.
@@ -157,9 +151,7 @@ POLYNOMIALS = _derivatives(4 + 2 * MOST_TERMS)
 """Derivatives of softplus of all orders in use."""
 
 
-def _mixture(
-    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"], order: int
-) -> list[Float[np.ndarray, "*shape"]]:
+def _mixture(mean: SameShape, variance: SameShape, order: int) -> list[SameShape]:
     """Expectations by the mixture of normals."""
     found = [np.zeros(np.shape(mean)) for _ in range(order + 1)]
     for weight, inverse_scale in NORMAL_MIXTURE:

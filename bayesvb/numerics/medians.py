@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Float
 
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.special import ROUNDING
 
 
-def median(
-    values: Float[np.ndarray, " rows"], weight: Float[np.ndarray, " rows"] | None = None
-) -> float:
+def median(values: RowVector, weight: RowVector | None = None) -> float:
     """Median of rows of which one of weight w counts as w.
 
     Half of the weight is at or below it and half at or above; the middle, where that leaves an

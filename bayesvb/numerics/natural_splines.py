@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import RowVector
+
 
 @dataclass(frozen=True)
 class NaturalSpline:
@@ -65,11 +67,11 @@ class NaturalSpline:
         """Number of functions that bend."""
         return int(self.rotation.shape[1])
 
-    def unpenalised(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows 1"]:
+    def unpenalised(self, x: RowVector) -> Float[np.ndarray, "rows 1"]:
         """The straight line through zero at the centre with slope one."""
         return np.asarray(x - self.centre)[:, None]
 
-    def wiggles(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows wiggles"]:
+    def wiggles(self, x: RowVector) -> Float[np.ndarray, "rows wiggles"]:
         """The functions that bend, at these places."""
         place = _placed(x, self.knots)
         values = _cardinal(place, _placed(self.knots, self.knots)) @ self.rotation
@@ -95,15 +97,13 @@ def natural_spline(
     return NaturalSpline(knots, float(distinct.mean()), rotation / size, taken / size, size**-2.0)
 
 
-def _placed(
-    x: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
-) -> Float[np.ndarray, " rows"]:
+def _placed(x: RowVector, knots: Float[np.ndarray, " knots"]) -> RowVector:
     """Places on the scale on which the outermost knots are zero and one."""
     return np.asarray((x - knots[0]) / (knots[-1] - knots[0]))
 
 
 def _cardinal(
-    place: Float[np.ndarray, " rows"], knots: Float[np.ndarray, " knots"]
+    place: RowVector, knots: Float[np.ndarray, " knots"]
 ) -> Float[np.ndarray, "rows knots"]:
     """The splines that are one at a knot and zero at the others; lines beyond the knots.
 

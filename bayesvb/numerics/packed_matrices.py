@@ -17,6 +17,8 @@ from itertools import pairwise
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import Floats
+
 
 def row_of(triangle: Float[np.ndarray, "pairs ..."], i: int) -> Float[np.ndarray, "_ ..."]:
     """Entries ``(i, 0)`` to ``(i, i)``, a view."""
@@ -117,7 +119,7 @@ def _elimination(i: int, columns: range, k: int, multiplier: int, add: np.ufunc)
             yield add, _place(i, j), PRODUCT, _place(i, j)
 
 
-Entries = list[Float[np.ndarray, "..."]]
+Entries = list[Floats]
 
 
 def _entries(triangle: Float[np.ndarray, "pairs ..."]) -> list[Entries]:
@@ -158,7 +160,7 @@ def solve(bordered: Float[np.ndarray, "pairs ..."], size: int) -> Float[np.ndarr
     return pivots
 
 
-def log_det(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
+def log_det(pivots: Float[np.ndarray, "terms ..."]) -> Floats:
     """Log-determinants from the pivots of ``solve_and_invert``."""
     first, *others = np.log(pivots)
     for logs in others:

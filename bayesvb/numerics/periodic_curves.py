@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import RowVector
+
 
 @dataclass(frozen=True)
 class PeriodicCurve:
@@ -53,11 +55,11 @@ class PeriodicCurve:
         """Number of functions that bend."""
         return len(self.means)
 
-    def unpenalised(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows 0"]:
+    def unpenalised(self, x: RowVector) -> Float[np.ndarray, "rows 0"]:
         """No functions: a periodic curve that does not bend is a constant."""
         return np.empty((len(x), 0))
 
-    def wiggles(self, x: Float[np.ndarray, " rows"]) -> Float[np.ndarray, "rows wiggles"]:
+    def wiggles(self, x: RowVector) -> Float[np.ndarray, "rows wiggles"]:
         """Cosines, then sines, the longest first, at these places."""
         return np.asarray((_waves(x, self.ends, self.n_wiggles // 2) - self.means) / self.size)
 
@@ -73,7 +75,7 @@ def periodic_curve(
 
 
 def _waves(
-    x: Float[np.ndarray, " rows"], ends: tuple[float, float], n_waves: int
+    x: RowVector, ends: tuple[float, float], n_waves: int
 ) -> Float[np.ndarray, "rows waves"]:
     frequency = np.arange(1.0, n_waves + 1.0)
     # The remainder first: sines of large arguments lose digits.

@@ -11,6 +11,8 @@ from collections.abc import Iterator
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesvb.numerics.arrays import TermVector
+
 ROWS = 8_192
 """Rows whose products are summed together."""
 
@@ -24,7 +26,7 @@ Matrix = Float[np.ndarray, "rows terms"]
 
 
 def dependent_columns(
-    matrix: Matrix, *, lowest: Float[np.ndarray, " terms"], highest: Float[np.ndarray, " terms"]
+    matrix: Matrix, *, lowest: TermVector, highest: TermVector
 ) -> dict[int, list[int]]:
     """Each column that is a sum of earlier ones, with those it is a sum of.
 
@@ -63,9 +65,7 @@ def _exceeds(matrix: Float[np.ndarray, "terms terms"], bound: float) -> bool:
     return True
 
 
-def _units(
-    lowest: Float[np.ndarray, " terms"], highest: Float[np.ndarray, " terms"]
-) -> tuple[Float[np.ndarray, " terms"], Float[np.ndarray, " terms"]]:
+def _units(lowest: TermVector, highest: TermVector) -> tuple[TermVector, TermVector]:
     """Centre (in units of the scale) and scale of each column; none overflows near 1e308.
 
     Columns are centred only if one of them is constant, which then takes up the difference.

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bayesvb.errors import BayesVBError
+from bayesvb.numerics.arrays import PointVector
 
 MAX_STEPS = 400
 """Far more than bisection needs between any two doubles; finite input cannot reach it."""
@@ -16,19 +17,19 @@ TINY = float(np.finfo(float).tiny)
 """Value at an end of a bracket that is the root itself."""
 
 LogCdf = Callable[
-    [Float[np.ndarray, " points"], Int[np.ndarray, " points"]],
-    tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]],
+    [PointVector, Int[np.ndarray, " points"]],
+    tuple[PointVector, PointVector],
 ]
 
 
 def invert_log_cdf(
     log_cdf: LogCdf,
-    log_target: Float[np.ndarray, " points"],
+    log_target: PointVector,
     *,
-    bracket: tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]],
-    start: Float[np.ndarray, " points"],
-    width: Float[np.ndarray, " points"],
-) -> Float[np.ndarray, " points"]:
+    bracket: tuple[PointVector, PointVector],
+    start: PointVector,
+    width: PointVector,
+) -> PointVector:
     r"""Points ``x`` at which increasing functions reach their targets, ``log F_i(x_i) = log p_i``.
 
     Newton's step is taken in ``u = asinh(x)``, where the logarithm of a tail that falls like a
@@ -82,12 +83,8 @@ def invert_log_cdf(
 
 
 def _step(
-    x: Float[np.ndarray, " points"],
-    newton: Float[np.ndarray, " points"],
-    lower: Float[np.ndarray, " points"],
-    upper: Float[np.ndarray, " points"],
-    before: Float[np.ndarray, " points"],
-) -> tuple[Float[np.ndarray, " points"], Float[np.ndarray, " points"]]:
+    x: PointVector, newton: PointVector, lower: PointVector, upper: PointVector, before: PointVector
+) -> tuple[PointVector, PointVector]:
     """Next points, and the lengths of the steps in ``u``."""
     slope = np.hypot(1.0, x)
     length = newton / slope
@@ -102,11 +99,11 @@ def _step(
 
 
 def crossings(
-    function: Callable[[Float[np.ndarray, " points"]], Float[np.ndarray, " points"]],
-    low: Float[np.ndarray, " points"],
-    high: Float[np.ndarray, " points"],
+    function: Callable[[PointVector], PointVector],
+    low: PointVector,
+    high: PointVector,
     close: float,
-) -> Float[np.ndarray, " points"]:
+) -> PointVector:
     """Points from which on increasing functions are not below zero, each within a bracket.
 
     Inverse quadratic interpolation where it is safe, else the middle of the bracket.

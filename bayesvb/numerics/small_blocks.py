@@ -9,10 +9,12 @@ from __future__ import annotations
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import BatchArray
+
 
 def inverse_of_blocks(
     matrix: Float[np.ndarray, "*batch terms terms blocks"],
-) -> tuple[Float[np.ndarray, "*batch terms terms blocks"], Float[np.ndarray, "*batch"]]:
+) -> tuple[Float[np.ndarray, "*batch terms terms blocks"], BatchArray]:
     """Inverses of positive definite blocks, and the sum of their log-determinants.
 
     Raises
@@ -35,7 +37,7 @@ def inverse_of_blocks(
             raise np.linalg.LinAlgError("a block is not positive definite")
         return 1.0 / matrix, np.asarray(np.log(matrix).sum(axis=(-3, -2, -1)))
     found = np.array(matrix, dtype=float)
-    log_det: Float[np.ndarray, "*batch"] = np.zeros(found.shape[:-3])
+    log_det: BatchArray = np.zeros(found.shape[:-3])
     for j in range(found.shape[-2]):
         pivot = found[..., j, j, :].copy()
         if not (pivot > 0.0).all():

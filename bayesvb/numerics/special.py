@@ -9,6 +9,7 @@ from jaxtyping import Float
 from scipy.special import digamma, gammaln, ndtr, ndtri
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.arrays import ExpertRows, Floats, RowVector, SameShape
 from bayesvb.numerics.pieces import IN_CACHE, pieces
 from bayesvb.numerics.sobol import sobol_points
 
@@ -21,9 +22,7 @@ SMALL_SQUARE = 1e-4
 """Below this two terms of the series of ``omega`` in ``xi^2`` are right to ten digits."""
 
 
-def log_sum_exp(
-    terms: Float[np.ndarray, "experts rows"],
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "experts rows"]]:
+def log_sum_exp(terms: ExpertRows) -> tuple[RowVector, ExpertRows]:
     """Log of the sum of exponentials over the first axis, and the normalised exponentials.
 
     Both are wanted together for responsibilities, and share the one pass of ``exp``.
@@ -37,7 +36,7 @@ def log_sum_exp(
     return top + np.log(total), shares
 
 
-def log_total(terms: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray, "*_"]:
+def log_total(terms: SameShape, axis: int) -> Float[np.ndarray, "*_"]:
     """Log of the sum of exponentials over one axis, in NumPy or JAX.
 
     Several times as fast as SciPy's, which corrects the last bit; here the error is a sum's
@@ -60,10 +59,10 @@ def log_total(terms: Float[np.ndarray, "*shape"], axis: int) -> Float[np.ndarray
         return np.asarray(np.log(shares.sum(axis=axis)) + top.squeeze(axis))
 
 
-def softplus(logits: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]:
+def softplus(logits: SameShape) -> SameShape:
     """``log(1 + exp(u))`` in NumPy or JAX, to the rounding of one."""
     if namespace(logits) is not np:
-        found: Float[np.ndarray, "*shape"] = namespace(logits).logaddexp(0.0, logits)
+        found: SameShape = namespace(logits).logaddexp(0.0, logits)
         return found
     tail = np.abs(logits)
     np.exp(np.negative(tail, out=tail), out=tail)
@@ -73,9 +72,7 @@ def softplus(logits: Float[np.ndarray, "*shape"]) -> Float[np.ndarray, "*shape"]
     return np.asarray(tail)
 
 
-def softmax_spread(
-    share: Float[np.ndarray, "experts rows"],
-) -> Float[np.ndarray, "experts experts rows"]:
+def softmax_spread(share: ExpertRows) -> Float[np.ndarray, "experts experts rows"]:
     """``diag(p) - p p'`` of every row: the derivative of a softmax in its logits."""
     spread = -share[:, None] * share
     own = np.arange(len(share))
@@ -83,9 +80,7 @@ def softmax_spread(
     return np.asarray(spread)
 
 
-def jaakkola(
-    xi: Float[np.ndarray, "*shape"],
-) -> tuple[Float[np.ndarray, "*shape"], Float[np.ndarray, "*shape"]]:
+def jaakkola(xi: SameShape) -> tuple[SameShape, SameShape]:
     r"""``log(2 cosh(xi / 2))`` and ``2 lambda(xi) = tanh(xi / 2) / (2 xi)`` for ``xi >= 0``.
 
     The first is the constant of the quadratic bound on ``log(1 + exp(u))`` at its best ``xi``,
@@ -111,9 +106,7 @@ def jaakkola(
     return log_cosh, omega
 
 
-def omega_slope(
-    second_moment: Float[np.ndarray, "*shape"], omega: Float[np.ndarray, "*shape"]
-) -> Float[np.ndarray, "*shape"]:
+def omega_slope(second_moment: SameShape, omega: SameShape) -> SameShape:
     """Derivative of ``omega``, the second value of ``jaakkola``, in ``xi^2``.
 
     Examples
@@ -129,16 +122,14 @@ def omega_slope(
     return np.asarray(np.where(second_moment < SMALL_SQUARE, near, slope))
 
 
-def polya_gamma_mean(
-    second_moment: Float[np.ndarray, "*shape"],
-) -> Float[np.ndarray, "*shape"]:
+def polya_gamma_mean(second_moment: SameShape) -> SameShape:
     r"""``tanh(xi / 2) / xi`` with ``xi^2 = E[u^2]``, twice the mean of PG(1, xi), in place.
 
     ``jaakkola`` without the constant and without a new array, for inner iterations.
     """
     # Added to squares whose roots are divided by; without effect on those that are not zero.
     second_moment += 1e-300
-    xi: Float[np.ndarray, "*shape"] = np.sqrt(second_moment, out=second_moment)
+    xi: SameShape = np.sqrt(second_moment, out=second_moment)
     mean = 0.5 * xi
     np.tanh(mean, out=mean)
     np.divide(mean, xi, out=xi)
@@ -158,9 +149,7 @@ NORMAL_MIXTURE = (
 """Weights and inverse scales of normals whose mixed distribution function is the logistic one."""
 
 
-def expected_expit(
-    mean: Float[np.ndarray, "*shape"], variance: Float[np.ndarray, "*shape"]
-) -> Float[np.ndarray, "*shape"]:
+def expected_expit(mean: SameShape, variance: SameShape) -> SameShape:
     r"""Mean of ``1 / (1 + exp(-u))`` for ``u ~ N(mean, variance)``, to 3e-9 for any variance.
 
     The logistic function is, to 2.1e-9, ``sum_i p_i Phi(c_i u)``, and a normal distribution
@@ -183,7 +172,7 @@ LARGE_SHAPE = 1e6
 """Argument from which the rest of Stirling's series, of order ``1 / a^3``, is below rounding."""
 
 
-def digamma_excess(a: float | Float[np.ndarray, "..."]) -> Float[np.ndarray, "..."]:
+def digamma_excess(a: float | Floats) -> Floats:
     """``a digamma(a) - log Gamma(a) - a``, in which terms that are large cancel."""
     a = np.asarray(a, dtype=float)
     usual = np.minimum(a, LARGE_SHAPE)
@@ -252,9 +241,7 @@ LARGEST_EXPONENT = 300.0
 """Exponentials up to here, and their inverses, are floats far from either end."""
 
 
-def expected_softmax(
-    mean: Float[np.ndarray, "experts rows"], variance: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def expected_softmax(mean: ExpertRows, variance: ExpertRows) -> ExpertRows:
     """Mean of ``softmax(u)`` for independent ``u_k ~ N(mean_k, variance_k)``; columns sum to one.
 
     Two experts need one integral, over ``u_1 - u_2``; more are averaged over 256 quasi-Monte Carlo

@@ -6,6 +6,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtr, poch, stdtr
 
+from bayesvb.numerics.arrays import ExpertTerms, ExpertVector
+
 MANY = 30.0
 """Degrees of freedom from which the expansion is right to 1e-12."""
 
@@ -14,10 +16,7 @@ FARTHEST = 1e150
 
 
 def student_cdf(
-    dof: Float[np.ndarray, " experts"],
-    z: Float[np.ndarray, "nodes experts rows"],
-    *,
-    many: float = MANY,
+    dof: ExpertVector, z: Float[np.ndarray, "nodes experts rows"], *, many: float = MANY
 ) -> Float[np.ndarray, "nodes experts rows"]:
     r"""Probability of a value up to ``z``, to 1e-12 but not to a part of it far out in a tail.
 
@@ -49,7 +48,7 @@ def student_cdf(
 
 
 def expanded_cdf_and_density(
-    dof: Float[np.ndarray, "experts _"], z: Float[np.ndarray, "experts points"]
+    dof: ExpertTerms, z: Float[np.ndarray, "experts points"]
 ) -> tuple[Float[np.ndarray, "experts points"], Float[np.ndarray, "experts points"]]:
     """Probability of a value up to ``z`` as in ``student_cdf``, and the density there.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 import numpy as np
-from jaxtyping import Float
 from scipy.special import betaln, digamma, ndtr, stdtr
 
+from bayesvb.numerics.arrays import Floats
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.numerics.student_cdf import FARTHEST
 
@@ -27,8 +27,6 @@ SMALLEST = 1e-290
 DOF_STEP = 1e-4
 """Relative step of the derivative in the degrees of freedom: errors of its square."""
 
-Values = Float[np.ndarray, "..."]
-
 
 @dataclass(frozen=True)
 class TruncatedNormal:
@@ -43,14 +41,14 @@ class TruncatedNormal:
         Central moments.
     """
 
-    log_mass: Values
-    mean: Values
-    variance: Values
-    third: Values
-    fourth: Values
+    log_mass: Floats
+    mean: Floats
+    variance: Floats
+    third: Floats
+    fourth: Floats
 
 
-def truncated_normal(lower: Values, upper: Values) -> TruncatedNormal:
+def truncated_normal(lower: Floats, upper: Floats) -> TruncatedNormal:
     """Moments of standard normal variables between these ends, which may be infinite.
 
     Differences of densities and distribution functions from the nearer tail; far out or in narrow
@@ -80,7 +78,7 @@ def truncated_normal(lower: Values, upper: Values) -> TruncatedNormal:
     )
 
 
-def _by_differences(near: Values, far: Values) -> TruncatedNormal:
+def _by_differences(near: Floats, far: Floats) -> TruncatedNormal:
     """Moments by the recursion ``E z^j = (j - 1) E z^(j-2) + [z^(j-1) phi(z)] / Z``."""
     mass = np.where(near > 0.0, ndtr(-near) - ndtr(-far), ndtr(far) - ndtr(near))
     ends = [np.where(np.isfinite(end), end, 0.0) for end in (near, far)]
@@ -100,7 +98,7 @@ def _by_differences(near: Values, far: Values) -> TruncatedNormal:
     return TruncatedNormal(np.log(mass), one, variance, third, fourth)
 
 
-def _by_quadrature(near: Values, far: Values) -> TruncatedNormal:
+def _by_quadrature(near: Floats, far: Floats) -> TruncatedNormal:
     """Moments by nodes between the nearer end and where the density is negligible."""
     width = np.minimum(far - near, NEGLIGIBLE / np.maximum(near, 1.0))
     width = np.maximum(width, SMALLEST)  # ends may round to one number
@@ -130,14 +128,14 @@ class TruncatedStudent:
         ``E u t`` of the standard variable ``t``.
     """
 
-    log_mass: Values
-    weight: Values
-    log_weight: Values
-    pull: Values
+    log_mass: Floats
+    weight: Floats
+    log_weight: Floats
+    pull: Floats
 
 
 def truncated_student(
-    lower: Values, upper: Values, spread: Values, dof: Values
+    lower: Floats, upper: Floats, spread: Floats, dof: Floats
 ) -> TruncatedStudent:
     r"""Expectations under ``q(t, u)`` proportional to ``exp(E log p(t, u))``, ``t`` in an interval.
 
@@ -177,12 +175,12 @@ def truncated_student(
     return TruncatedStudent(log_mass, weight, log_weight, pull)
 
 
-def _finite(end: Values) -> Values:
+def _finite(end: Floats) -> Floats:
     """Ends so far out that no mass is beyond them, whose squares are doubles."""
     return np.asarray(np.clip(end, -FARTHEST, FARTHEST))
 
 
-def _mass(ends: list[Values], dof: Values) -> Values:
+def _mass(ends: list[Floats], dof: Floats) -> Floats:
     """Integral of ``(1 + s^2)^(-(dof + 1) / 2)`` over an interval, as a share, from its tail."""
     root = np.sqrt(dof)
     lower, upper = (root * end for end in ends)
@@ -194,8 +192,8 @@ def _mass(ends: list[Values], dof: Values) -> Values:
 
 
 def _near_end(
-    lower: Values, upper: Values, dof: Values, root: Values
-) -> tuple[Values, Values, Values, Values]:
+    lower: Floats, upper: Floats, dof: Floats, root: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
     """Log integral, ``E u``, ``E u t`` and ``E log(1 + s^2)`` by nodes next to the nearer end."""
     flipped = lower + upper < 0.0
     near, far = np.where(flipped, -upper, lower), np.where(flipped, -lower, upper)

@@ -6,13 +6,13 @@ import re
 from typing import TYPE_CHECKING, Any, Protocol, cast, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.standardised_blocks import OBSERVED
 from bayesvb.errors import DataError
 from bayesvb.formula.design import Design
+from bayesvb.numerics.arrays import Floats
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,7 +71,7 @@ def rows_to_keep(model: HasRows) -> pd.DataFrame:
     return pd.concat([model.design.given, known.shown])
 
 
-def sample_state(model: HasRows) -> dict[str, Float[np.ndarray, "..."]]:
+def sample_state(model: HasRows) -> dict[str, Floats]:
     """Record of all rows where those in memory are a sample: counts and state of the formula.
 
     The counts are rows, excluded rows, the weight of all rows, rows of the sample, and the number

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.errors import warn
 from bayesvb.models.ensemble import MEMBER
+from bayesvb.numerics.arrays import DrawRows
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.groups import units_of
 from bayesvb.results.limits import LIMITS
@@ -143,7 +143,7 @@ def _variable(name: str) -> str:
     return "dot" if name == "." else name.replace("/", "\N{DIVISION SLASH}")
 
 
-def log_likelihood(fit: AbstractFit) -> Float[np.ndarray, "draws rows"]:
+def log_likelihood(fit: AbstractFit) -> DrawRows:
     """Log likelihood of every row for every draw of the posterior, in the data's units."""
     source, unit = fit.model.source, fit.model.log_jacobian
     return np.concatenate(list(log_lik_blocks(fit.core, source, fit.draws, unit)), axis=1)

@@ -24,6 +24,7 @@ from bayesvb.distributions.transformations import (
 )
 from bayesvb.distributions.transformed import Transformed, no_moments
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.capabilities import HasDrawnDistributions, scales_of
 from bayesvb.results.exact_draws import IntegratesScales, integrated_core
 from bayesvb.results.groups import units_of
@@ -78,7 +79,7 @@ def transformation_of(
 
 def transformed(
     fit: AbstractFit, predicted: AbstractRowDistribution, transform: str | None, response: str
-) -> tuple[AbstractRowDistribution, str, Float[np.ndarray, " rows"]]:
+) -> tuple[AbstractRowDistribution, str, RowVector]:
     """Distributions of the transformed response, its name, and its observed values."""
     found, name = transformation_of(fit.model, transform, response)
     observed = np.asarray(fit.model.observed()[response], dtype=float)
@@ -156,10 +157,7 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
 
 
 def _medians(
-    fit: AbstractFit,
-    rows: tuple[Rows, Rows],
-    response: int,
-    transformation: AbstractTransformation,
+    fit: AbstractFit, rows: tuple[Rows, Rows], response: int, transformation: AbstractTransformation
 ) -> Moments:
     """Medians over draws of mean and standard deviation at each row, a few rows at a time.
 
@@ -216,7 +214,7 @@ def log_jacobian(model: AbstractPublicModel) -> Float[np.ndarray, " units"]:
     return total if grouping is None else np.bincount(grouping.number, total)
 
 
-def jacobian_of(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+def jacobian_of(response: str, values: RowVector) -> RowVector:
     """``log dy/dz`` at each value of a response ``y`` that a formula makes of ``z``."""
     inverse, _ = inverse_of(response)
     if inverse is None:
@@ -224,7 +222,7 @@ def jacobian_of(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.n
     return np.asarray(-inverse.log_slope(values))
 
 
-def row_jacobian(fit: AbstractFit, rows: Rows) -> Float[np.ndarray, " rows"]:
+def row_jacobian(fit: AbstractFit, rows: Rows) -> RowVector:
     """Gain of the log densities of rows on the scale of the data; 0 for log probabilities."""
     names, observed = fit.model.design.response_names, np.asarray(rows.response, dtype=float)
     columns = observed.reshape(len(observed), -1).T
@@ -253,7 +251,7 @@ def data_scale(fit: AbstractFit, data: object, scores: pd.Series) -> pd.Series:
     return found.rename(str(scores.name).replace(", ".join(names), ", ".join(untransformed(names))))
 
 
-def original(response: str, values: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " rows"]:
+def original(response: str, values: RowVector) -> RowVector:
     """Values of a response before the formula transformed it."""
     inverse, _ = inverse_of(response)
     return values if inverse is None else inverse.apply(values)

@@ -27,6 +27,7 @@ from bayesvb.formula.design import Design, Rows
 from bayesvb.formula.parser import Formula
 from bayesvb.models.component_model import ClassModel, ComponentModel
 from bayesvb.models.ensemble import thinned
+from bayesvb.numerics.arrays import DrawRows, DrawVector, RowVector
 from bayesvb.results.fit_cache import FitCache
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import HasDraws, NamedDraws, PosteriorDraws, count
@@ -110,7 +111,7 @@ class AbstractPublicModel(abc.ABC):
     design: Design
     priors: Any
     source: AbstractSource
-    weights: Float[np.ndarray, " rows"] | None
+    weights: RowVector | None
     weight_type: str
     all_rows: AbstractSource | None = None
     """Model of all rows where not all are in memory: ``design`` and ``source`` are a sample."""
@@ -152,13 +153,13 @@ class AbstractPublicModel(abc.ABC):
         """Draws in the data's units."""
 
     @abc.abstractmethod
-    def observed(self) -> dict[str, Float[np.ndarray, " rows"]]:
+    def observed(self) -> dict[str, RowVector]:
         """Observed data that the model explains, by name."""
 
     @abc.abstractmethod
     def replicates(
         self, fit: HasDraws, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> dict[str, Float[np.ndarray, "draws rows"]]:
+    ) -> dict[str, DrawRows]:
         """One replicated data set per draw, by name."""
 
     @abc.abstractmethod
@@ -342,13 +343,13 @@ class AbstractFit(abc.ABC):
     members: tuple[Member, ...] = ()
     method: str = DEFAULT_METHOD
     method_options: Mapping[str, object] = field(default_factory=dict)
-    engine_log_q: Float[np.ndarray, " draws"] | None = None
+    engine_log_q: DrawVector | None = None
     n_chains: int = 1
     sample_stats: Mapping[str, Shaped[np.ndarray, " draws"]] = field(default_factory=dict)
     findings: Mapping[str, float] = field(default_factory=dict)
     robust: RobustCovariance | None = None
     make_draws: Callable[[AbstractFit], PosteriorDraws] | None = None
-    held_out: Float[np.ndarray, " rows"] | None = None
+    held_out: RowVector | None = None
     sbc: SimulationCalibration | None = None
     tol: float | None = None
     max_iter: int | None = None
@@ -412,7 +413,7 @@ class AbstractFit(abc.ABC):
         return self.posterior_draws.values
 
     @property
-    def log_q(self) -> Float[np.ndarray, " draws"]:
+    def log_q(self) -> DrawVector:
         """Log density of the draws under the distribution from which they were drawn."""
         return self.posterior_draws.log_density
 

@@ -5,19 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.parts import MEAN
 from bayesvb.errors import DataError
 from bayesvb.evaluation.linear_baseline import leave_groups_out, leave_one_out
 from bayesvb.evaluation.multinomial_baseline import probabilities_left_out
+from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.results.groups import grouping_of
 
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit
 
 
-def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
+def linear_baseline(fit: AbstractFit) -> RowVector | None:
     """Leave-one-out log density of each row under least squares, summed over the responses.
 
     None if no row can be held out, or the response is discrete; NaN for a row without which the
@@ -46,7 +47,7 @@ def linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
     return fit.cache.once("linear baseline", lambda: _linear_baseline(fit))
 
 
-def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
+def _linear_baseline(fit: AbstractFit) -> RowVector | None:
     """``linear_baseline``, computed; the result is read-only."""
     design, response = fit.model.design, fit.model.response
     if response.measure != "a density" or design.interval is not None:
@@ -72,7 +73,7 @@ def _linear_baseline(fit: AbstractFit) -> Float[np.ndarray, " rows"] | None:
 
 
 def multinomial_baseline(
-    fit: AbstractFit, folds: Int[np.ndarray, " rows"]
+    fit: AbstractFit, folds: RowIntegers
 ) -> tuple[Float[np.ndarray, "rows classes"], str]:
     """Class probabilities of each row from the other folds, and the prior that was used.
 

@@ -14,12 +14,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.distributions.intervals import tails
 from bayesvb.errors import DataError, warn
+from bayesvb.numerics.arrays import DrawVector, RowVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.capabilities import HasDrawnDistributions
@@ -60,7 +60,7 @@ def r2_table(fit: AbstractFit, loo: bool, prob: float) -> pd.DataFrame:
 
 def _drawn_r2(
     fit: AbstractFit, model: HasDrawnDistributions, block: Block, response: int
-) -> Float[np.ndarray, " draws"]:
+) -> DrawVector:
     """R2 of one response in every draw.
 
     Raises
@@ -85,7 +85,7 @@ def _drawn_r2(
 
 def _held_out_r2(
     fit: AbstractFit, model: HasDrawnDistributions, block: Block, response: int
-) -> Float[np.ndarray, " draws"]:
+) -> DrawVector:
     """Leave-one-out R2 of one response, one value for each draw of bootstrap weights.
 
     Raises
@@ -114,7 +114,7 @@ def _held_out_r2(
 
 def _held_out_means(
     fit: AbstractFit, model: HasDrawnDistributions, block: Block, response: int
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """Predictive mean of each row given the others, by importance weights of the draws."""
     from bayesvb.evaluation.psis import psis
 

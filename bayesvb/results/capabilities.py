@@ -19,6 +19,7 @@ from bayesvb.distributions.multivariate_student import AbstractJointStudent
 from bayesvb.distributions.prediction import PredictionOptions
 from bayesvb.factors.normal_gamma import NormalGamma
 from bayesvb.formula.design import Rows
+from bayesvb.numerics.arrays import DrawResponseRows, TermRows
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.named_draws import HasDraws
 from bayesvb.variational.local import Draws
@@ -142,9 +143,7 @@ class HasPriorDraws(Protocol):
 class HasResponses(Protocol):
     """A core that simulates data given parameters."""
 
-    def responses(
-        self, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    def responses(self, draws: Draws, block: Block, rng: np.random.Generator) -> DrawResponseRows:
         """One response per draw and row, standardised."""
 
 
@@ -183,5 +182,5 @@ class HasGroups(Protocol):
 class HasRegressors(Protocol):
     """Components are regressions, each on the same covariates."""
 
-    def regressors(self, block: Block) -> Float[np.ndarray, "terms rows"]:
+    def regressors(self, block: Block) -> TermRows:
         """Columns that their lines are made of."""

@@ -7,11 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.engines.folds import FOLDS, assigned
 from bayesvb.errors import DataError
 from bayesvb.evaluation.reliability import Reliability, reliability
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.baselines import multinomial_baseline
 from bayesvb.results.groups import grouping_of
@@ -39,13 +40,13 @@ class HeldOutClasses:
         Fold of each row; None if there were too many rows for it.
     """
 
-    codes: Int[np.ndarray, " rows"]
+    codes: RowIntegers
     probabilities: Float[np.ndarray, "rows classes"]
     fitted: Float[np.ndarray, "rows classes"]
-    folds: Int[np.ndarray, " rows"] | None
+    folds: RowIntegers | None
 
 
-def held_out_events(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> HeldOutClasses:
+def held_out_events(fit: AbstractFit, at: RowIntegers) -> HeldOutClasses:
     """Probabilities of 0 and 1 of rows of a binary response, each without its row.
 
     Rows of groups that share their component are not held out one by one: they are fitted.

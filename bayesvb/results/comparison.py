@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Int
 
 from bayesvb.argument_checks import check_compared, checked
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.line_width import limited
 from bayesvb.errors import DataError, without_controls
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.back_transformation import log_jacobian, original, untransformed
 from bayesvb.results.base import AbstractFit
 from bayesvb.results.fit_call import FitCall, argument
@@ -313,7 +314,7 @@ def _check_intervals(
         )
 
 
-def _explained(fit: AbstractFit, jacobian: bool) -> list[Float[np.ndarray, " rows"]]:
+def _explained(fit: AbstractFit, jacobian: bool) -> list[RowVector]:
     """Observed response, in the units of the data with ``jacobian``."""
     observed = fit.model.observed()
     return [original(*one) if jacobian else one[1] for one in observed.items()]

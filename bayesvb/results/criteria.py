@@ -20,6 +20,7 @@ from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.information_criteria import loo as loo_of
 from bayesvb.evaluation.information_criteria import waic as waic_of
 from bayesvb.models.ensemble import thinned
+from bayesvb.numerics.arrays import DrawRows, Indices, RowVector
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.exact_draws import is_integrated, likelihood_draws
 from bayesvb.results.groups import group_numbers, grouping_of, units_of
@@ -46,11 +47,7 @@ METHODS = ("linear-response", "psis", "folds", "exact")
 
 
 def loo(
-    fit: AbstractFit,
-    *,
-    method: str | None = None,
-    groups: object = None,
-    corrected: bool = False,
+    fit: AbstractFit, *, method: str | None = None, groups: object = None, corrected: bool = False
 ) -> Elpd:
     """Leave-one-out criterion of the fit; see ``Fit.loo``."""
     if method is None:
@@ -134,7 +131,7 @@ def _by_draws(fit: AbstractFit, *, corrected: bool) -> Elpd:
     return loo_of(blocks, labels=units.index, log_ratio=ratio, weights=units.weights)
 
 
-def predictive_log_lik(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws rows"]]:
+def predictive_log_lik(fit: AbstractFit) -> Iterator[DrawRows]:
     """Log likelihood of the rows, block by block, under draws of the predictive distribution.
 
     Draws are as many as there are of the posterior.
@@ -143,7 +140,7 @@ def predictive_log_lik(fit: AbstractFit) -> Iterator[Float[np.ndarray, "draws ro
     return _log_lik(fit, thinned(draws, min(count(draws), count(fit.draws))))
 
 
-def _log_lik(fit: AbstractFit, draws: Draws) -> Iterator[Float[np.ndarray, "draws rows"]]:
+def _log_lik(fit: AbstractFit, draws: Draws) -> Iterator[DrawRows]:
     """Log likelihood of the rows in the data's units, block by block."""
     return log_lik_blocks(fit.core, fit.model.source, draws, fit.model.log_jacobian)
 
@@ -193,7 +190,7 @@ def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
         )
 
 
-def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[Float[np.ndarray, " rows"], float]:
+def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[RowVector, float]:
     """Log densities in the data's units, and how much the rows lose together.
 
     Rows outside the sample lose the sample's average, a difference estimator:
@@ -227,7 +224,7 @@ def folds_known(fit: AbstractFit) -> bool:
     return all(one.held_out is not None or "fold statistics" in one.cache for one in each)
 
 
-def left_out(fit: AbstractFit, at: Int[np.ndarray, " chosen"] | None = None) -> Elpd:
+def left_out(fit: AbstractFit, at: Indices | None = None) -> Elpd:
     """Criterion of one restart from cross-validation: no ratios, no Pareto k.
 
     Of the rows ``at`` these positions, if they are given. For models whose predictive density is

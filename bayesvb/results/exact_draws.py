@@ -19,6 +19,7 @@ from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.errors import DataError, warn
 from bayesvb.evaluation.mixing import mixing
 from bayesvb.evaluation.psis import psis
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.base import AbstractFit, replace_draws
@@ -166,9 +167,7 @@ def _affordable_space(fit: AbstractFit) -> AbstractReducedSpace | None:
     return space
 
 
-def log_importance_ratio(
-    fit: AbstractFit, n_draws: int | None = None
-) -> Float[np.ndarray, " draws"]:
+def log_importance_ratio(fit: AbstractFit, n_draws: int | None = None) -> DrawVector:
     """Log of the exact over the approximate posterior at the (first) draws, up to a constant."""
     draws = {name: values[:n_draws] for name, values in fit.draws.items()}
     joint = log_joint(fit.core, fit.model.source, draws, fit.model.log_jacobian)
@@ -176,9 +175,7 @@ def log_importance_ratio(
 
 
 def _starts(
-    fit: AbstractFit,
-    vectors: Float[np.ndarray, "draws numbers"],
-    log_ratio: Float[np.ndarray, " draws"],
+    fit: AbstractFit, vectors: DrawParameters, log_ratio: DrawVector
 ) -> Float[np.ndarray, "starts numbers"]:
     """Vectors from which chains start: resampled by truncated weights."""
     weights = truncate(log_ratio, vectors.shape[1])
@@ -298,9 +295,7 @@ class IntegratesScales(Protocol):
     def integrating(self, stats: SufficientStats) -> Any:
         """The model with its exact posterior given sums over rows; None where it has none."""
 
-    def exact_draws(
-        self, n: int, rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def exact_draws(self, n: int, rng: np.random.Generator) -> tuple[Draws, DrawVector]:
         """Draws of all parameters by name, and their log density."""
 
     def effect_variance(self, draws: object, block: Block, typical: Block) -> object:

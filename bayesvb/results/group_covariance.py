@@ -15,6 +15,7 @@ from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.models.half_t_mixture import EFFECT_CORRELATION, HalfTMixture
+from bayesvb.numerics.arrays import BlockVector, DrawVector, RowVector
 from bayesvb.variational.local import Draws
 
 GROUP_SD = "sd of groups"
@@ -72,7 +73,7 @@ class GroupCovariance:
             move[0, 1:] = values - self.term.centres
         return np.asarray(move @ self.centred @ move.T)
 
-    def variance(self, values: Float[np.ndarray, " covariates"]) -> Float[np.ndarray, " draws"]:
+    def variance(self, values: Float[np.ndarray, " covariates"]) -> DrawVector:
         """Return the variance over groups of their contribution to a row with these values."""
         return self.mean_variance(self.multipliers(values)[None])
 
@@ -85,10 +86,8 @@ class GroupCovariance:
         return np.concatenate([one, slopes], axis=-1)
 
     def mean_variance(
-        self,
-        multipliers: Float[np.ndarray, "rows effects"],
-        weights: Float[np.ndarray, " rows"] | None = None,
-    ) -> Float[np.ndarray, " draws"]:
+        self, multipliers: Float[np.ndarray, "rows effects"], weights: RowVector | None = None
+    ) -> DrawVector:
         """Return the variance over groups, averaged over rows."""
         share = np.ones(len(multipliers)) if weights is None else weights
         products = (multipliers.T * (share / share.sum())) @ multipliers
@@ -100,9 +99,7 @@ def penalised_blocks(design: Design) -> list[TermBlock]:
     return [block for block in design.term_blocks[MEAN] if block.kind in ("group", "smooth")]
 
 
-def block_scales(
-    blocks: Sequence[TermBlock], design: Design, scales: Scales
-) -> Float[np.ndarray, " blocks"]:
+def block_scales(blocks: Sequence[TermBlock], design: Design, scales: Scales) -> BlockVector:
     """Return the scales of columns of blocks, or of the values of effects without columns."""
     # The first column of a design of groups holds their numbers.
     groups = scales.parts[GROUP_ROWS].scale[1:] if GROUP_ROWS in scales.parts else np.empty(0)

@@ -12,6 +12,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.frames import as_frame
 from bayesvb.data.grouping import Grouping
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.capabilities import HasGroups
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
 
-def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarray, " rows"]:
+def group_numbers(groups: object, design: Design, *, name: str) -> RowIntegers:
     """Number of the group of each row used, from 0.
 
     Parameters
@@ -57,7 +58,7 @@ def group_numbers(groups: object, design: Design, *, name: str) -> Int[np.ndarra
     return np.asarray(numbers, dtype=np.intp)
 
 
-def row_order(order: object, design: Design, *, name: str) -> Int[np.ndarray, " rows"]:
+def row_order(order: object, design: Design, *, name: str) -> RowIntegers:
     """Positions of the rows used, sorted by a column or by one value per row; ties as they stand.
 
     Parameters
@@ -161,8 +162,8 @@ def units_of(model: AbstractPublicModel) -> Units:
 
 
 def places_of_rows(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"]
-) -> tuple[Int[np.ndarray, " units"], Int[np.ndarray, " rows"] | slice]:
+    fit: AbstractFit, at: RowIntegers
+) -> tuple[Int[np.ndarray, " units"], RowIntegers | slice]:
     """Units of these rows, and the positions of the rows among the units."""
     grouping = grouping_of(fit.model)
     if grouping is None:

@@ -11,7 +11,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.argument_checks import shown
 from bayesvb.data.line_width import PrintedTable
@@ -19,6 +18,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.distributions.intervals import tails
 from bayesvb.errors import DataError
 from bayesvb.formula.formula_changes import written
+from bayesvb.numerics.arrays import Floats
 from bayesvb.results.summary import coefficient_draws
 
 if TYPE_CHECKING:
@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from bayesvb.results.base import AbstractFit
 
-Values = Float[np.ndarray, "..."]
-"""A number for each draw, or one for all."""
 
 REFERENCE = re.compile(
     r"(?<![\w.`])(?:(?P<part>[A-Za-z_]\w*)\.)?"
@@ -36,7 +34,7 @@ REFERENCE = re.compile(
 )
 """A coefficient: part and component are optional, and a name may be in backquotes."""
 
-OPERATORS: Mapping[type[ast.operator], Callable[[Values, Values], Values]] = {
+OPERATORS: Mapping[type[ast.operator], Callable[[Floats, Floats], Floats]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -44,7 +42,7 @@ OPERATORS: Mapping[type[ast.operator], Callable[[Values, Values], Values]] = {
 }
 """Arithmetic of a statement."""
 
-FUNCTIONS: Mapping[str, Callable[[Values], Values]] = {"exp": np.exp, "log": np.log}
+FUNCTIONS: Mapping[str, Callable[[Floats], Floats]] = {"exp": np.exp, "log": np.log}
 """Functions of a statement: ratios are exponentials of coefficients on a log scale."""
 
 EXAMPLE = "write for example 'x > 0', 'x - z' or 'x[1] = x[2]'"
@@ -62,7 +60,7 @@ class Hypothesis:
         Empty of a combination, or where both sides are equal.
     """
 
-    difference: Values
+    difference: Floats
     relation: str
 
     @property
@@ -119,7 +117,7 @@ def read_statement(text: str, draws: pd.DataFrame) -> Hypothesis:
     >>> read_statement("x > z", draws).probability
     0.5
     """
-    values: dict[str, Values] = {}
+    values: dict[str, Floats] = {}
 
     def named(match: re.Match[str]) -> str:
         name = f"_{len(values)}"
@@ -151,7 +149,7 @@ def _quoted(text: str, terms: Sequence[str]) -> str:
     return re.sub(pattern, quoted, text)
 
 
-def _coefficient(match: re.Match[str], text: str, draws: pd.DataFrame) -> Values:
+def _coefficient(match: re.Match[str], text: str, draws: pd.DataFrame) -> Floats:
     """Draws of the one coefficient that a reference in the text names."""
     part = (match["part"] or MEAN).replace("_", " ")
     term = match["quoted"] or match["name"]
@@ -192,7 +190,7 @@ def _known(name: str, names: Sequence[str]) -> str:
     return f"write one of {', '.join(map(written, shared))}"
 
 
-def _evaluated(code: str, text: str, values: Mapping[str, Values]) -> Values:
+def _evaluated(code: str, text: str, values: Mapping[str, Floats]) -> Floats:
     """Value of one side of a statement in every draw."""
     try:
         return np.asarray(_value(ast.parse(code.strip(), mode="eval").body, values))
@@ -202,7 +200,7 @@ def _evaluated(code: str, text: str, values: Mapping[str, Values]) -> Values:
         ) from error
 
 
-def _value(node: ast.expr, values: Mapping[str, Values]) -> Values:
+def _value(node: ast.expr, values: Mapping[str, Floats]) -> Floats:
     match node:
         case ast.Name(id=name):
             return values[name]

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.errors import DataError
 from bayesvb.evaluation.information_criteria import khat
 from bayesvb.evaluation.psis import psis
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.base import AbstractFit, replace_draws
@@ -37,7 +37,7 @@ from bayesvb.results.robust import (
 from bayesvb.sensitivity.covariance import NOT_ASKED
 
 
-def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> Float[np.ndarray, " draws"]:
+def log_ratio(fit: AbstractFit, n_draws: int | None = None) -> DrawVector:
     """Log of the exact posterior over the approximate one, up to a constant, for each draw.
 
     For the first draws, if their number is given.

@@ -7,9 +7,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
+from bayesvb.numerics.arrays import Indices, RowIntegers, RowVector
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.groups import units_of
 from bayesvb.results.leave_one_out import group_sums
@@ -73,16 +74,14 @@ def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"
     return found
 
 
-def _sums(
-    deletion: Deletion, rows: Int[np.ndarray, " chosen"]
-) -> Float[np.ndarray, "chosen entries"]:
+def _sums(deletion: Deletion, rows: Indices) -> Float[np.ndarray, "chosen entries"]:
     """Contributions of these rows to the statistics, by case weight."""
     block = deletion.source.take(rows)
     each = deletion.of_rows(block)
     return each if block.weight is None else each * block.weight[:, None]
 
 
-def placed(table: pd.DataFrame) -> tuple[Float[np.ndarray, " rows"], str]:
+def placed(table: pd.DataFrame) -> tuple[RowVector, str]:
     """Positions of rows in a picture with their name: leverages; groups and levels have none.
 
     Examples
@@ -110,7 +109,7 @@ def label_of(label: tuple[object, ...]) -> str:
     return f"{first}, {term}" if term else first
 
 
-def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
+def leverages(own: Jackknife) -> RowVector:
     """Derivative of the predictive mean of each row in its own response, averaged over responses.
 
     The direct effect of the row and the indirect effect of the others; with one component the
@@ -131,9 +130,7 @@ def leverages(own: Jackknife) -> Float[np.ndarray, " rows"]:
     return np.concatenate(found)
 
 
-def _leverage(
-    own: Jackknife, rows: Int[np.ndarray, " rows"], block: Block, response: int
-) -> Float[np.ndarray, " rows"]:
+def _leverage(own: Jackknife, rows: RowIntegers, block: Block, response: int) -> RowVector:
     """Leverage of one response."""
     deletion = own.deletion
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
@@ -148,6 +145,6 @@ def _leverage(
     return np.asarray((ahead - evaluate(deletion.posterior, block)) / ANSWER)
 
 
-def _mean(model: Any, response: int, posterior: object, block: Block) -> Float[np.ndarray, " rows"]:
+def _mean(model: Any, response: int, posterior: object, block: Block) -> RowVector:
     """Predictive means of rows."""
     return np.asarray(model.predictive(posterior, block, response).mean())

@@ -18,6 +18,7 @@ from bayesvb.engines.base import AbstractEngine
 from bayesvb.engines.folds import DENSITY, Ascended, by_fold, without_folds
 from bayesvb.engines.refits import refitted, without_one
 from bayesvb.engines.side_by_side import side_by_side
+from bayesvb.numerics.arrays import EntryVector, Indices, RowIntegers, RowVector
 from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.runtime import processors, single_threaded_blas
 from bayesvb.numerics.streams import EngineStreams, Streams
@@ -95,7 +96,7 @@ class RowsLeftOut:
         Rows that one would have been made without, had that not taken too many passes.
     """
 
-    at: Int[np.ndarray, " chosen"]
+    at: Indices
     log_density: Float[np.ndarray, " chosen"]
     seen: Float[np.ndarray, " chosen"]
     cdf: Float[np.ndarray, "responses chosen"]
@@ -200,9 +201,7 @@ class Fitted:
             "deletion", lambda: Deletion.of(self.core, self.source, self.stats, rng)
         )
 
-    def first_order(
-        self, at: Int[np.ndarray, " chosen"], groups: Int[np.ndarray, " rows"] | None
-    ) -> Predicted:
+    def first_order(self, at: Indices, groups: RowIntegers | None) -> Predicted:
         """Predictions of rows before refits, computed once for all rows."""
         if groups is not None or len(at) < self.source.n_rows:
             return _first_order(self.deletion, at, groups)
@@ -262,9 +261,9 @@ class Fitted:
 
 def leave_one_out(
     fitted: Fitted,
-    at: Int[np.ndarray, " chosen"],
+    at: Indices,
     *,
-    groups: Int[np.ndarray, " rows"] | None = None,
+    groups: RowIntegers | None = None,
     exact: bool = False,
     row_passes: float | None = None,
 ) -> RowsLeftOut:
@@ -313,7 +312,7 @@ def leave_one_out(
     return RowsLeftOut(at, values[0], seen[0], values[1:], done, doubtful & ~done)
 
 
-def _memberships_held(fitted: Fitted, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def _memberships_held(fitted: Fitted, at: Indices) -> RowsLeftOut:
     """Predictions of rows without their own part in the posterior, the other rows as they are."""
     posterior, parts = fitted.core.update(fitted.stats), []
     core = _responding(fitted)
@@ -353,7 +352,7 @@ def every_row_without(fit: Any, *, refits: bool = True) -> RowsLeftOut:
     return leave_one_out(fit.one_restart, every, row_passes=0.0)
 
 
-def without_rows(fit: Any, at: Int[np.ndarray, " chosen"]) -> RowsLeftOut:
+def without_rows(fit: Any, at: Indices) -> RowsLeftOut:
     """Predictions of some rows of a fit of one restart, those it has made already if it has all.
 
     With very many rows none is refitted: no single row changes the fit.
@@ -377,7 +376,7 @@ def has_log_predictive(core: AnyModel, source: AbstractSource, stats: Sufficient
     return core.log_predictive(core.update(stats), source.take(np.arange(1))) is not None
 
 
-def every_row(n_rows: int, seed: int) -> Int[np.ndarray, " chosen"]:
+def every_row(n_rows: int, seed: int) -> Indices:
     """Positions of all rows, or of a random choice where there are very many."""
     if n_rows <= LIMITS.all_rows:
         return np.arange(n_rows)
@@ -385,9 +384,7 @@ def every_row(n_rows: int, seed: int) -> Int[np.ndarray, " chosen"]:
     return np.sort(rng.choice(n_rows, size=LIMITS.subsample, replace=False))
 
 
-def _first_order(
-    deletion: Deletion, at: Int[np.ndarray, " chosen"], groups: Int[np.ndarray, " rows"] | None
-) -> Predicted:
+def _first_order(deletion: Deletion, at: Indices, groups: RowIntegers | None) -> Predicted:
     """Predictions of rows; in the space of rows solved for where indirect effects are large."""
     whole = None if groups is None else _by_group(deletion, groups)
     solve = partial(_predicted, deletion, groups, whole)
@@ -401,9 +398,7 @@ def _first_order(
 
 
 def _in_parts(
-    deletion: Deletion,
-    at: Int[np.ndarray, " chosen"],
-    predict: Callable[[Int[np.ndarray, " _"]], Predicted],
+    deletion: Deletion, at: Indices, predict: Callable[[Int[np.ndarray, " _"]], Predicted]
 ) -> Predicted:
     """Predictions of rows, a few at a time; where it is much work, side by side.
 
@@ -450,7 +445,7 @@ def _linear(
 
 def _predicted(
     deletion: Deletion,
-    groups: Int[np.ndarray, " rows"] | None,
+    groups: RowIntegers | None,
     whole: GroupChanges | None,
     rows: Int[np.ndarray, " some"],
 ) -> Predicted:
@@ -473,20 +468,18 @@ def _log_predictive(core: AnyModel, posterior: object, block: Block) -> Float[np
     return np.asarray(core.log_predictive(posterior, block))[None]
 
 
-def copies(block: Block) -> Float[np.ndarray, " rows"]:
+def copies(block: Block) -> RowVector:
     """Weight that is held out of a row: one copy of it, or its case weight if that is less."""
     return np.ones(block.n_rows) if block.weight is None else np.minimum(block.weight, 1.0)
 
 
-def _by_group(deletion: Deletion, groups: Int[np.ndarray, " rows"]) -> GroupChanges:
+def _by_group(deletion: Deletion, groups: RowIntegers) -> GroupChanges:
     """Minus each group's contribution, and the resulting change of the statistics without it."""
     direct = group_sums(deletion, groups)
     return -direct, -deletion.solve(direct)
 
 
-def group_sums(
-    deletion: Deletion, groups: Int[np.ndarray, " rows"]
-) -> Float[np.ndarray, "groups entries"]:
+def group_sums(deletion: Deletion, groups: RowIntegers) -> Float[np.ndarray, "groups entries"]:
     """Contribution of each group's rows to the statistics, by case weight."""
     sums = np.zeros((int(groups.max()) + 1, deletion.derivative.n_entries))
     alone = bool((np.diff(groups) > 0).all())
@@ -504,9 +497,9 @@ def group_sums(
 def _refits(
     fitted: Fitted,
     deletion: Deletion,
-    at: Int[np.ndarray, " chosen"],
+    at: Indices,
     order: Int[np.ndarray, " doubtful"],
-    groups: Int[np.ndarray, " rows"] | None,
+    groups: RowIntegers | None,
     limit: float,
     values: Float[np.ndarray, "values chosen"],
 ) -> Bool[np.ndarray, " chosen"]:
@@ -535,9 +528,7 @@ def _refits(
     return done
 
 
-def _together(
-    deletion: Deletion, block: Block, groups: Int[np.ndarray, " rows"] | None
-) -> Float[np.ndarray, " entries"]:
+def _together(deletion: Deletion, block: Block, groups: RowIntegers | None) -> EntryVector:
     """Contribution of all held-out rows together to the statistics."""
     weight = np.ones(block.n_rows) if block.weight is None else block.weight
     share = copies(block) if groups is None else weight

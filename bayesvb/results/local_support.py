@@ -14,6 +14,14 @@ from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.sources import AbstractSource, InMemorySource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import (
+    ExpertRows,
+    ExpertTerms,
+    ExpertVector,
+    RowMask,
+    RowVector,
+    TermRows,
+)
 from bayesvb.numerics.linalg import quadratic_at, second_moments, unpack
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.capabilities import HasRegressors
@@ -62,7 +70,7 @@ COLUMN = "supported"
 class Moments(SufficientStats):
     """``sum r`` and ``sum r x x'`` of each component, packed."""
 
-    rows: Float[np.ndarray, " experts"]
+    rows: ExpertVector
     value: Float[np.ndarray, "experts pairs"]
 
 
@@ -100,15 +108,11 @@ class LocalSupport:
     inverse: Float[np.ndarray, "experts terms terms"]
     threshold: float
 
-    def remoteness(
-        self, weights: Float[np.ndarray, "experts _"], x: Float[np.ndarray, "terms rows"]
-    ) -> Float[np.ndarray, " rows"]:
+    def remoteness(self, weights: ExpertTerms, x: TermRows) -> RowVector:
         """Remoteness of predictions with these weights at these covariates."""
         return _shared(weights, quadratic_at(self.inverse, x))
 
-    def supported(
-        self, weights: Float[np.ndarray, "experts _"], x: Float[np.ndarray, "terms rows"]
-    ) -> Bool[np.ndarray, " rows"]:
+    def supported(self, weights: ExpertTerms, x: TermRows) -> RowMask:
         """Whether predictions are supported."""
         return np.asarray(self.remoteness(weights, x) <= self.threshold)
 
@@ -136,7 +140,7 @@ def local_support(fit: AbstractFit) -> LocalSupport:
     counted = np.maximum(1.0, sums.rows / (SUPPORT.rows_per_term * len(scale)))
     inverse = np.linalg.inv(whole + SUPPORT.prior_rows * np.diag(scale))
 
-    def left_out(block: Block) -> Float[np.ndarray, " rows"]:
+    def left_out(block: Block) -> RowVector:
         x = model.regressors(block.ungrouped())
         own = _members(block, core.responsibilities(posterior, block))
         leverage = quadratic_at(inverse, x)
@@ -203,21 +207,17 @@ def _summed(source: AbstractSource, moments: Callable[[Block], Moments]) -> Mome
     return found
 
 
-def _shared(
-    weights: Float[np.ndarray, "experts _"], leverage: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, " rows"]:
+def _shared(weights: ExpertTerms, leverage: ExpertRows) -> RowVector:
     """Average of ``h / (1 + h)`` over the components by weight."""
     return np.asarray((weights * (leverage / (1.0 + leverage))).sum(axis=0))
 
 
-def _members(
-    block: Block, values: Float[np.ndarray, "experts _"]
-) -> Float[np.ndarray, "experts _"]:
+def _members(block: Block, values: ExpertTerms) -> ExpertTerms:
     """Values of groups for each of their rows."""
     return values if block.members is None else block.members.repeated(values)
 
 
-def _quantile(values: Float[np.ndarray, " rows"]) -> float:
+def _quantile(values: RowVector) -> float:
     """Limit that one more row of the kind exceeds with probability at most ``SUPPORT.alarms``."""
     rank = int(np.ceil((1.0 - SUPPORT.alarms) * (len(values) + 1)))
     return float(np.sort(values)[min(rank, len(values)) - 1])

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from bayesvb.data.parts import MEAN
+from bayesvb.numerics.arrays import PointVector
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.named_draws import ModelDraws, NamedDraws
 from bayesvb.results.summary import in_reading_order, labels
@@ -122,9 +123,7 @@ class NamedChanges:
         """Changes in units of standard deviations; zero if the standard deviation is zero."""
         return np.asarray(np.where(sd > 0.0, changes / np.where(sd > 0.0, sd, 1.0), 0.0))
 
-    def distances(
-        self, changes: Float[np.ndarray, "points parameters"]
-    ) -> Float[np.ndarray, " points"]:
+    def distances(self, changes: Float[np.ndarray, "points parameters"]) -> PointVector:
         """Cook's distances: squared changes of all coefficients together, by their covariance."""
         chosen = self.signed if self.signed.any() else np.ones_like(self.signed)
         sd = np.where(self.sd[chosen] > 0.0, self.sd[chosen], 1.0)

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.engines.sampler_record import SamplerRecord
+from bayesvb.numerics.arrays import DrawRows, DrawValues, DrawVector
 from bayesvb.results.limits import LIMITS
 from bayesvb.variational.descriptions import NamedParameter, ParameterText
 from bayesvb.variational.local import Draws
@@ -39,7 +39,7 @@ class NamedDraws:
         Origin of a parameter without uncertainty: fixed, or a point estimate.
     """
 
-    values: dict[str, Float[np.ndarray, "draws ..."]]
+    values: dict[str, DrawValues]
     dims: dict[str, list[str]]
     coords: dict[str, list[object]]
     parts: dict[str, str]
@@ -104,7 +104,7 @@ def count(draws: Draws) -> int:
 
 def log_lik_blocks(
     core: AnyModel, source: AbstractSource, draws: Draws, log_jacobian: float
-) -> Iterator[Float[np.ndarray, "draws rows"]]:
+) -> Iterator[DrawRows]:
     """Log likelihood of the rows in the data's units, block by block.
 
     Parameters
@@ -121,7 +121,7 @@ def log_lik_blocks(
 
 def log_joint(
     core: AnyModel, source: AbstractSource, draws: Draws, log_jacobian: float
-) -> Float[np.ndarray, " draws"]:
+) -> DrawVector:
     """Log likelihood of all rows plus log prior, latent variables integrated out."""
     total = core.log_prior(draws)
     blocks = chunks(core, source, count(draws))
@@ -149,7 +149,7 @@ class PosteriorDraws:
     """
 
     values: Draws
-    log_density: Float[np.ndarray, " draws"]
+    log_density: DrawVector
     covariance: str
     sampler: SamplerRecord | None = None
 

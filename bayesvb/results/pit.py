@@ -22,6 +22,7 @@ from bayesvb.evaluation.normal_scores import normal_scores
 from bayesvb.evaluation.psis import psis
 from bayesvb.models.ensemble import thinned
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.arrays import EntryVector, ExpertValues, Indices, ResponseRows, RowVector
 from bayesvb.numerics.pieces import pieces
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
@@ -88,25 +89,19 @@ def check_rows_alone(fit: AbstractFit, recalibrate: object) -> None:
         )
 
 
-def pit_values(
-    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
-) -> Float[np.ndarray, "responses chosen"]:
+def pit_values(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses chosen"]:
     """PIT values of rows of a fit, combined restarts by weight."""
     if leaves_folds_out(fit):
         leave_folds_out(fit)
     return np.asarray(sum(part.weight * _of_one(part.fit, at) for part in fit.parts))
 
 
-def seen_pits(
-    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
-) -> Float[np.ndarray, "responses chosen"]:
+def seen_pits(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses chosen"]:
     """PIT values of rows that the fit has seen, combined restarts by weight."""
     return np.asarray(sum(part.weight * _seen(part.fit, at) for part in fit.parts))
 
 
-def _of_one(
-    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
-) -> Float[np.ndarray, "responses chosen"]:
+def _of_one(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses chosen"]:
     """PIT values from one restart: without the row, its fold, or not at all."""
     if grouping_of(fit.model) is not None:
         cdf, mass = within_groups(fit)
@@ -124,7 +119,7 @@ def _of_one(
 
 def randomised(
     fit: AbstractFit,
-    at: Int[np.ndarray, " chosen"],
+    at: Indices,
     cdf: Float[np.ndarray, "responses chosen"],
     mass: Float[np.ndarray, " chosen"],
 ) -> Float[np.ndarray, "responses chosen"]:
@@ -152,9 +147,7 @@ def randomised(
     return randomised_pit(cdf, mass, v)
 
 
-def _by_folds(
-    fit: AbstractFit, at: Int[np.ndarray, " chosen"]
-) -> Float[np.ndarray, "responses chosen"]:
+def _by_folds(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses chosen"]:
     """PIT of each row by the run that continued without its fold."""
 
     def cdf(
@@ -166,7 +159,7 @@ def _by_folds(
 
 
 def _by_draws(
-    fit: AbstractFit, model: HasDrawnDistributions, at: Int[np.ndarray, " chosen"]
+    fit: AbstractFit, model: HasDrawnDistributions, at: Indices
 ) -> Float[np.ndarray, "responses chosen"]:
     """Distribution functions of draws, weighed as if the row had not been seen (PSIS)."""
     source, design = fit.model.source, fit.model.design
@@ -189,7 +182,7 @@ def _by_draws(
     return found
 
 
-def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray, "responses _"]:
+def _seen(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses _"]:
     """Distribution functions at the responses from the posterior of the fit."""
     design = fit.model.design
     data = design.data_at(at)
@@ -205,7 +198,7 @@ def _seen(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Float[np.ndarray,
     return randomised(fit, at, cdf, mass)
 
 
-def _have_mass(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Bool[np.ndarray, " chosen"]:
+def _have_mass(fit: AbstractFit, at: Indices) -> Bool[np.ndarray, " chosen"]:
     """Rows whose response has a probability, and not a density."""
     design = fit.model.design
     if design.response is None:
@@ -214,7 +207,7 @@ def _have_mass(fit: AbstractFit, at: Int[np.ndarray, " chosen"]) -> Bool[np.ndar
     return fit.model.response.has_mass(response[at, 0])
 
 
-Transforms = tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]
+Transforms = tuple[ResponseRows, RowVector]
 """Distribution functions at the responses, and probabilities of the responses, read if discrete."""
 
 
@@ -282,8 +275,8 @@ def _of_draws(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms r
 
 
 def _each_cdf(
-    law: Any, values: Float[np.ndarray, " rows"], shares: Float[np.ndarray, "nodes experts *axes"]
-) -> Float[np.ndarray, "experts ..."]:
+    law: Any, values: RowVector, shares: Float[np.ndarray, "nodes experts *axes"]
+) -> ExpertValues:
     """Distribution function of each component of a mixture, by mixtures of that one alone."""
     found = []
     for component in range(shares.shape[1]):
@@ -313,7 +306,7 @@ def earlier_rows(
     return found
 
 
-def chosen_groups(fit: AbstractFit) -> Int[np.ndarray, " chosen"]:
+def chosen_groups(fit: AbstractFit) -> Indices:
     """Indices of the held-out groups: all, unless there are very many."""
     n_groups = fit.model.source.n_rows
     if n_groups <= LIMITS.quick_subsample:
@@ -338,9 +331,7 @@ def check_answers(fit: AbstractFit) -> None:
         )
 
 
-def without_groups(
-    fit: AbstractFit, groups: Int[np.ndarray, " chosen"]
-) -> tuple[Float[np.ndarray, "responses rows"], Float[np.ndarray, " rows"]]:
+def without_groups(fit: AbstractFit, groups: Indices) -> tuple[ResponseRows, RowVector]:
     r"""Transforms of the rows of these groups, group by group, and the case weights of the rows.
 
     .. math:: u_n = \sum_k \pi_k(x_g) F_k(y_n \mid x_n)
@@ -357,9 +348,7 @@ def without_groups(
     return np.asarray(found), block.members.repeated(weight)
 
 
-def _of_one_restart(
-    fit: AbstractFit, groups: Int[np.ndarray, " chosen"]
-) -> Float[np.ndarray, "responses rows"]:
+def _of_one_restart(fit: AbstractFit, groups: Indices) -> ResponseRows:
     """Transforms by one restart."""
     one, found = fit.one_restart, []
     deletion = one.deletion
@@ -375,11 +364,8 @@ def _of_one_restart(
 
 
 def _of_group(
-    deletion: Deletion,
-    direct: Float[np.ndarray, " entries"],
-    change: Float[np.ndarray, " entries"],
-    group: Block,
-) -> Float[np.ndarray, "responses rows"]:
+    deletion: Deletion, direct: EntryVector, change: EntryVector, group: Block
+) -> ResponseRows:
     """Transforms of one group's rows, NaN where it holds a component in place.
 
     Where the first-order change leads to statistics of no data, the part of it that is the answer

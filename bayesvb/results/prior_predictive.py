@@ -6,12 +6,12 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Int
 
 from bayesvb.argument_checks import check_count, fresh_seed
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import InMemorySource
 from bayesvb.formula.design import Rows
+from bayesvb.numerics.arrays import Indices
 from bayesvb.results.groups import grouping_of
 from bayesvb.results.named_draws import ModelDraws, chunks, count
 from bayesvb.storage.arviz_objects import check_names, coordinate, to_arviz
@@ -56,7 +56,7 @@ def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
     return design.rows_at(own), model.source.take(groups)
 
 
-def _evenly(n_all: int, most: int) -> Int[np.ndarray, " chosen"]:
+def _evenly(n_all: int, most: int) -> Indices:
     """Evenly spaced positions."""
     return np.linspace(0, n_all - 1, most).round().astype(int)
 

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.results.base import with_fields
 from bayesvb.results.named_changes import NamedChanges
@@ -112,12 +113,7 @@ def numbers(priors: Any) -> dict[str, float]:
     }
 
 
-def _moved(
-    fit: AbstractFit,
-    own: Jackknife,
-    start: Float[np.ndarray, " entries"],
-    change: tuple[str, float],
-) -> Any:
+def _moved(fit: AbstractFit, own: Jackknife, start: EntryVector, change: tuple[str, float]) -> Any:
     """Posterior where a number is multiplied by a power of two, the rows answering to first order.
 
     The iteration under the unchanged prior, ``start``, is shared by all parameters.
@@ -144,7 +140,7 @@ def _with_number(fit: AbstractFit, name: str, factor: float) -> AnyModel:
     return model.relabelled(fit.engine.model_for(model.core), fit.order).with_complete_draws()
 
 
-def _pass(fit: AbstractFit, core: AnyModel) -> Float[np.ndarray, " entries"]:
+def _pass(fit: AbstractFit, core: AnyModel) -> EntryVector:
     """Statistics after one undamped iteration from the statistics of the fit."""
     posterior = core.update(fit.stats)
     sums = fit.model.source.map_reduce(partial(core.e_step, posterior)).stats

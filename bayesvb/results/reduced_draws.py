@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.engines.adaptive_importance import (
     Proposal,
@@ -20,6 +19,7 @@ from bayesvb.engines.adaptive_importance import (
 from bayesvb.engines.sampler_record import SamplerRecord
 from bayesvb.engines.tail_proposal import propose_along
 from bayesvb.evaluation.psis import psis
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.all_rows import fitted_rows, has_all_rows
 from bayesvb.results.limits import LIMITS
@@ -44,7 +44,7 @@ class ImportanceSample:
     """
 
     sample: WeightedDraws
-    weights: Float[np.ndarray, " draws"]
+    weights: DrawVector
     record: SamplerRecord
 
     @classmethod
@@ -62,7 +62,7 @@ class ImportanceSample:
         return self.record.khat < LIMITS.exact_khat and self.record.effective >= LIMITS.exact_draws
 
 
-def is_enough(log_ratio: Float[np.ndarray, " draws"]) -> bool:
+def is_enough(log_ratio: DrawVector) -> bool:
     """Whether further rounds of importance sampling are not needed."""
     log_weights, k = psis(log_ratio[:, None])
     # Effective draws, of which a fit keeps 1,000, at which the sampler stops before its last round.
@@ -95,9 +95,7 @@ def reduced_khat(fit: AbstractFit, space: AbstractReducedSpace, n_draws: int | N
 
 
 def importance_sample(
-    fit: AbstractFit,
-    space: AbstractReducedSpace,
-    log_ratio: Callable[[], Float[np.ndarray, " draws"]],
+    fit: AbstractFit, space: AbstractReducedSpace, log_ratio: Callable[[], DrawVector]
 ) -> ImportanceSample:
     """Sample from the moments of the draws of a fit, and once more where that is not exact.
 
@@ -121,18 +119,14 @@ def importance_sample(
     return second if second.record.khat < first.record.khat else first
 
 
-def _propose(
-    space: AbstractReducedSpace,
-    vectors: Float[np.ndarray, "draws numbers"],
-    weights: Float[np.ndarray, " draws"],
-) -> Proposal:
+def _propose(space: AbstractReducedSpace, vectors: DrawParameters, weights: DrawVector) -> Proposal:
     """A t with the moments of weighted draws, with others along a tail that they do not reach."""
     middle = StudentProposal.from_draws(vectors, weights)
     tail = space.long_tail(middle.mean)
     return middle if tail is None else propose_along(space, tail, middle)
 
 
-def truncate(log_ratio: Float[np.ndarray, " draws"], n_numbers: int) -> Float[np.ndarray, " draws"]:
+def truncate(log_ratio: DrawVector, n_numbers: int) -> DrawVector:
     """Importance weights, tempered and cut off at the mean times the root of the number of draws.
 
     References

@@ -6,9 +6,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import check_all_rows, is_sample
@@ -86,9 +87,7 @@ def jackknife(fit: AbstractFit, what: str) -> Jackknife:
     return with_complete_draws(fit).one_restart.jackknife
 
 
-def robust_covariance(
-    fit: AbstractFit, clusters: Int[np.ndarray, " rows"] | None
-) -> RobustCovariance:
+def robust_covariance(fit: AbstractFit, clusters: RowIntegers | None) -> RobustCovariance:
     r"""Covariance of the centre of one restart's posterior over samples of rows, or of clusters.
 
     .. math:: \frac{C}{C-1} \sum_c \Delta_c \Delta_c' + \Sigma P_0 \Sigma
@@ -122,9 +121,7 @@ def robust_covariance(
 
 
 def _by_cluster(
-    sums: Float[np.ndarray, "rows entries"],
-    clusters: Int[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"] | None,
+    sums: Float[np.ndarray, "rows entries"], clusters: RowIntegers, weights: RowVector | None
 ) -> Float[np.ndarray, "clusters entries"]:
     """Sums of the rows of each cluster that has any weight."""
     found = np.zeros((int(clusters.max()) + 1, sums.shape[1]))
@@ -139,7 +136,7 @@ def _by_cluster(
     return found
 
 
-def cluster_numbers(fit: AbstractFit, cluster: object) -> Int[np.ndarray, " rows"] | None:
+def cluster_numbers(fit: AbstractFit, cluster: object) -> RowIntegers | None:
     """Number of each row's cluster; None where rows are their own."""
     if cluster is None:
         return None

@@ -17,6 +17,7 @@ from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.psis import psis
 from bayesvb.evaluation.unseen_optima import SAME
 from bayesvb.models.ensemble import Ensemble, joined
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.base import AbstractFit, Member
 from bayesvb.results.exact_draws import automatic_draws, check_exact
@@ -175,7 +176,7 @@ def combined(weights: Float[np.ndarray, " members"], each: Sequence[Elpd]) -> El
     )
 
 
-def held_out(core: AnyModel, source: AbstractSource, draws: Draws) -> Float[np.ndarray, " rows"]:
+def held_out(core: AnyModel, source: AbstractSource, draws: Draws) -> RowVector:
     """Leave-one-out log density of every row, by Pareto-smoothed importance sampling."""
     parts = []
     for block in log_lik_blocks(core, source, draws, 0.0):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.sources import InMemorySource
@@ -15,6 +15,7 @@ from bayesvb.engines.folds import FOLDS, PASSES
 from bayesvb.errors import ignoring_user_warnings
 from bayesvb.evaluation.elpd import Elpd
 from bayesvb.evaluation.information_criteria import loo, waic
+from bayesvb.numerics.arrays import DrawRows, ResponseRows, RowIntegers
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import has_all_rows
 from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, left_out
@@ -45,7 +46,7 @@ class RowSample:
         Plural of their name.
     """
 
-    at: Int[np.ndarray, " rows"]
+    at: RowIntegers
     n_all: int
     plural: str = "rows"
 
@@ -74,14 +75,12 @@ def _sample(n_all: int, most: int, seed: int) -> RowSample:
     return RowSample(np.sort(rng.choice(n_all, size=most, replace=False)), n_all)
 
 
-def source_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> InMemorySource:
+def source_at(fit: AbstractFit, at: RowIntegers) -> InMemorySource:
     """Rows of the fit on the standardised scale, each counted once."""
     return InMemorySource((units_at(fit, at),))
 
 
-def log_likelihood(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"], n_draws: int | None = None
-) -> Float[np.ndarray, "draws rows"]:
+def log_likelihood(fit: AbstractFit, at: RowIntegers, n_draws: int | None = None) -> DrawRows:
     """Log likelihood of rows of the fit under its ``likelihood_draws``, in the data's units.
 
     Under every draw, or the first ones if their number is given.
@@ -91,9 +90,7 @@ def log_likelihood(
     return np.concatenate(list(blocks), axis=1)
 
 
-def _log_likelihoods(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"]
-) -> list[Float[np.ndarray, "draws rows"]]:
+def _log_likelihoods(fit: AbstractFit, at: RowIntegers) -> list[DrawRows]:
     """Log likelihood of rows in each restart; of a choice of rows under as many draws in all.
 
     If all rows are requested, every draw is used: the criteria equal the fit's criteria.
@@ -104,7 +101,7 @@ def _log_likelihoods(
     return [log_likelihood(part, at, n_draws) for part in parts]
 
 
-def criteria_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> tuple[Elpd, Elpd]:
+def criteria_at(fit: AbstractFit, at: RowIntegers) -> tuple[Elpd, Elpd]:
     """LOO and WAIC of rows of the fit, without their warnings."""
     weights = np.array([member.weight for member in fit.parts])
     units = units_of(fit.model)
@@ -119,9 +116,9 @@ def criteria_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> tuple[Elpd, E
 
 def left_out_at(
     fit: AbstractFit,
-    at: Int[np.ndarray, " rows"],
+    at: RowIntegers,
     folds: bool | None = None,
-    each: Sequence[Float[np.ndarray, "draws rows"] | None] | None = None,
+    each: Sequence[DrawRows | None] | None = None,
 ) -> Elpd:
     """LOO of rows of the fit, without its warnings.
 
@@ -157,14 +154,14 @@ def leave_rows_out(fit: AbstractFit) -> None:
         leave_folds_out(fit)
 
 
-def loo_of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
+def loo_of_some(fit: AbstractFit, at: RowIntegers) -> Elpd:
     """LOO of a sample of many rows; none is refitted, as no single row changes the fit."""
     weights = np.array([member.weight for member in fit.parts])
     each = [_of_some(member.fit, at) for member in fit.parts]
     return replace(combined(weights, each), labels=units_of(fit.model).index[at])
 
 
-def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
+def _of_some(fit: AbstractFit, at: RowIntegers) -> Elpd:
     """``loo_of_some`` of one restart."""
     if not answers(fit):
         return loo_at(fit, at)
@@ -172,11 +169,7 @@ def _of_some(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Elpd:
     return replace(of_rows(fit, found), warning=False)
 
 
-def loo_at(
-    fit: AbstractFit,
-    at: Int[np.ndarray, " rows"],
-    values: Float[np.ndarray, "draws rows"] | None = None,
-) -> Elpd:
+def loo_at(fit: AbstractFit, at: RowIntegers, values: DrawRows | None = None) -> Elpd:
     """LOO of rows of one restart by linear response, or by its draws' log likelihoods.
 
     These are ``values``, if they are at hand.
@@ -220,7 +213,7 @@ def left_out_by_draws(fit: AbstractFit) -> bool:
     return not answers(fit.parts[0].fit)
 
 
-def pits_at(fit: AbstractFit, at: Int[np.ndarray, " rows"]) -> Float[np.ndarray, "responses rows"]:
+def pits_at(fit: AbstractFit, at: RowIntegers) -> ResponseRows:
     """PIT values of rows of the fit, which have been seen where folds would take too long."""
     return seen_pits(fit, at) if pits_seen(fit) else pit_values(fit, at)
 
@@ -264,7 +257,7 @@ def khat_within(fit: AbstractFit, budget: float) -> tuple[float | None, int]:
 
 
 def replicated(
-    fit: AbstractFit, at: Int[np.ndarray, " rows"], n_sets: int
+    fit: AbstractFit, at: RowIntegers, n_sets: int
 ) -> Float[np.ndarray, "sets responses _"]:
     """One data set per draw, of the first draws, at rows of the fit, in the data's units."""
     draws = {name: values[:n_sets] for name, values in fit.draws.items()}

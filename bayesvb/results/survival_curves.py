@@ -6,10 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.errors import DataError
 from bayesvb.evaluation.kaplan_meier import KaplanMeier, kaplan_meier
+from bayesvb.numerics.arrays import PointVector
 from bayesvb.results.back_transformation import original, untransformed
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.subsampling import sample
@@ -34,8 +34,8 @@ class SurvivalCurves:
 
     name: str
     observed: KaplanMeier
-    points: Float[np.ndarray, " points"]
-    fitted: Float[np.ndarray, " points"]
+    points: PointVector
+    fitted: PointVector
     inside: float
 
 

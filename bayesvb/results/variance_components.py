@@ -19,6 +19,7 @@ from bayesvb.factors.uniform_correlation import UniformCorrelation
 from bayesvb.formula.design import Design
 from bayesvb.formula.group_columns import GroupColumns
 from bayesvb.formula.term_blocks import TermBlock
+from bayesvb.numerics.arrays import DrawVector, RowVector
 from bayesvb.results.capabilities import scales_of
 from bayesvb.results.group_covariance import (
     GroupCovariance,
@@ -37,8 +38,6 @@ LATENT = {"logit": np.pi**2 / 3.0, "probit": 1.0}
 distribution."""
 
 FIXED, RESIDUAL = "fixed effects", "residual"
-
-Values = Float[np.ndarray, " draws"]
 
 
 def variance_components(fit: AbstractFit, prob: float) -> pd.DataFrame:
@@ -73,9 +72,9 @@ class VarianceParts:
     """
 
     groups: tuple[tuple[GroupCovariance, Float[np.ndarray, "rows effects"]], ...]
-    fixed: Values
-    noise: Values | None
-    weights: Float[np.ndarray, " rows"] | None
+    fixed: DrawVector
+    noise: DrawVector | None
+    weights: RowVector | None
 
     @classmethod
     def from_fit(cls, fit: AbstractFit) -> VarianceParts:
@@ -125,7 +124,7 @@ class VarianceParts:
         ]
         return ", ".join(dict.fromkeys(word for word in words if word))
 
-    def sds(self) -> dict[tuple[str, str, str], Values]:
+    def sds(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return standard deviations of the effects, levels at each place, and of the noise."""
         found = {}
         for i, (one, _) in enumerate(self.groups):
@@ -138,7 +137,7 @@ class VarianceParts:
             found["sd", RESIDUAL, ""] = np.sqrt(self.noise)
         return found
 
-    def correlations(self) -> dict[tuple[str, str, str], Values]:
+    def correlations(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return correlations of effects with a full covariance at each place."""
         found = {}
         for i, (one, _) in enumerate(self.groups):
@@ -152,7 +151,7 @@ class VarianceParts:
                     found["correlation", name, where] = covariance[:, a, b] / (sd[:, a] * sd[:, b])
         return found
 
-    def intraclass(self) -> dict[tuple[str, str, str], Values]:
+    def intraclass(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return intraclass correlations: shares of the variance given the covariates."""
         found = {}
         for place in (*self.places, *self.further_places) if self.noise is not None else ():
@@ -162,7 +161,7 @@ class VarianceParts:
                 found["icc", one.term.term, self.at(place)] = variance / total
         return found
 
-    def shares(self) -> dict[tuple[str, str, str], Values]:
+    def shares(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return shares of the variance of the response over rows."""
         if self.noise is None:
             return {}
@@ -260,7 +259,7 @@ def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effec
     return np.asarray(np.stack(found, axis=1) / block_scales(blocks, design, scales))
 
 
-def _multiplier(design: Design, block: TermBlock) -> Float[np.ndarray, " rows"]:
+def _multiplier(design: Design, block: TermBlock) -> RowVector:
     """Multiplier of a row's group effect: one, or a covariate less its centre."""
     apart = _place_apart(design, block)
     if apart is not None:
@@ -274,7 +273,7 @@ def _place_apart(design: Design, block: TermBlock) -> int | None:
     return None if behind < 0 else behind + 1
 
 
-def _fixed_variance(fit: AbstractFit) -> Values:
+def _fixed_variance(fit: AbstractFit) -> DrawVector:
     """Variance over rows of the contribution of shared coefficients to the mean."""
     design, values = fit.model.design, fit.named_draws.values["beta"]
     blocks = [block for block in design.term_blocks[MEAN] if block.kind == "group"]
@@ -290,7 +289,7 @@ def _fixed_variance(fit: AbstractFit) -> Values:
     return np.asarray(((coefficients @ covariance) * coefficients).sum(axis=1))
 
 
-def _residual_variance(fit: AbstractFit) -> Values | None:
+def _residual_variance(fit: AbstractFit) -> DrawVector | None:
     """Variance of the noise averaged over rows; None for counts, whose noise follows the mean."""
     values, design = fit.named_draws.values, fit.model.design
     if "sigma" not in values:

@@ -12,6 +12,7 @@ from jaxtyping import Float
 
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import DirectionEntries, DrawVector, EntryVector
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import Curving
 from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
@@ -70,8 +71,6 @@ With 50 columns, five components and 1,000 rows they are level and it takes half
 its time grows with the square of the rows.
 """
 
-Rows = Float[np.ndarray, "directions entries"]
-
 
 @dataclass(frozen=True)
 class LinearResponse:
@@ -96,9 +95,7 @@ class LinearResponse:
         """Name of the covariance that intervals are made of."""
         return "linear-response" if self.failure is None else "mean-field"
 
-    def move(
-        self, model: AnyModel, posterior: object, draws: Draws
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def move(self, model: AnyModel, posterior: object, draws: Draws) -> tuple[Draws, DrawVector]:
         """Draws of the posterior given this covariance, with their log density.
 
         Standard coordinates are multiplied by the symmetric root of the covariance, which changes
@@ -167,7 +164,7 @@ def linear_response(
 
 def response_or_direction(
     model: AnyModel, source: AbstractSource, stats: SufficientStats
-) -> tuple[LinearResponse, Float[np.ndarray, " entries"] | None]:
+) -> tuple[LinearResponse, EntryVector | None]:
     """Linear response; and where there is none, as the bound is not concave, the way it bends up.
 
     The way is a change of the statistics, one standard deviation of the posterior long.
@@ -262,7 +259,7 @@ class _Differences:
         self.stats = stats
         self.passes = 0
 
-    def metric(self, directions: Rows) -> Rows:
+    def metric(self, directions: DirectionEntries) -> DirectionEntries:
         """``V u`` for every direction ``u``: changes of the expectations."""
         posterior = self.model.update(self.stats)
         known = expectations_along(self.model, self.stats, posterior, directions)
@@ -275,11 +272,11 @@ class _Differences:
             )
         )
 
-    def answers(self, directions: Rows, metric: Rows) -> Rows:
+    def answers(self, directions: DirectionEntries, metric: DirectionEntries) -> DirectionEntries:
         """``F' u`` for every direction ``u``: changes of the statistics one sweep on."""
         return self._along(directions, self._sweeps)
 
-    def _sweeps(self, posteriors: Sequence[object]) -> list[Float[np.ndarray, " entries"]]:
+    def _sweeps(self, posteriors: Sequence[object]) -> list[EntryVector]:
         self.passes += len(posteriors)
         steps = self.source.map_reduce_all([partial(self.model.e_step, q) for q in posteriors])
         return [
@@ -289,9 +286,9 @@ class _Differences:
 
     def _along(
         self,
-        directions: Rows,
-        function: Callable[[Sequence[object]], list[Float[np.ndarray, " entries"]]],
-    ) -> Rows:
+        directions: DirectionEntries,
+        function: Callable[[Sequence[object]], list[EntryVector]],
+    ) -> DirectionEntries:
         """Central differences, as many directions at a time as memory allows."""
         centre = self.stats.to_vector()
         found = np.empty_like(directions)
@@ -312,7 +309,7 @@ class _SecondDerivatives(_Differences):
         super().__init__(model, source, stats)
         self.curving = Curving(model, source, model.update(stats))
 
-    def answers(self, directions: Rows, metric: Rows) -> Rows:
+    def answers(self, directions: DirectionEntries, metric: DirectionEntries) -> DirectionEntries:
         """``F' u`` for every direction ``u``: ``f''`` times its metric."""
         self.passes += 1
         return self.curving.times(metric)

@@ -12,6 +12,7 @@ from jaxtyping import Bool, Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import DirectionEntries
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 
@@ -121,9 +122,7 @@ class Curving:
         alone = np.arange(n_entries) >= n_entries - self._first.n_more
         return alone, self.model.prior_curvature(self.posterior, alone)
 
-    def times(
-        self, change: Float[np.ndarray, "directions entries"]
-    ) -> Float[np.ndarray, "directions entries"]:
+    def times(self, change: DirectionEntries) -> DirectionEntries:
         """Product with each of these changes, some at a time."""
         found = self._of_rows(change) if self._matrix is None else change @ self._matrix
         alone, bend = self._of_prior
@@ -131,9 +130,7 @@ class Curving:
             found[:, alone] += change[:, alone] @ bend
         return found
 
-    def _of_rows(
-        self, change: Float[np.ndarray, "directions entries"]
-    ) -> Float[np.ndarray, "directions entries"]:
+    def _of_rows(self, change: DirectionEntries) -> DirectionEntries:
         """Contribution of the rows to the product."""
         # Changes of all rows, too, in arrays that memory is kept for.
         numbers = max(change.shape[1], self._kept[1].gradient.size if self._kept else 1)

@@ -15,6 +15,7 @@ from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
 from bayesvb.linear.quadratic_forms import ENTRIES_AT_ONCE
+from bayesvb.numerics.arrays import EntryVector, Indices
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import derivatives_of_rows
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, AbstractSensitivity
@@ -112,7 +113,7 @@ class Deletion:
             return self.derivative
         return None
 
-    def parts(self, at: Int[np.ndarray, " chosen"]) -> Iterator[Int[np.ndarray, " some"]]:
+    def parts(self, at: Indices) -> Iterator[Int[np.ndarray, " some"]]:
         """Positions of rows, as many at a time as may have posteriors in memory together."""
         applied = isinstance(self.derivative, AbstractAppliedSensitivity)
         entries = APPLIED_AT_ONCE if applied else ENTRIES_AT_ONCE
@@ -150,7 +151,7 @@ class Deletion:
             added.append(RowsAdded(space, known, weight))
         return np.asarray(direct + self.by_rows.indirect_of_difference(rows, added))
 
-    def near(self, change: Float[np.ndarray, " entries"]) -> object:
+    def near(self, change: EntryVector) -> object:
         """Posterior of changed statistics, or the fit's if they do not belong to any data."""
         try:
             return self.model.update(self.stats.with_vector(self.stats.to_vector() + change))
@@ -187,7 +188,7 @@ class Deletion:
         ]
         return np.concatenate([one.reshape(n_rows, -1) for one in lost], axis=1)
 
-    def _step_without(self, row: Block) -> Float[np.ndarray, " entries"]:
+    def _step_without(self, row: Block) -> EntryVector:
         """Statistics of the next posterior from the sums without a row."""
         own = self.model.e_step(self.posterior, row).stats
         return full_step(self.model, self.posterior, self._sums + (-1.0) * own)

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import EntryVector, Indices
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import LinearResponse, coordinates_of, linear_response
 from bayesvb.sensitivity.deletion import MANY_ROWS, SHARES, Deletion
@@ -150,9 +151,7 @@ class Jackknife:
                 return moved
         return np.asarray(change @ self._slopes(np.asarray(change.any(axis=0))).T)
 
-    def _differences(
-        self, entries: Int[np.ndarray, " chosen"]
-    ) -> Float[np.ndarray, "coordinates chosen"]:
+    def _differences(self, entries: Indices) -> Float[np.ndarray, "coordinates chosen"]:
         """Derivatives in some of the statistics, where the fit has neighbours."""
         known = self._of_expectations(entries)
         if known is not None:
@@ -160,9 +159,7 @@ class Jackknife:
         with _smooth():
             return self._central(entries)
 
-    def _of_expectations(
-        self, entries: Int[np.ndarray, " chosen"]
-    ) -> Float[np.ndarray, "coordinates chosen"] | None:
+    def _of_expectations(self, entries: Indices) -> Float[np.ndarray, "coordinates chosen"] | None:
         """Slopes from changes of the expectations, where the centre is a known function of them."""
         model, stats, source = self.deletion.model, self.deletion.stats, self.deletion.source
         known = model.row_derivatives(self.deletion.posterior, source.take(np.arange(1)))
@@ -175,9 +172,7 @@ class Jackknife:
         change = expectation_changes(model, stats, known.factors, known.shared, used)
         return np.asarray(self.coordinates.centre_slopes(change)).T
 
-    def _central(
-        self, entries: Int[np.ndarray, " chosen"]
-    ) -> Float[np.ndarray, "coordinates chosen"]:
+    def _central(self, entries: Indices) -> Float[np.ndarray, "coordinates chosen"]:
         """Slopes by central differences, or an error of linear algebra."""
         stats = self.deletion.stats
         at = stats.to_vector()
@@ -300,8 +295,8 @@ class Jackknife:
 
     def _curved(
         self,
-        direct: Float[np.ndarray, " entries"],
-        change: Float[np.ndarray, " entries"],
+        direct: EntryVector,
+        change: EntryVector,
         evaluate: Callable[[object], Float[np.ndarray, " coordinates"]],
     ) -> Float[np.ndarray, " coordinates"] | None:
         """Difference of centres, the answer of the other rows shortened until it is of data."""

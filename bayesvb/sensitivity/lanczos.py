@@ -14,6 +14,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.linalg import block_diag, cho_factor, cho_solve, eigh, solve_triangular
 
+from bayesvb.numerics.arrays import DirectionEntries, EntryVector
 from bayesvb.variational.shared_response import FLATTEST
 
 NEGLIGIBLE = 1e-6
@@ -26,7 +27,6 @@ within 3e-8 of the solution with all directions for 50 columns and five componen
 COLUMNS = 1024
 """Entries of the statistics that are combined at once: arrays of some MiB."""
 
-Rows = Float[np.ndarray, "directions entries"]
 
 Square = Float[np.ndarray, "size size"]
 
@@ -42,7 +42,7 @@ class ConvexBound(np.linalg.LinAlgError):
         Change of the statistics, one standard deviation of the posterior long.
     """
 
-    def __init__(self, slope: float, direction: Float[np.ndarray, " entries"]) -> None:
+    def __init__(self, slope: float, direction: EntryVector) -> None:
         super().__init__(f"slope of an iteration {slope:.4g}")
         self.slope, self.direction = slope, direction
 
@@ -51,15 +51,15 @@ class ConvexBound(np.linalg.LinAlgError):
 class Iteration(Protocol):
     """Products with ``V`` and with ``F'``."""
 
-    def metric(self, directions: Rows) -> Rows:
+    def metric(self, directions: DirectionEntries) -> DirectionEntries:
         """``V u`` of each direction ``u``."""
 
-    def answers(self, directions: Rows, metric: Rows) -> Rows:
+    def answers(self, directions: DirectionEntries, metric: DirectionEntries) -> DirectionEntries:
         """``F' u`` of each direction ``u``, given ``V u``."""
 
 
 def projected_covariance(
-    iteration: Iteration, perturbations: Rows
+    iteration: Iteration, perturbations: DirectionEntries
 ) -> Float[np.ndarray, "tilts tilts"]:
     r"""Compute ``T V (I - F')^{-1} T'`` for perturbations ``T``, one per row.
 
@@ -121,10 +121,10 @@ class _Space:
         Products of all with all, and with ``F'`` of all, in the metric.
     """
 
-    def __init__(self, perturbations: Rows, metric: Rows) -> None:
+    def __init__(self, perturbations: DirectionEntries, metric: DirectionEntries) -> None:
         self.touched = np.flatnonzero(perturbations.any(axis=0))
         self.first = np.ascontiguousarray(perturbations[:, self.touched])
-        self.more: list[Rows] = []
+        self.more: list[DirectionEntries] = []
         self.metric = [metric]
         gram = self.first @ metric[:, self.touched].T
         self.gram: Square = 0.5 * (gram + gram.T)
@@ -136,7 +136,7 @@ class _Space:
         """Positions of the directions of the last round."""
         return slice(len(self.gram) - len(self.metric[-1]), len(self.gram))
 
-    def project(self, answers: Rows) -> None:
+    def project(self, answers: DirectionEntries) -> None:
         """Extend the projection by ``F'`` of the latest directions.
 
         ``F'`` is self-adjoint, so products with earlier answers, which are not kept, are these.
@@ -161,7 +161,7 @@ class _Space:
         units = np.eye(len(operator), len(self.first))
         return np.asarray(cho_solve(cho_factor(operator, lower=True), units))
 
-    def _combination(self, shares: Float[np.ndarray, " all"]) -> Float[np.ndarray, " entries"]:
+    def _combination(self, shares: Float[np.ndarray, " all"]) -> EntryVector:
         """Sum of all directions with these coefficients."""
         found = np.zeros(self.metric[0].shape[1])
         found[self.touched] = shares[: len(self.first)] @ self.first
@@ -171,7 +171,7 @@ class _Space:
             start += len(directions)
         return found
 
-    def remainder(self, answers: Rows) -> Rows:
+    def remainder(self, answers: DirectionEntries) -> DirectionEntries:
         """Subtract from the latest answers, in place, their projection on the space."""
         products, start = self.sweep[:, self.latest], len(self.first)
         answers[:, self.touched] -= cho_solve(self.root, products[:start]).T @ self.first
@@ -202,7 +202,7 @@ class _Space:
         self.sweep[self.latest, self.latest] += gram - coupling.T @ coupling
         return np.asarray(more)
 
-    def grow(self, directions: Rows, metric: Rows) -> None:
+    def grow(self, directions: DirectionEntries, metric: DirectionEntries) -> None:
         """Take in orthonormal directions."""
         self.more.append(directions)
         self.metric.append(metric)
@@ -216,7 +216,7 @@ class _Space:
 
 
 def _combined(
-    shares: Float[np.ndarray, "more directions"], rows: Rows
+    shares: Float[np.ndarray, "more directions"], rows: DirectionEntries
 ) -> Float[np.ndarray, "more entries"]:
     """Combinations of rows, which they replace; a copy only where it is of far fewer."""
     for start in range(0, rows.shape[1], COLUMNS):

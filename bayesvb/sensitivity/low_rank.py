@@ -13,6 +13,7 @@ from scipy.linalg import lu_factor, lu_solve
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import DirectionEntries, RowVector
 from bayesvb.sensitivity.operator import (
     AbstractSensitivity,
     changes_along,
@@ -61,7 +62,7 @@ class LowRankSensitivity(AbstractSensitivity):
     directions: RowDirections
     bends: Float[np.ndarray, "directions directions"]
     among: Float[np.ndarray, "directions directions"]
-    changes: Float[np.ndarray, "directions entries"] | Callable[[Rows], Rows]
+    changes: DirectionEntries | Callable[[Rows], Rows]
 
     @cached_property
     def _factor(self) -> object:
@@ -165,7 +166,7 @@ def _add_bends(
     bends: Float[np.ndarray, "directions directions"],
     directions: RowDirections,
     known: RowDerivatives,
-    weight: Float[np.ndarray, " rows"] | None,
+    weight: RowVector | None,
 ) -> None:
     """Second derivatives of the rows, summed by each row's coefficients of the directions."""
     hessian = known.hessian if weight is None else known.hessian * weight

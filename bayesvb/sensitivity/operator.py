@@ -11,6 +11,7 @@ from jaxtyping import Bool, Float, Int
 
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import DirectionEntries, EntryVector
 from bayesvb.variational.model import AnyModel
 
 STEP = 1e-5
@@ -80,11 +81,8 @@ def no_maximum() -> DataError:
 
 
 def expectations_along(
-    model: AnyModel,
-    stats: SufficientStats,
-    posterior: object,
-    directions: Float[np.ndarray, "directions entries"],
-) -> Float[np.ndarray, "directions entries"] | None:
+    model: AnyModel, stats: SufficientStats, posterior: object, directions: DirectionEntries
+) -> DirectionEntries | None:
     """Derivatives of the expectations along directions; None where they have no closed form."""
     found = [directions[:0]]
     together = max(TOGETHER // max(directions.shape[1], 1), 1)
@@ -98,8 +96,8 @@ def expectations_along(
 
 
 def changes_along(
-    model: AnyModel, stats: SufficientStats, directions: Float[np.ndarray, "directions entries"]
-) -> Float[np.ndarray, "directions entries"]:
+    model: AnyModel, stats: SufficientStats, directions: DirectionEntries
+) -> DirectionEntries:
     """Changes of the expectations, by small differences if no closed form is known."""
     known = expectations_along(model, stats, model.update(stats), directions)
     if known is not None:
@@ -118,21 +116,17 @@ def units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "so
     return found
 
 
-def change_along(
-    model: AnyModel, stats: SufficientStats, step: Float[np.ndarray, " entries"]
-) -> Float[np.ndarray, " entries"]:
+def change_along(model: AnyModel, stats: SufficientStats, step: EntryVector) -> EntryVector:
     """Change of the expectations along a step, from both sides of it."""
     centre = stats.to_vector()
 
-    def at(side: float) -> Float[np.ndarray, " entries"]:
+    def at(side: float) -> EntryVector:
         return model.expectations(model.update(stats.with_vector(centre + side * step)))
 
     return difference(at, centre.size)
 
 
-def difference(
-    function: Callable[[float], Float[np.ndarray, " entries"]], size: int
-) -> Float[np.ndarray, " entries"]:
+def difference(function: Callable[[float], EntryVector], size: int) -> EntryVector:
     """Change of a function of ``size`` numbers from zero to one, by both sides of zero.
 
     From one side where the other is of no data, as next to a statistic that is zero; none where

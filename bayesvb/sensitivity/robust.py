@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import gammaincinv, logsumexp
 
+from bayesvb.numerics.arrays import DrawCoordinates, DrawVector
 from bayesvb.sensitivity.covariance import coordinates_of
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -52,7 +53,7 @@ class RobustCovariance:
 
     def move(
         self, model: AnyModel, posterior: object, draws: Draws, rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    ) -> tuple[Draws, DrawVector]:
         """Draws of the posterior given this covariance, with their log density.
 
         They are multivariate t: the symmetric root of the covariance times the standard
@@ -81,11 +82,8 @@ class RobustCovariance:
 
 
 def _log_density(
-    model: AnyModel,
-    posterior: object,
-    own: AbstractCoordinates,
-    standard: Float[np.ndarray, "draws coordinates"],
-) -> Float[np.ndarray, " draws"]:
+    model: AnyModel, posterior: object, own: AbstractCoordinates, standard: DrawCoordinates
+) -> DrawVector:
     """Log density of the posterior in its standard coordinates."""
     draws = own.parameters(standard)
     return np.asarray(model.log_posterior(posterior, draws) + own.log_volume(draws))

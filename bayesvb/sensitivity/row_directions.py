@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_array
 
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.variational.row_derivatives import RowScalars
 
 
@@ -46,9 +47,7 @@ class Directions:
         """Number of directions: of each scalar each of the features."""
         return int(len(self.scalars.entries) * self.features.shape[1])
 
-    def summed(
-        self, value: Float[np.ndarray, " rows"], other: Directions
-    ) -> Float[np.ndarray, "different others"]:
+    def summed(self, value: RowVector, other: Directions) -> Float[np.ndarray, "different others"]:
         """Sum over rows of these values times products of both coordinates."""
         found = self.coordinates.T.multiply(value).tocsr() @ other.coordinates
         return np.asarray(found.toarray())

@@ -10,6 +10,7 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from bayesvb.linear.quadratic_forms import Columns
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.sensitivity.lanczos import ConvexBound
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, no_maximum
 from bayesvb.sensitivity.row_space import (
@@ -46,7 +47,7 @@ class RowsAdded:
 
     space: RowSpace
     known: RowDerivatives
-    weight: Float[np.ndarray, " rows"]
+    weight: RowVector
 
 
 @dataclass(frozen=True)

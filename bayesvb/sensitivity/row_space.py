@@ -31,6 +31,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.linear.quadratic_forms import Columns, Forms
+from bayesvb.numerics.arrays import BlockVector
 from bayesvb.variational.model import AnyModel
 from bayesvb.variational.row_derivatives import RowDerivatives
 from bayesvb.variational.shared_response import FLATTEST
@@ -106,7 +107,7 @@ class RowSpace:
 
     parts: tuple[Forms, ...]
     hessian: Float[np.ndarray, "rows scalars scalars"]
-    scale: Float[np.ndarray, " blocks"]
+    scale: BlockVector
 
     @classmethod
     def from_rows(

@@ -15,6 +15,7 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import EntryVector
 from bayesvb.sensitivity.curvature import (
     ROWS_AT_ONCE,
     Curving,
@@ -60,7 +61,7 @@ or three. With 2,930 rows, 66 columns and three components (2.5 scalars for each
 class Presence(SufficientStats):
     """Number of blocks of rows that contribute to each entry of the statistics."""
 
-    parts: Float[np.ndarray, " entries"]
+    parts: EntryVector
 
 
 @dataclass(frozen=True)
@@ -265,7 +266,7 @@ def is_affordable(model: AnyModel, source: AbstractSource, stats: SufficientStat
     return (n_answering(model, source, stats) or n_entries) * n_entries <= MOST_NUMBERS
 
 
-def full_step(model: AnyModel, posterior: object, sums: object) -> Float[np.ndarray, " entries"]:
+def full_step(model: AnyModel, posterior: object, sums: object) -> EntryVector:
     """Statistics of the next posterior, undamped, from the sums of a pass under this one."""
     statistics: SufficientStats = model.gradient_stats(posterior, sums)
     return statistics.to_vector()
@@ -355,7 +356,7 @@ def _by_differences(
     centre = stats.to_vector()
     size = STEP * np.maximum(np.abs(centre), 1.0)
 
-    def at(side: float, entry: int) -> Float[np.ndarray, " entries"]:
+    def at(side: float, entry: int) -> EntryVector:
         moved = centre.copy()
         moved[entry] += side * size[entry]
         posterior = model.update(stats.with_vector(moved))

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import (
@@ -25,6 +24,7 @@ from bayesvb.data.frames import as_frame
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
 from bayesvb.estimators.fit import Fit
+from bayesvb.numerics.arrays import RowVector
 
 FIT_OPTIONS = ("method", "combine", "restarts", "tol", "max_iter", "covariance", "n_jobs")
 """Parameters that are arguments of ``fit``; ``random_state`` is its seed."""
@@ -101,7 +101,7 @@ class AbstractModelEstimator(BaseEstimator):
         (name,) = self.fit_.model.design.response_names
         return frame.assign(**{name.strip("`"): y})
 
-    def _log_density(self, X: object, y: object = None) -> Float[np.ndarray, " rows"]:
+    def _log_density(self, X: object, y: object = None) -> RowVector:
         """Log predictive density of each row."""
         rows = self._table(X, y)
         return np.asarray(self.fit_.log_density(rows), dtype=float)

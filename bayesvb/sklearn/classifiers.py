@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.sklearn.base import AbstractModelEstimator
 
 Classifier = TypeVar("Classifier", bound="AbstractClassifier")
@@ -37,7 +38,7 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
         return True
 
     @abc.abstractmethod
-    def _response(self, codes: Int[np.ndarray, " rows"]) -> object:
+    def _response(self, codes: RowIntegers) -> object:
         """Response of the model, of rows with these positions in ``classes_``."""
 
     def _classes(self, y: object, labels: np.ndarray) -> np.ndarray:
@@ -94,7 +95,7 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
         p = self.predict_proba(X)
         return self.classes_[p.argmax(axis=1)]
 
-    def log_density(self, X: object, y: object) -> Float[np.ndarray, " rows"]:
+    def log_density(self, X: object, y: object) -> RowVector:
         """Log probability of the class of each row; minus infinity of one that was not there."""
         p = self.predict_log_proba(X)
         place = pd.Index(self.classes_).get_indexer(pd.Index(column_or_1d(y)))

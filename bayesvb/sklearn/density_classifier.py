@@ -7,12 +7,12 @@ from dataclasses import KW_ONLY, dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 from sklearn.utils.multiclass import type_of_target
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.estimators.density_regression import DensityRegression
 from bayesvb.estimators.priors import Priors
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.sklearn.classifiers import AbstractClassifier
 
 FAMILIES = ("bernoulli", "ordinal")
@@ -93,7 +93,7 @@ class DensityClassifier(AbstractClassifier):
             raise ValueError(f"levels={list(order)!r} lacks the class {lacking.tolist()[0]!r}")
         return np.asarray(known[known.isin(found)])
 
-    def _response(self, codes: Int[np.ndarray, " rows"]) -> object:
+    def _response(self, codes: RowIntegers) -> object:
         if len(self.classes_) == 2:
             return codes.astype(float)
         names = [str(label) for label in self.classes_]

@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from sklearn.base import ClassNamePrefixFeaturesOutMixin, DensityMixin, TransformerMixin
 
 from bayesvb.estimators.gaussian_mixture import GaussianMixture
 from bayesvb.estimators.pca import BayesianPCA
 from bayesvb.estimators.priors import GaussianPriors, PcaPriors
+from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.sklearn.base import AbstractModelEstimator
 
 
@@ -23,7 +24,7 @@ class AbstractRowEstimator(AbstractModelEstimator):
     def _needs_response(self) -> bool:
         return False
 
-    def score_samples(self, X: object) -> Float[np.ndarray, " rows"]:
+    def score_samples(self, X: object) -> RowVector:
         """Log predictive density of each row."""
         return self._log_density(X)
 
@@ -87,7 +88,7 @@ class GaussianMixtureDensity(AbstractRowEstimator, DensityMixin, AbstractModelEs
         rows = self._table(X)
         return np.asarray(self.fit_.responsibilities(rows), dtype=float)
 
-    def predict(self, X: object) -> Int[np.ndarray, " rows"]:
+    def predict(self, X: object) -> RowIntegers:
         """The most probable component of each row, from 0."""
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 

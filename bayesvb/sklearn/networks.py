@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from bayesvb.estimators.network import ConditionalMixtureNetwork
 from bayesvb.estimators.priors import NetworkPriors
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.sklearn.base import AbstractModelEstimator
 from bayesvb.sklearn.classifiers import AbstractClassifier
 from bayesvb.sklearn.regressors import AbstractDensityRegressor
@@ -84,6 +83,6 @@ class MixtureNetworkClassifier(AbstractClassifier, AbstractNetworkEstimator):
     True
     """
 
-    def _response(self, codes: Int[np.ndarray, " rows"]) -> object:
+    def _response(self, codes: RowIntegers) -> object:
         names = [str(code) for code in range(len(self.classes_))]
         return pd.Categorical.from_codes(codes.tolist(), pd.Index(names))

@@ -10,6 +10,7 @@ from jaxtyping import Float
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.sklearn.base import AbstractModelEstimator
 
 Regressor = TypeVar("Regressor", bound="AbstractDensityRegressor")
@@ -40,7 +41,7 @@ class AbstractDensityRegressor(RegressorMixin, AbstractModelEstimator):
         self._fitted(X, _numbers(X, y), sample_weight)
         return self
 
-    def predict(self, X: object) -> Float[np.ndarray, " rows"]:
+    def predict(self, X: object) -> RowVector:
         """Predictive mean of each row."""
         rows = self._table(X)
         return np.asarray(self.fit_.predict(rows, kind="mean", extrapolation="keep"), dtype=float)
@@ -54,7 +55,7 @@ class AbstractDensityRegressor(RegressorMixin, AbstractModelEstimator):
             self.fit_.predict(rows, kind="quantile", q=list(q), extrapolation="keep"), dtype=float
         )
 
-    def log_density(self, X: object, y: object) -> Float[np.ndarray, " rows"]:
+    def log_density(self, X: object, y: object) -> RowVector:
         """Log predictive density of the response of each row."""
         return self._log_density(X, _numbers(X, y))
 
@@ -70,7 +71,7 @@ class AbstractDensityRegressor(RegressorMixin, AbstractModelEstimator):
         return tags
 
 
-def _numbers(X: object, y: object) -> Float[np.ndarray, " rows"]:
+def _numbers(X: object, y: object) -> RowVector:
     """The response, as many numbers as there are rows."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")

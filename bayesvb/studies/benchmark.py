@@ -6,15 +6,14 @@ import itertools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import pandas as pd
-from jaxtyping import Int
 
 from bayesvb.argument_checks import check_choice, check_count, check_names, checked
 from bayesvb.data.frames import as_frame
 from bayesvb.engines import ENGINES
 from bayesvb.errors import ConvergenceWarning, DataError, warn
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.streams import EngineStreams
 from bayesvb.studies.folds import fold_numbers, splits
 from bayesvb.studies.held_out_scores import Trial
@@ -120,7 +119,7 @@ class _Division:
     groups: str | None
     folds: int
 
-    def numbers(self, seed: int, make: MakesModel) -> Int[np.ndarray, " rows"]:
+    def numbers(self, seed: int, make: MakesModel) -> RowIntegers:
         """Fold of every row; a model of all rows knows whether there are classes."""
         rng = EngineStreams(seed).branch("benchmark", self.name).rng("folds")
         if self.groups is None:

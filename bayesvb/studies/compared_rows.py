@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Int
+from jaxtyping import Bool
 
 from bayesvb.data.frames import as_frame, nearest
 from bayesvb.errors import DataError
 from bayesvb.estimators.base import AbstractEstimator
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.all_rows import check_all_rows
 from bayesvb.results.back_transformation import untransformed
 from bayesvb.results.comparison import SAME_SCALE
@@ -39,7 +40,7 @@ class ComparedRows:
     frame: pd.DataFrame
     dropped: int
     groups: pd.Series | None
-    strata: Int[np.ndarray, " rows"] | None
+    strata: RowIntegers | None
     unit: str | None
 
 

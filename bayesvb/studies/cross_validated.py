@@ -18,6 +18,7 @@ from bayesvb.drawing import marks
 from bayesvb.drawing.palette import palette_of
 from bayesvb.errors import DataError
 from bayesvb.evaluation.classification import calibration_error
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.limits import LIMITS
 from bayesvb.studies.compared_rows import ComparedRows
 
@@ -312,7 +313,7 @@ Scored = Float[np.ndarray, "repeats rows"]
 """Scores of the same rows in each repetition; NaN where a fit failed."""
 
 
-def mean_and_error(scores: Scored, clusters: Int[np.ndarray, " rows"]) -> tuple[float, float, int]:
+def mean_and_error(scores: Scored, clusters: RowIntegers) -> tuple[float, float, int]:
     r"""Mean over rows, its standard error, and the number of rows.
 
     A row's score is first averaged over the repetitions, which are of the same row and no new

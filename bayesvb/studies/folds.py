@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Int
 
 from bayesvb.errors import DataError
+from bayesvb.numerics.arrays import RowIntegers
 
 
 def fold_numbers(
@@ -16,9 +17,9 @@ def fold_numbers(
     folds: int,
     rng: np.random.Generator,
     *,
-    strata: Int[np.ndarray, " rows"] | None = None,
+    strata: RowIntegers | None = None,
     groups: pd.Series | None = None,
-) -> Int[np.ndarray, " rows"]:
+) -> RowIntegers:
     """Number of the fold of every row, from 0; sizes differ by one at most.
 
     Parameters
@@ -54,7 +55,7 @@ def fold_numbers(
 
 
 def splits(
-    numbers: Int[np.ndarray, " rows"], folds: int
+    numbers: RowIntegers, folds: int
 ) -> Iterator[tuple[Int[np.ndarray, " training"], Int[np.ndarray, " test"]]]:
     """Positions of the training rows and of the held-out rows, fold by fold."""
     for fold in range(folds):

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.data.sources import AbstractSource
+from bayesvb.numerics.arrays import DrawValues, Indices
 from bayesvb.results.base import AbstractPublicModel
 from bayesvb.results.capabilities import HasDrawnDistributions
 from bayesvb.results.groups import units_of
@@ -21,7 +22,7 @@ LOG_LIKELIHOOD = ("log likelihood", "all rows")
 """Kind and place of the one quantity that depends on the simulated data too."""
 
 
-def representative_rows(source: AbstractSource) -> Int[np.ndarray, " chosen"]:
+def representative_rows(source: AbstractSource) -> Indices:
     """Positions of the row nearest the mean, then of rows as far as can be from those before.
 
     At most ``LIMITS.example_rows``, fewer if there are not as many different ones. Distances are
@@ -111,7 +112,7 @@ class Quantities:
         found = self._at_rows(drawn).reshape(count(drawn.draws), -1)
         return np.column_stack([found, np.asarray(whole)])
 
-    def _at_rows(self, drawn: HasDraws) -> Float[np.ndarray, "draws ..."]:
+    def _at_rows(self, drawn: HasDraws) -> DrawValues:
         if self.model.design.levels:
             found = drawn.core.drawn_probabilities(drawn.draws, self.block, few_points=True)
             return np.asarray(found[:, -len(shown(self.model.design.levels)) :])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
+from jaxtyping import Float
 
 from bayesvb.data.response_columns import INTERVAL
 from bayesvb.estimators.fit import Fit
@@ -15,6 +15,7 @@ from bayesvb.evaluation.calibration import inside_central, pit_values, randomise
 from bayesvb.evaluation.classification import scores_by_row
 from bayesvb.evaluation.crps import crps, pinball
 from bayesvb.formula.new_rows import Unseen
+from bayesvb.numerics.arrays import RowMask, RowVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.back_transformation import before_formula, original, row_jacobian
 from bayesvb.results.groups import grouping_of
@@ -44,9 +45,7 @@ class Asked:
     jacobian: bool = False
 
 
-def scores_where_known(
-    fit: Fit, test: pd.DataFrame, asked: Asked
-) -> tuple[pd.DataFrame, Bool[np.ndarray, " rows"]]:
+def scores_where_known(fit: Fit, test: pd.DataFrame, asked: Asked) -> tuple[pd.DataFrame, RowMask]:
     """Scores of the rows whose levels the fit knows, and which rows these are.
 
     Of a factor, a level that training rows lack has no coefficient. A group of ``(1 | g)`` needs
@@ -101,8 +100,8 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
 
 
 def _of_numbers(
-    fit: Fit, test: pd.DataFrame, name: str, observed: Float[np.ndarray, " rows"], asked: Asked
-) -> dict[str, Float[np.ndarray, " rows"]]:
+    fit: Fit, test: pd.DataFrame, name: str, observed: RowVector, asked: Asked
+) -> dict[str, RowVector]:
     """Scores of one response by its predictive distribution."""
     distribution = fit.predictive(test, response=name)
     pit = pit_values(distribution, observed)
@@ -124,9 +123,8 @@ def _of_numbers(
 
 
 def _of_seen(
-    scores: dict[str, Float[np.ndarray, " rows"]],
-    interval: Float[np.ndarray, "rows 2"],
-) -> dict[str, Float[np.ndarray, " rows"]]:
+    scores: dict[str, RowVector], interval: Float[np.ndarray, "rows 2"]
+) -> dict[str, RowVector]:
     """Scores of rows that are seen; NaN elsewhere, of which only the log score is known."""
     hidden = interval.any(axis=1)
     return {name: np.where(hidden, np.nan, values) for name, values in scores.items()}
@@ -134,7 +132,7 @@ def _of_seen(
 
 def _named(
     score: str, levels: Sequence[float], values: Float[np.ndarray, "levels rows"]
-) -> dict[str, Float[np.ndarray, " rows"]]:
+) -> dict[str, RowVector]:
     return {f"{score} {level:g}": row for level, row in zip(levels, values, strict=True)}
 
 

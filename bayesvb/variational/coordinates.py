@@ -13,13 +13,14 @@ from jaxtyping import Float
 from scipy.linalg import block_diag
 
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.numerics.arrays import BlockVector, DrawCoordinates, DrawVector, EntryVector, Floats
 
 
 class AbstractStandardCoordinates(abc.ABC):
     """Standard coordinates of some parameters, and draws in which these have been moved."""
 
     @abc.abstractmethod
-    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Any) -> DrawCoordinates:
         """Coordinates of draws of the parameters."""
 
     @abc.abstractmethod
@@ -27,7 +28,7 @@ class AbstractStandardCoordinates(abc.ABC):
         """The draws at their coordinates times the root of a covariance."""
 
     @abc.abstractmethod
-    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Any) -> DrawVector:
         """Log determinant of ``d parameters / d coordinates``, up to a constant."""
 
 
@@ -45,7 +46,7 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         return None
 
     @abc.abstractmethod
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expected sufficient statistics: the multiplier of each statistic."""
 
     @abc.abstractmethod
@@ -73,19 +74,19 @@ class AbstractCoordinates(AbstractStandardCoordinates):
         raise NotImplementedError(f"{type(self).__name__} has no forms")
 
     def stand_ins(
-        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+        self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Combinations of variables that the stand-ins are, of a model with ``row_forms``."""
         raise NotImplementedError(f"{type(self).__name__} has no forms")
 
     def centre_by_variables(
-        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+        self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Changes of the centre with the expected variables, of a model with ``row_forms``."""
         raise NotImplementedError(f"{type(self).__name__} has no forms")
 
     @abc.abstractmethod
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
+    def parameters(self, standard: DrawCoordinates) -> Any:
         """Draws of the parameters at these coordinates."""
 
     @property
@@ -134,7 +135,7 @@ class JoinedCoordinates(AbstractCoordinates):
         """Coordinates of both."""
         return self.first.size + self.second.size
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """Expectations of the first, then of the second."""
         return np.concatenate([self.first.expectations(), self.second.expectations()])
 
@@ -148,7 +149,7 @@ class JoinedCoordinates(AbstractCoordinates):
         return None if first is None or second is None else np.concatenate([first, second], axis=1)
 
     def stand_ins(
-        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+        self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Stand-ins of the first and of the second."""
         each = [
@@ -158,7 +159,7 @@ class JoinedCoordinates(AbstractCoordinates):
         return np.asarray(block_diag(*each))
 
     def centre_by_variables(
-        self, parts: Sequence[Forms], scale: Float[np.ndarray, " blocks"]
+        self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Changes of the first and of the second."""
         each = [
@@ -175,15 +176,15 @@ class JoinedCoordinates(AbstractCoordinates):
         """Coordinates of both for small deviations."""
         return JoinedCoordinates(self.first.uncoupled(), self.second.uncoupled(), self.name)
 
-    def standard(self, draws: Any) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Any) -> DrawCoordinates:
         parts = [self.first.standard(draws), self.second.standard(draws[self.name])]
         return np.concatenate(parts, axis=1)
 
-    def parameters(self, standard: Float[np.ndarray, "draws coordinates"]) -> Any:
+    def parameters(self, standard: DrawCoordinates) -> Any:
         first, second = np.split(standard, [self.first.size], axis=1)
         return {**self.first.parameters(first), self.name: self.second.parameters(second)}
 
-    def log_volume(self, draws: Any) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Any) -> DrawVector:
         """Sum of both."""
         second = self.second.log_volume(draws[self.name])
         return np.asarray(self.first.log_volume(draws) + second)
@@ -197,7 +198,7 @@ def perturbation_rows(
     return np.concatenate(rows, axis=1)
 
 
-def entries(*leaves: Float[np.ndarray, "..."]) -> Float[np.ndarray, " entries"]:
+def entries(*leaves: Floats) -> EntryVector:
     """Expectations from one array for each leaf of the statistics."""
     return np.concatenate([np.ravel(leaf) for leaf in leaves])
 
@@ -221,6 +222,6 @@ class NoCoordinates(AbstractCoordinates):
         """The coordinates, which have no entries."""
         return standard
 
-    def log_volume(self, draws: Float[np.ndarray, "draws 0"]) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Float[np.ndarray, "draws 0"]) -> DrawVector:
         """Zero: of an empty matrix."""
         return np.zeros(len(draws))

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from jaxtyping import Float
+from bayesvb.numerics.arrays import DrawValues
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class NamedParameter:
     """
 
     name: str
-    values: Float[np.ndarray, "draws ..."]
+    values: DrawValues
     dims: tuple[str, ...]
     text: ParameterText | None = None
     part: str = ""

@@ -19,6 +19,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.normal import Normal
 from bayesvb.linear.designs import AbstractDesign
 from bayesvb.linear.precisions import AbstractPrecision
+from bayesvb.numerics.arrays import DrawCoordinates, DrawVector, EntryVector
 from bayesvb.numerics.linalg import linear_at, packed_diagonal, times_each, with_diagonal
 from bayesvb.variational.coordinates import AbstractCoordinates, entries, perturbation_rows
 
@@ -119,7 +120,7 @@ class LogitCoordinates(AbstractCoordinates):
         """Number of coefficients."""
         return int(self.law.mean.size)
 
-    def expectations(self) -> Float[np.ndarray, " entries"]:
+    def expectations(self) -> EntryVector:
         """``-E[g g'] / 2`` and ``E[g]``, in the order of ``LogitStats``."""
         return entries(-0.5 * self.posterior.second_moments(), self.posterior.mean)
 
@@ -155,23 +156,17 @@ class LogitCoordinates(AbstractCoordinates):
         """``A'`` times changes of the means of each vector."""
         return times_each(self.upper, change).reshape(len(change), -1)
 
-    def standard(
-        self, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Float[np.ndarray, "draws logits terms"]) -> DrawCoordinates:
         """``A' (g - m)``."""
         shift = draws - self.law.mean
         return times_each(self.upper, shift).reshape(len(draws), -1)
 
-    def parameters(
-        self, standard: Float[np.ndarray, "draws coordinates"]
-    ) -> Float[np.ndarray, "draws logits terms"]:
+    def parameters(self, standard: DrawCoordinates) -> Float[np.ndarray, "draws logits terms"]:
         """``m + A'^-1 z``."""
         shape = (len(standard), *self.law.mean.shape)
         return np.asarray(self.law.mean + times_each(self._inverse, standard.reshape(shape)))
 
-    def log_volume(
-        self, draws: Float[np.ndarray, "draws logits terms"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Float[np.ndarray, "draws logits terms"]) -> DrawVector:
         """Constant."""
         return np.zeros(len(draws))
 

@@ -7,13 +7,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import DrawValues, ExpertRows, ExpertTerms
 
 LocalT = TypeVar("LocalT", bound="AbstractLocalPosterior")
 
-Draws = Mapping[str, Float[np.ndarray, "draws ..."]]
+Draws = Mapping[str, DrawValues]
 """Draws of global parameters by name; the first axis counts the draws."""
 
 
@@ -24,12 +24,10 @@ class AbstractLocalPosterior(abc.ABC):
     contribution of the part to the log responsibilities, and to the ELBO.
     """
 
-    expected_log_density: Float[np.ndarray, "experts _"]
+    expected_log_density: ExpertTerms
 
     @abc.abstractmethod
-    def sufficient_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> SufficientStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> SufficientStats:
         """Sums over the rows, given (weighted) responsibilities."""
 
     def joined(self: LocalT, others: Sequence[LocalT]) -> LocalT:
@@ -38,9 +36,7 @@ class AbstractLocalPosterior(abc.ABC):
         whole = {name: _joined([fields[name] for fields in each]) for name in each[0]}
         return type(self)(**whole)
 
-    def row_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> SufficientStats | None:
+    def row_stats(self, responsibilities: ExpertRows) -> SufficientStats | None:
         """Contribution of each row to the sums, rows on the first axis; None if unavailable."""
         return None
 

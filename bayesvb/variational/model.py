@@ -13,6 +13,15 @@ from bayesvb.data.blocks import Block
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import BoundGap, LocalStep, SufficientStats
 from bayesvb.linear.quadratic_forms import Forms
+from bayesvb.numerics.arrays import (
+    BlockVector,
+    DrawExpertRows,
+    DrawRows,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    RowVector,
+)
 from bayesvb.variational.coordinates import AbstractCoordinates, AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
@@ -25,9 +34,7 @@ PosteriorT = TypeVar("PosteriorT")
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
 
-CompiledSweep = Callable[
-    [Float[np.ndarray, " entries"]], "tuple[float, Float[np.ndarray, ' entries']] | None"
-]
+CompiledSweep = Callable[[EntryVector], "tuple[float, Float[np.ndarray, ' entries']] | None"]
 """Statistics, as one vector, to the bound of their posterior and the statistics that follow.
 
 None where this pass has to be made in NumPy. Outside the domain it raises LinAlgError.
@@ -153,9 +160,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return {}
 
     @abc.abstractmethod
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> StatsT:
+    def partition_stats(self, block: Block, responsibilities: ExpertRows) -> StatsT:
         """Statistics of these rows for a given (soft) partition: initialisation of a fit."""
 
     def first_stats(self, stats: Any) -> StatsT:
@@ -170,7 +175,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """The model whose draws hold every parameter: itself as a rule."""
         return self
 
-    def completed(self, draws: Draws) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def completed(self, draws: Draws) -> tuple[Draws, DrawVector]:
         """Draws with every parameter, and the conditional log density of the added ones."""
         return draws, np.zeros(len(next(iter(draws.values()))))
 
@@ -219,22 +224,18 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return draws, 0
 
     @abc.abstractmethod
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log likelihood of each row for each draw, latent classes summed out.
 
         Draws are arrays of NumPy or of JAX, which differentiates this and ``log_prior``; see
         ``bayesvb.numerics.array_library``.
         """
 
-    def component_log_lik(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def component_log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log of each component's weight times its density: ``log_lik`` is their log sum."""
         return self.log_lik(draws, block)[:, None]
 
-    def log_predictive(
-        self, posterior: PosteriorT, block: Block
-    ) -> Float[np.ndarray, " rows"] | None:
+    def log_predictive(self, posterior: PosteriorT, block: Block) -> RowVector | None:
         """Log predictive density of each row, all that is observed of it together.
 
         The posterior is the same for all rows, or has one for each on a leading axis if
@@ -256,7 +257,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         return density[None]
 
     def row_predictions_without(
-        self, posterior: PosteriorT, block: Block, copies: Float[np.ndarray, " rows"]
+        self, posterior: PosteriorT, block: Block, copies: RowVector
     ) -> Float[np.ndarray, "values rows"] | None:
         """Predictions of ``row_predictions``, with ``copies`` of each row removed.
 
@@ -330,7 +331,7 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
 
     def row_forms(
         self, posterior: PosteriorT, block: Block
-    ) -> tuple[tuple[Forms, ...], Float[np.ndarray, " blocks"]] | None:
+    ) -> tuple[tuple[Forms, ...], BlockVector] | None:
         """Covariances of the scalars of ``row_derivatives``, in closed form; None if there is none.
 
         Returns the forms of each part, experts first, and standard deviations of minus half the
@@ -347,16 +348,16 @@ class AbstractVariationalModel(abc.ABC, Generic[PosteriorT, StatsT]):
         """
         return None
 
-    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Expected sufficient statistics, for a model with ``row_derivatives``."""
         raise NotImplementedError(f"{type(self).__name__} has no expectations")
 
     @abc.abstractmethod
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         """Log prior density of each draw."""
 
     @abc.abstractmethod
-    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: PosteriorT, draws: Draws) -> DrawVector:
         """Log density of each draw under the variational posterior."""
 
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import numpy as np
-from jaxtyping import Float
-
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.variational.local import Draws
 from bayesvb.variational.supports import AbstractSupport
 
@@ -38,23 +36,21 @@ class ParameterSpace:
         """Length of the vectors."""
         return sum(support.size for support in self.supports.values())
 
-    def draws(
-        self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def draws(self, vectors: DrawParameters) -> tuple[Draws, DrawVector]:
         """Draws that vectors stand for, and the log volume of the map from vectors to draws.
 
         Arrays of NumPy or of JAX.
         """
         draws, first = {}, 0
-        volume: Float[np.ndarray, " draws"] = namespace(vectors).zeros(len(vectors))
+        volume: DrawVector = namespace(vectors).zeros(len(vectors))
         for name, support in self.supports.items():
             own = vectors[:, first : first + support.size]
             draws[name], added = support.constrained(own)
             volume, first = volume + added, first + support.size
         return draws, volume
 
-    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+    def vectors(self, draws: Draws) -> DrawParameters:
         """Vectors that stand for these draws."""
         each = [support.free(draws[name]) for name, support in self.supports.items()]
-        found: Float[np.ndarray, "draws numbers"] = namespace(each[0]).concatenate(each, axis=1)
+        found: DrawParameters = namespace(each[0]).concatenate(each, axis=1)
         return found

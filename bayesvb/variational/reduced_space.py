@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import DrawParameters, DrawVector
 from bayesvb.variational.local import Draws
 
-ValueAndGradient = tuple[Float[np.ndarray, " draws"], Float[np.ndarray, "draws numbers"]]
+ValueAndGradient = tuple[DrawVector, DrawParameters]
 """Log density at each vector, and its derivative in the vector."""
 
 
@@ -61,42 +62,36 @@ class AbstractReducedSpace(abc.ABC):
         return None
 
     @abc.abstractmethod
-    def vectors(self, draws: Draws) -> Float[np.ndarray, "draws numbers"]:
+    def vectors(self, draws: Draws) -> DrawParameters:
         """Vectors of draws of all parameters."""
 
     @abc.abstractmethod
-    def log_lik(self, vectors: Float[np.ndarray, "draws numbers"]) -> Float[np.ndarray, " draws"]:
+    def log_lik(self, vectors: DrawParameters) -> DrawVector:
         """Log likelihood of all rows, latent classes summed out."""
 
     @abc.abstractmethod
-    def log_lik_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+    def log_lik_slopes(self, vectors: DrawParameters) -> ValueAndGradient:
         """Log likelihood of all rows and its gradient."""
 
     @abc.abstractmethod
-    def log_prior_slopes(self, vectors: Float[np.ndarray, "draws numbers"]) -> ValueAndGradient:
+    def log_prior_slopes(self, vectors: DrawParameters) -> ValueAndGradient:
         """Log prior density of the vectors and its gradient."""
 
     @abc.abstractmethod
     def complete(
-        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+        self, vectors: DrawParameters, rng: np.random.Generator
+    ) -> tuple[Draws, DrawVector]:
         """Draws of all parameters given the vectors, and the log density of the added ones."""
 
     @abc.abstractmethod
-    def log_joint(
-        self, vectors: Float[np.ndarray, "draws numbers"], draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_joint(self, vectors: DrawParameters, draws: Draws) -> DrawVector:
         """Log joint density of rows, vectors and integrated parameters."""
 
-    def log_density(
-        self, vectors: Float[np.ndarray, "draws numbers"]
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, vectors: DrawParameters) -> DrawVector:
         """Log posterior density of the vectors, up to a constant."""
         return np.asarray(self.log_lik(vectors) + self.log_prior_slopes(vectors)[0])
 
-    def weigh(
-        self, vectors: Float[np.ndarray, "draws numbers"], rng: np.random.Generator
-    ) -> tuple[Draws, Float[np.ndarray, " draws"]]:
+    def weigh(self, vectors: DrawParameters, rng: np.random.Generator) -> tuple[Draws, DrawVector]:
         """Draws of all parameters, and the log joint density less the log density of the draws."""
         draws, log_conditional = self.complete(vectors, rng)
         return draws, np.asarray(self.log_joint(vectors, draws) - log_conditional)

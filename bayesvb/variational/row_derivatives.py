@@ -9,6 +9,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from bayesvb.numerics.arrays import DirectionEntries, ExpertRows, RowVector, TermRows
 from bayesvb.numerics.special import softmax_spread
 
 
@@ -42,7 +43,7 @@ class RowScalars:
     @classmethod
     def of_moments(
         cls,
-        columns: Float[np.ndarray, "terms rows"],
+        columns: TermRows,
         present: Bool[np.ndarray, " pairs"],
         pairs: Float[np.ndarray, "present rows"],
         n_predictors: int,
@@ -65,9 +66,7 @@ class RowScalars:
         """Number of positions, of all scalars together."""
         return int(self.entries.size + self.others.size)
 
-    def changed(
-        self, change: Float[np.ndarray, "directions entries"]
-    ) -> Float[np.ndarray, "scalars directions rows"]:
+    def changed(self, change: DirectionEntries) -> Float[np.ndarray, "scalars directions rows"]:
         """Changes of the scalars of each row with the expectations.
 
         A product for each scalar, of the directions that change it: one product of three axes goes
@@ -143,10 +142,7 @@ class RowDerivatives:
 
     @classmethod
     def of_mixture(
-        cls,
-        experts: RowScalars,
-        gate: PartDerivatives,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        cls, experts: RowScalars, gate: PartDerivatives, responsibilities: ExpertRows
     ) -> RowDerivatives:
         """Derivatives of ``log sum_k exp(E_k + l_k)``, ``l`` being functions of scalars."""
         gradient = np.einsum("kn,ksn->sn", responsibilities, gate.slopes)
@@ -161,10 +157,7 @@ class RowDerivatives:
 
     @classmethod
     def of_parts(
-        cls,
-        experts: PartDerivatives,
-        gate: PartDerivatives,
-        responsibilities: Float[np.ndarray, "experts rows"],
+        cls, experts: PartDerivatives, gate: PartDerivatives, responsibilities: ExpertRows
     ) -> RowDerivatives:
         """Derivatives where ``E`` too are functions of scalars linear in the expectations."""
         first, n_own = experts.n_entries, experts.slopes.shape[1]
@@ -217,9 +210,7 @@ class RowDerivatives:
             found[:, one.entries.ravel()] = own.reshape(n_rows, -1)
         return found
 
-    def curvature(
-        self, weight: Float[np.ndarray, " rows"] | None
-    ) -> Float[np.ndarray, "entries entries"]:
+    def curvature(self, weight: RowVector | None) -> Float[np.ndarray, "entries entries"]:
         """Second derivative, in the expectations, of the sum over the rows by case weight."""
         hessian = self.hessian if weight is None else self.hessian * weight
         found = np.zeros((self.n_entries, self.n_entries))
@@ -232,11 +223,7 @@ class RowDerivatives:
                 found[at[1].T, at[0].T] = part.T
         return found
 
-    def curved(
-        self,
-        change: Float[np.ndarray, "directions entries"],
-        weight: Float[np.ndarray, " rows"] | None,
-    ) -> Float[np.ndarray, "directions entries"]:
+    def curved(self, change: DirectionEntries, weight: RowVector | None) -> DirectionEntries:
         """Changes of the summed ``statistics`` with the expectations, rows by case weight.
 
         What ``curvature`` times each change is, without the matrix.
@@ -253,7 +240,7 @@ class RowDerivatives:
 
 
 def mixture_hessian(
-    responsibilities: Float[np.ndarray, "experts rows"],
+    responsibilities: ExpertRows,
     slopes: Float[np.ndarray, "experts scalars rows"],
     bends: Float[np.ndarray, "scalars scalars rows"],
 ) -> Float[np.ndarray, "all all rows"]:
@@ -271,11 +258,7 @@ def mixture_hessian(
 
 
 def _product(
-    one: RowScalars,
-    other: RowScalars,
-    hessian: Float[np.ndarray, "left right rows"],
-    *,
-    same: bool,
+    one: RowScalars, other: RowScalars, hessian: Float[np.ndarray, "left right rows"], *, same: bool
 ) -> Float[np.ndarray, "left_entries right_entries"]:
     """Sum over the rows of second derivatives times the features of both groups."""
     left, right = one.entries.shape, other.entries.shape

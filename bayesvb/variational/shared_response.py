@@ -7,6 +7,8 @@ import abc
 import numpy as np
 from jaxtyping import Float
 
+from bayesvb.numerics.arrays import DirectionEntries, EntryVector
+
 FLATTEST = 1e-10
 """Smallest curvature of the ELBO, relative to the posterior's, that is not rounding error."""
 
@@ -35,17 +37,11 @@ class AbstractSharedResponse(abc.ABC):
         """Change of the statistics by a unit perturbation of each standard coordinate."""
 
     @abc.abstractmethod
-    def metric(
-        self, directions: Float[np.ndarray, "directions entries"]
-    ) -> Float[np.ndarray, "directions entries"]:
+    def metric(self, directions: DirectionEntries) -> DirectionEntries:
         """Changes of the expectations along directions."""
 
     @abc.abstractmethod
-    def answers(
-        self,
-        directions: Float[np.ndarray, "directions entries"],
-        metric: Float[np.ndarray, "directions entries"],
-    ) -> Float[np.ndarray, "directions entries"]:
+    def answers(self, directions: DirectionEntries, metric: DirectionEntries) -> DirectionEntries:
         """Changes of the statistics after an iteration, from the directions and their metric.
 
         Raises
@@ -54,5 +50,5 @@ class AbstractSharedResponse(abc.ABC):
         """
 
     @abc.abstractmethod
-    def lifted(self, direction: Float[np.ndarray, " entries"]) -> Float[np.ndarray, " whole"]:
+    def lifted(self, direction: EntryVector) -> Float[np.ndarray, " whole"]:
         """A direction as one of all statistics."""

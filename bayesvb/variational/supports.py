@@ -13,11 +13,12 @@ from math import prod
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 
 from bayesvb.numerics.array_library import namespace, special
+from bayesvb.numerics.arrays import DrawParameters, DrawValues, DrawVector, Floats
 
-Constrained = tuple[Float[np.ndarray, "draws ..."], Float[np.ndarray, " draws"]]
+Constrained = tuple[DrawValues, DrawVector]
 """Values, and the log volume of the map that made them."""
 
 
@@ -41,15 +42,15 @@ class AbstractSupport(abc.ABC):
         return prod(self.shape)
 
     @abc.abstractmethod
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """Values at these unconstrained numbers, and the log volume."""
 
     @abc.abstractmethod
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """Unconstrained numbers of these values."""
 
     @abc.abstractmethod
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether all values are in the support."""
 
 
@@ -61,15 +62,15 @@ class Real(AbstractSupport):
 
     shape: tuple[int, ...]
 
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """The numbers themselves."""
         return free.reshape(len(free), *self.shape), namespace(free).zeros(len(free))
 
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """The values themselves."""
         return values.reshape(len(values), self.size)
 
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether all are finite."""
         return bool(np.isfinite(values).all())
 
@@ -82,18 +83,18 @@ class Positive(AbstractSupport):
 
     shape: tuple[int, ...]
 
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """Exponentials."""
         values = namespace(free).exp(free).reshape(len(free), *self.shape)
         return values, free.sum(axis=1)
 
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """Logarithms."""
-        logs: Float[np.ndarray, "draws numbers"]
+        logs: DrawParameters
         logs = namespace(values).log(values).reshape(len(values), self.size)
         return logs
 
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether all are positive and finite."""
         return bool((np.isfinite(values) & (values > 0.0)).all())
 
@@ -114,21 +115,21 @@ class Simplex(AbstractSupport):
         """One less than there are values."""
         return self.shape[0] - 1
 
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """Softmax; its volume is the product of all values."""
         xp = namespace(free)
         logits = xp.concatenate([free, xp.zeros((len(free), 1))], axis=1)
         logs = special(free).log_softmax(logits, axis=1)
         return xp.exp(logs), logs.sum(axis=1)
 
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """Log ratios to the last; a value that underflowed is taken at the smallest float."""
         xp = namespace(values)
         logs = xp.log(xp.maximum(values, np.finfo(float).tiny))
-        ratios: Float[np.ndarray, "draws numbers"] = logs[:, :-1] - logs[:, -1:]
+        ratios: DrawParameters = logs[:, :-1] - logs[:, -1:]
         return ratios
 
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether none is negative and all sums are one, up to rounding."""
         return bool((values >= 0.0).all() and np.allclose(values.sum(axis=-1), 1.0, atol=1e-8))
 
@@ -159,7 +160,7 @@ class PositiveDefinite(AbstractSupport):
         """Entries on and below the diagonals of all matrices."""
         return prod(self.shape[:-2]) * self.n_entries
 
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """``L L'``, whose volume is ``2^D`` times powers ``D + 1 - i`` of ``L_ii`` from 0."""
         xp, n_dims = namespace(free), self.n_dims
         packed = free.reshape(len(free), *self.shape[:-2], self.n_entries)
@@ -174,17 +175,17 @@ class PositiveDefinite(AbstractSupport):
         values = lower @ xp.swapaxes(lower, -1, -2)
         return values, volume + n_matrices * n_dims * np.log(2.0)
 
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """Entries of Cholesky factors, those on the diagonal as logarithms."""
         xp = namespace(values)
         lower = xp.linalg.cholesky(values)
         rows, columns = np.tril_indices(self.n_dims)
         packed = lower[..., rows, columns]
         packed = xp.where(rows == columns, xp.log(xp.abs(packed)), packed)
-        numbers: Float[np.ndarray, "draws numbers"] = packed.reshape(len(values), self.size)
+        numbers: DrawParameters = packed.reshape(len(values), self.size)
         return numbers
 
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether all are symmetric, up to rounding, and have positive eigenvalues."""
         alike = np.allclose(values, np.swapaxes(values, -1, -2), rtol=1e-8)
         return bool(alike and (np.linalg.eigvalsh(values) > 0.0).all())
@@ -201,7 +202,7 @@ class Fixed(AbstractSupport):
 
     words = "their fixed values"
 
-    values: Float[np.ndarray, "..."]
+    values: Floats
 
     @property
     def shape(self) -> tuple[int, ...]:  # type: ignore[override]
@@ -213,17 +214,17 @@ class Fixed(AbstractSupport):
         """None: nothing is free."""
         return 0
 
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """The values, once for each draw."""
         xp = namespace(free)
         return xp.broadcast_to(self.values, (len(free), *self.shape)), xp.zeros(len(free))
 
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """No numbers."""
-        found: Float[np.ndarray, "draws numbers"] = namespace(values).zeros((len(values), 0))
+        found: DrawParameters = namespace(values).zeros((len(values), 0))
         return found
 
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether all are the known ones."""
         return bool((values == self.values).all())
 
@@ -254,17 +255,17 @@ class Shared(AbstractSupport):
         """Size of the value."""
         return self.one.size
 
-    def constrained(self, free: Float[np.ndarray, "draws numbers"]) -> Constrained:
+    def constrained(self, free: DrawParameters) -> Constrained:
         """The value, once for each component."""
         value, volume = self.one.constrained(free)
         shape = (len(free), *self.shape)
         return namespace(free).broadcast_to(value[:, None], shape), volume
 
-    def free(self, values: Float[np.ndarray, "draws ..."]) -> Float[np.ndarray, "draws numbers"]:
+    def free(self, values: DrawValues) -> DrawParameters:
         """Numbers of the first component's value."""
         return self.one.free(values[:, 0])
 
-    def contains(self, values: Float[np.ndarray, "draws ..."]) -> bool:
+    def contains(self, values: DrawValues) -> bool:
         """Whether all components have one value, which is in its support."""
         alike: Bool[np.ndarray, ""] = (values == values[:, :1]).all()
         return bool(alike and self.one.contains(values[:, 0]))

@@ -53,6 +53,7 @@ from bayesvb.estimators.sites.runs import arrays_of, check_starts, runs_of
 from bayesvb.factors.loadings import Loadings
 from bayesvb.formula.passes.streamed_design import learned_of
 from bayesvb.models.mixture import Mixture
+from bayesvb.numerics.arrays import EntryVector, Floats
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.all_rows import fitted_rows
 from bayesvb.results.importance import of_one_restart
@@ -64,7 +65,7 @@ if TYPE_CHECKING:
 WEIGHTS = "case weights"
 """Column of the case weights of a site that passes them separately."""
 
-Arrays = dict[str, Float[np.ndarray, "..."]]
+Arrays = dict[str, Floats]
 
 
 @checked
@@ -365,7 +366,7 @@ def _told_rows(model: AbstractEstimator, sums: SiteStatistics) -> PooledRowSumma
     return PooledRowSummary(*sizes, counts, moments, sums.known.get("responses"))
 
 
-def _own_start(model: AbstractEstimator, seed: int) -> Float[np.ndarray, " entries"]:
+def _own_start(model: AbstractEstimator, seed: int) -> EntryVector:
     """Statistics of a fit to the rows of this site alone."""
     alone = model.over(fitted_rows(model))
     with warnings.catch_warnings():

@@ -26,6 +26,7 @@ from bayesvb.formula.checks import check_squares, require_squares
 from bayesvb.formula.design import Design
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import ResponseKind
+from bayesvb.numerics.arrays import RowColumns, RowVector
 
 TARGET = "response less offset"
 """Key of the moments of responses with offsets subtracted."""
@@ -150,7 +151,7 @@ class RowsInMemory(AbstractDesignRows):
     """
 
     design: Design
-    weight: Float[np.ndarray, " rows"] | None
+    weight: RowVector | None
 
     @cached_property
     def moments(self) -> Moments:
@@ -177,7 +178,7 @@ class RowsInMemory(AbstractDesignRows):
         """Nothing but the rows in memory."""
 
 
-def encoded_design(design: Design, weight: Float[np.ndarray, " rows"] | None) -> EncodedRows:
+def encoded_design(design: Design, weight: RowVector | None) -> EncodedRows:
     """Rows of a design, with case weights; classes as codes."""
     response = None
     if design.response is not None:
@@ -192,7 +193,7 @@ def responses_in(rows: EncodedRows, *, as_given: bool = False) -> Iterator[Respo
     yield rows.response if offset is None else rows.response - offset[:, None], rows.weight
 
 
-def distinct_parts(matrices: Mapping[str, Float[np.ndarray, "rows _"]]) -> dict[str, str]:
+def distinct_parts(matrices: Mapping[str, RowColumns]) -> dict[str, str]:
     """Part -> the first part with the same array."""
     first: dict[int, str] = {}
     return {name: first.setdefault(id(matrix), name) for name, matrix in matrices.items()}
@@ -237,9 +238,7 @@ def column_moments(
 
 
 def _gapped(
-    matrices: Mapping[str, Float[np.ndarray, "rows _"]],
-    names: Mapping[str, Sequence[str]],
-    weight: Float[np.ndarray, " rows"] | None,
+    matrices: Mapping[str, RowColumns], names: Mapping[str, Sequence[str]], weight: RowVector | None
 ) -> Moments:
     """Moments of every column by its name, of the rows where it has a value."""
     found: dict[str, ColumnMoments] = {}

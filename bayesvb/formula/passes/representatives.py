@@ -11,13 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Bool, Float
 
 from bayesvb.data.frames import as_frame, kind_of, missing_rows
 from bayesvb.errors import DataError
 from bayesvb.formula.dates import is_temporal
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.missing import refuse_missing, usable_rows
+from bayesvb.numerics.arrays import RowMask, RowVector
 
 SAMPLE_ROWS = 10_000
 """Rows of the sample."""
@@ -81,7 +81,7 @@ class Choice:
             float(len(kept) if weight is None else weight[usable].sum()),
         )
 
-    def _shows(self, kept: pd.DataFrame) -> Bool[np.ndarray, " rows"]:
+    def _shows(self, kept: pd.DataFrame) -> RowMask:
         """Rows that show a level, a group or an end that no row before them does."""
         shows = np.zeros(len(kept), dtype=bool)
         if not len(kept):
@@ -132,7 +132,7 @@ class Representatives:
 
     choice: Choice
     sample: pd.DataFrame
-    keys: Float[np.ndarray, " rows"]
+    keys: RowVector
     shown: pd.DataFrame
     n_rows: tuple[int, int]
     missing: Mapping[str, int]
@@ -162,7 +162,7 @@ class Representatives:
         return self.n_rows[0] - self.n_rows[1]
 
     @property
-    def weight(self) -> Float[np.ndarray, " rows"] | None:
+    def weight(self) -> RowVector | None:
         """Case weights of the sample."""
         name = self.choice.weights
         return None if name is None else self.sample[name].to_numpy(dtype=np.float64)
@@ -188,7 +188,7 @@ class Representatives:
             raise DataError("all weights are zero", hint="omit weights, or give some rows weight")
 
 
-def _smallest(keys: Float[np.ndarray, " rows"], most: int) -> Bool[np.ndarray, " rows"]:
+def _smallest(keys: RowVector, most: int) -> RowMask:
     """Whether each key is among the ``most`` smallest."""
     if len(keys) <= most:
         return np.ones(len(keys), dtype=bool)
@@ -210,7 +210,7 @@ def _joined(before: pd.DataFrame, after: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([before, after])
 
 
-def _weights(column: pd.Series, name: str) -> Float[np.ndarray, " rows"]:
+def _weights(column: pd.Series, name: str) -> RowVector:
     """Case weights, which are numbers that are not negative."""
     try:
         values = column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -45,6 +45,7 @@ from bayesvb.formula.smooth_columns import SmoothColumns, fit_smooth
 from bayesvb.formula.smooth_terms import SmoothTerm
 from bayesvb.formula.special_terms import OFFSET
 from bayesvb.formula.term_columns import AbstractTermColumns, TermData
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.order_statistics import distinct_values
 
 
@@ -92,7 +93,7 @@ class BlockEncoding:
         combined = frozenset(part for part in parts if self.encoder.orthogonal(part))
         return column_moments(pieces, combined, names)
 
-    def expression(self, code: str, number: int, frame: pd.DataFrame) -> Float[np.ndarray, " rows"]:
+    def expression(self, code: str, number: int, frame: pd.DataFrame) -> RowVector:
         """Values of an expression of numbers in the complete rows, columns under their aliases."""
         from formulaic import Formula as TermLists
 
@@ -281,7 +282,7 @@ def _after_all_rows(
     """The encoder with states from all rows, instead of states from a sample."""
     reading = BlockEncoding(encoder, choice.weights)
 
-    def values(code: str) -> Iterator[Float[np.ndarray, " rows"]]:
+    def values(code: str) -> Iterator[RowVector]:
         return frames.map(partial(reading.expression, code), choice.read)
 
     states: dict[str, Any] = {}

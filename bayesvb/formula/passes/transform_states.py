@@ -8,16 +8,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.errors import DataError
 from bayesvb.formula.columns import with_own_names
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.numerics.order_statistics import quantiles
 
-Vector = Float[np.ndarray, " rows"]
-
-Values = Callable[[str], Iterator[Vector]]
+Values = Callable[[str], Iterator[RowVector]]
 """Goes over the values of an expression in all rows, a block at a time."""
 
 State = Mapping[str, Any]
@@ -128,7 +126,7 @@ def _scale(call: _Call, state: State, values: Values, n_rows: int) -> State:
     return new
 
 
-def _moments(batches: Iterator[Vector]) -> ColumnMoments:
+def _moments(batches: Iterator[RowVector]) -> ColumnMoments:
     """Mean and sum of squares of all values."""
     found = ColumnMoments.of(np.empty((0, 1)))
     for values in batches:
@@ -155,7 +153,9 @@ def _poly(call: _Call, state: State, values: Values, n_rows: int) -> State:
     return {**state, "alpha": alpha, "norms2": norms2}
 
 
-def _monic(x: Vector, k: int, alpha: Mapping[int, float], norms2: Mapping[int, float]) -> Vector:
+def _monic(
+    x: RowVector, k: int, alpha: Mapping[int, float], norms2: Mapping[int, float]
+) -> RowVector:
     """The orthogonal polynomial of a degree with leading coefficient one."""
     before, here = np.zeros_like(x), np.ones_like(x)
     for i in range(k):
@@ -186,7 +186,7 @@ def _quantiles_between(
     """Evenly spaced quantiles of the values that are not beyond the ends."""
     whole = str(call.options.get("extrapolation", "raise")) in ("raise", "extend")
 
-    def read() -> Iterator[Vector]:
+    def read() -> Iterator[RowVector]:
         for x in values(call.of_what):
             yield x if whole else x[(x >= ends[0]) & (x <= ends[1])]
 

@@ -17,6 +17,14 @@ from bayesvb.factors.normal import Normal
 from bayesvb.models.network.output import LatentDraws, LatentPredictive
 from bayesvb.models.network.stick_labels import StickLabels
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawRows,
+    ExpertRows,
+    ExpertVector,
+    PointVector,
+    RowVector,
+)
 from bayesvb.numerics.compiled import compiled_sweep
 from bayesvb.numerics.linalg import products, quadratic_weights
 from bayesvb.numerics.pieces import AT_ONCE, pieces
@@ -60,7 +68,7 @@ Alike = list[tuple[Int[np.ndarray, " _"], Float[np.ndarray, " _"]]]
 
 
 def student_points(
-    n_points: int, n_latents: int, n_more: int, dof: Float[np.ndarray, " experts"]
+    n_points: int, n_latents: int, n_more: int, dof: ExpertVector
 ) -> tuple[Float[np.ndarray, "points latents experts"], Float[np.ndarray, "points more"]]:
     """Points of independent Student t with each expert's dof, and of further standard normals."""
     n_dims = n_latents + n_more
@@ -74,10 +82,7 @@ def student_points(
 
 
 def class_probabilities(
-    posterior: Normal,
-    latents: LatentPredictive,
-    n_points: int = 256,
-    least_share: float = 0.0,
+    posterior: Normal, latents: LatentPredictive, n_points: int = 256, least_share: float = 0.0
 ) -> Float[np.ndarray, "classes rows"]:
     r"""``sum_k E[pi_k] E[sigma(psi_c) prod_{l<c} sigma(-psi_l)]`` over the posterior.
 
@@ -155,7 +160,7 @@ def _in_points(
 def _odds_of_logits(
     mean: Float[np.ndarray, "rows points"],
     variance: Float[np.ndarray, "rows points"],
-    normal: Float[np.ndarray, " points"],
+    normal: PointVector,
 ) -> Float[np.ndarray, "rows points"]:
     """``exp(-psi)`` for ``psi = mean + sqrt(variance) normal``, written over the variance."""
     np.maximum(variance, 0.0, out=variance)
@@ -187,10 +192,8 @@ def _stick_means(
 
 
 def label_log_lik(
-    coefficients: Float[np.ndarray, "draws sticks terms"],
-    latents: LatentDraws,
-    labels: StickLabels,
-) -> Float[np.ndarray, "draws rows"]:
+    coefficients: Float[np.ndarray, "draws sticks terms"], latents: LatentDraws, labels: StickLabels
+) -> DrawRows:
     """Log probability of each row's label for each draw, latent vector and component summed out.
 
     Given the parameters the latent vector is Gaussian; it is averaged over ``LIKELIHOOD_POINTS``
@@ -199,7 +202,7 @@ def label_log_lik(
     """
     if namespace(coefficients) is not np:
         terms = label_log_terms(coefficients, latents, labels)
-        found: Float[np.ndarray, "draws rows"] = log_total(terms, axis=1)
+        found: DrawRows = log_total(terms, axis=1)
         return found
     n_latents = coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
@@ -228,10 +231,8 @@ def label_log_lik(
 
 
 def label_log_terms(
-    coefficients: Float[np.ndarray, "draws sticks terms"],
-    latents: LatentDraws,
-    labels: StickLabels,
-) -> Float[np.ndarray, "draws experts rows"]:
+    coefficients: Float[np.ndarray, "draws sticks terms"], latents: LatentDraws, labels: StickLabels
+) -> DrawExpertRows:
     """Log of each component's weight times the probability of the label under it.
 
     All in logarithms and without omissions, for arrays of NumPy or of JAX; ``label_log_lik`` is the
@@ -243,7 +244,7 @@ def label_log_terms(
     for s, stick in enumerate(coefficients):
         centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
         each.append(_log_terms(latents.log_weights[s], centre, spread, groups))
-    found: Float[np.ndarray, "draws experts rows"] = namespace(coefficients).stack(each)
+    found: DrawExpertRows = namespace(coefficients).stack(each)
     return found
 
 
@@ -263,11 +264,11 @@ def _logits(
 
 
 def _mean_products(
-    weights: Float[np.ndarray, "experts rows"],
+    weights: ExpertRows,
     centre: Float[np.ndarray, "experts sticks rows"],
     spread: Float[np.ndarray, "experts sticks points"],
     groups: Alike,
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """``sum_k pi_k mean_s prod_l sigma(+-psi_kls)``; zero or NaN for products that overflow.
 
     Since ``1 / sigma(psi) = 1 + exp(-centre) exp(-spread)``, exponentials are taken of rows and of
@@ -295,7 +296,7 @@ def _one_and(values: Float[np.ndarray, "*batch values"]) -> Float[np.ndarray, "*
 def _mean_product(
     rates: Float[np.ndarray, "experts sticks 2 rows"],
     points: Float[np.ndarray, "experts sticks 2 points"],
-) -> Float[np.ndarray, "experts rows"]:
+) -> ExpertRows:
     """``mean_s prod_l 1 / (1 + rate_l point_ls)`` from ``_one_and`` of both."""
     first, *others = rates.transpose(1, 0, 3, 2)
     inverse = first @ points[:, 0]
@@ -312,11 +313,11 @@ def _alike(sign: Float[np.ndarray, "sticks rows"], reach: Bool[np.ndarray, "stic
 
 
 def _log_terms(
-    log_weights: Float[np.ndarray, "experts rows"],
+    log_weights: ExpertRows,
     centre: Float[np.ndarray, "experts sticks rows"],
     spread: Float[np.ndarray, "experts sticks points"],
     groups: Alike,
-) -> Float[np.ndarray, "experts rows"]:
+) -> ExpertRows:
     """``log pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
     xp, found = namespace(centre), []
     for alike, signs in groups:
@@ -330,7 +331,7 @@ def _log_terms(
         mean = (xp.exp(passed - top[..., None]) / inverse).mean(axis=-1)
         found.append(top + xp.log(mean))
     order = np.argsort(np.concatenate([alike for alike, _ in groups]))
-    terms: Float[np.ndarray, "experts rows"]
+    terms: ExpertRows
     terms = log_weights + xp.concatenate(found, axis=1)[:, order]
     return terms
 

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.experts.linear import LinearStats
 from bayesvb.factors.matrix_normal_gamma import MatrixNormalGamma
+from bayesvb.numerics.arrays import ExpertRows, ExpertTerms, TermRows
 from bayesvb.numerics.packed_matrices import diagonal_numbers, row_of
 from bayesvb.numerics.special import LOG_2PI
 
@@ -29,9 +30,9 @@ class LatentPrior:
 
     linear: Float[np.ndarray, "latents experts rows"]
     precision: Float[np.ndarray, "latents experts _"]
-    constant: Float[np.ndarray, "experts rows"]
+    constant: ExpertRows
 
-    def plus(self, linear: Float[np.ndarray, "terms rows"]) -> LatentPrior:
+    def plus(self, linear: TermRows) -> LatentPrior:
         """Natural parameters with ``[x1, 1]' linear`` added for every expert."""
         return LatentPrior(
             self.linear + linear[:-1, None], self.precision, self.constant + linear[-1]
@@ -39,9 +40,9 @@ class LatentPrior:
 
 
 def latent_sums(
-    design: Float[np.ndarray, "terms rows"],
+    design: TermRows,
     xx: Float[np.ndarray, "experts pairs"],
-    responsibilities: Float[np.ndarray, "experts rows"],
+    responsibilities: ExpertRows,
     moments: Float[np.ndarray, "latent_pairs _ rows"],
 ) -> LinearStats:
     """Sums weighted by the responsibilities; moments of one expert serve all.
@@ -90,9 +91,9 @@ class LatentExperts:
     def local(
         self,
         posterior: MatrixNormalGamma,
-        spread: Float[np.ndarray, "experts rows"],
-        log_weights: Float[np.ndarray, "experts _"],
-        design: Float[np.ndarray, "terms rows"],
+        spread: ExpertRows,
+        log_weights: ExpertTerms,
+        design: TermRows,
     ) -> LatentPrior:
         """Expected log density of the latent vector, plus the given log weights.
 

@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from bayesvb.models.network.experts import LatentPrior
+from bayesvb.numerics.arrays import ExpertRows, Floats
 from bayesvb.numerics.packed_matrices import (
     add_outer,
     diagonal_numbers,
@@ -29,14 +30,12 @@ def prior_moments(prior: LatentPrior) -> Float[np.ndarray, "pairs experts rows"]
     return moments
 
 
-def expert_terms(
-    prior: LatentPrior, moments: Float[np.ndarray, "pairs _ rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def expert_terms(prior: LatentPrior, moments: Float[np.ndarray, "pairs _ rows"]) -> ExpertRows:
     """Expected log density of the latent vectors under every expert, plus the log weights."""
     n_latents = len(prior.linear)
     terms = prior.linear * row_of(moments, n_latents)[:-1]
     terms -= 0.5 * prior.precision * moments[diagonal_numbers(n_latents)]
-    total: Float[np.ndarray, "experts rows"] = terms.sum(axis=0)
+    total: ExpertRows = terms.sum(axis=0)
     total += prior.constant
     return total
 
@@ -85,7 +84,7 @@ def settle_shared(precision: Float[np.ndarray, "pairs experts 1"], n_latents: in
     return settle
 
 
-def entropy(pivots: Float[np.ndarray, "terms ..."]) -> Float[np.ndarray, "..."]:
+def entropy(pivots: Float[np.ndarray, "terms ..."]) -> Floats:
     """Entropy of latent vectors, from the pivots of their precisions."""
     total = log_det(pivots)
     total *= -0.5
@@ -105,18 +104,14 @@ def posterior_moments(
     return settle(natural, n_latents)
 
 
-def first_responsibilities(
-    prior: LatentPrior, log_lik: Float[np.ndarray, "experts rows"]
-) -> Float[np.ndarray, "experts rows"]:
+def first_responsibilities(prior: LatentPrior, log_lik: ExpertRows) -> ExpertRows:
     """Component probabilities if every expert's latent vectors were as before the response."""
     linear = prior.linear
     log_weights = prior.constant + (linear * linear / (2.0 * prior.precision)).sum(axis=0)
     return log_sum_exp(log_weights + log_lik)[1]
 
 
-def averaged(
-    prior: LatentPrior, responsibilities: Float[np.ndarray, "experts rows"]
-) -> LatentPrior:
+def averaged(prior: LatentPrior, responsibilities: ExpertRows) -> LatentPrior:
     """Prior of a latent vector that does not depend on the component: one expert for all."""
     return LatentPrior(
         linear=(prior.linear * responsibilities).sum(axis=1, keepdims=True),

@@ -28,6 +28,15 @@ from bayesvb.models.network.output import AnyOutput, LatentDraws, LatentPredicti
 from bayesvb.models.network.output_gaussian import matched
 from bayesvb.models.network.shared_products import PairedProducts
 from bayesvb.models.network.state import NetworkPosterior, NetworkStats
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawResponseRows,
+    DrawRows,
+    DrawTerms,
+    DrawVector,
+    ExpertRows,
+    RowVector,
+)
 from bayesvb.numerics.linalg import quadratic_weights
 from bayesvb.numerics.packed_matrices import add_outer, diagonal_numbers, row_of
 from bayesvb.numerics.special import log_total
@@ -194,9 +203,7 @@ class Network(
             return False
         return bool(self.log_predictive(posterior, block).min() > np.log(SEPARATED))
 
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> NetworkStats:
+    def partition_stats(self, block: Block, responsibilities: ExpertRows) -> NetworkStats:
         """Sums of a given partition, with latent vectors guessed from the responses."""
         weighted = block.weighted(responsibilities)
         gate = self.gate.local(self.gate.start(), block)
@@ -223,9 +230,7 @@ class Network(
             for scale in self.variances
         }
 
-    def responsibilities(
-        self, posterior: NetworkPosterior, block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def responsibilities(self, posterior: NetworkPosterior, block: Block) -> ExpertRows:
         """Posterior probability of each component, given the row's response."""
         _, prior = self.gate_and_prior(posterior, block, PairedProducts.of(block, MEAN, GATING))
         return self.output.local(posterior.output, prior, block).responsibilities
@@ -265,9 +270,7 @@ class Network(
         output = self.output.within(nats)
         return self if output is self.output else replace(self, output=output)
 
-    def log_predictive(
-        self, posterior: NetworkPosterior, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    def log_predictive(self, posterior: NetworkPosterior, block: Block) -> RowVector:
         """Log predictive density of each row's response."""
         if self.with_noise is not None:  # in logarithms: certain predictions underflow
             draws = {
@@ -276,14 +279,12 @@ class Network(
                 "gate": posterior.gate.mean[None],
                 "output": posterior.output.mean[None],
             }
-            density: Float[np.ndarray, " rows"]
+            density: RowVector
             density = log_total(self.component_log_lik(draws, block), axis=1)[0]
             return density
         return self.output.log_predictive(posterior.output, self.latents(posterior, block), block)
 
-    def mean_weights(
-        self, posterior: NetworkPosterior, block: Block
-    ) -> Float[np.ndarray, "experts rows"]:
+    def mean_weights(self, posterior: NetworkPosterior, block: Block) -> ExpertRows:
         """Expected weights of the components."""
         return self.gate.mean_weights(posterior.gate, block)
 
@@ -300,11 +301,11 @@ class Network(
         """Predictive distribution of one numeric response (standardised units)."""
         return matched(posterior.output, self.latents(posterior, block), response)
 
-    def log_weights(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws experts rows"]:
+    def log_weights(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log weights of the components for each draw."""
         return self.gate.log_weights(draws["gate"], block)
 
-    def gate_coefficients(self, draws: Draws) -> dict[int, Float[np.ndarray, "draws terms"]]:
+    def gate_coefficients(self, draws: Draws) -> dict[int, DrawTerms]:
         """Coefficients of the gate by component."""
         return dict(self.gate.coefficients(draws["gate"]))
 
@@ -352,9 +353,7 @@ class Network(
             variance=1.0 / draws["precision"],
         )
 
-    def responses(
-        self, draws: Draws, block: Block, rng: np.random.Generator
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    def responses(self, draws: Draws, block: Block, rng: np.random.Generator) -> DrawResponseRows:
         """One response per draw and row: component, latent vector, response."""
         weights = self.gate.log_weights(draws["gate"], block)
         chosen = drawn_components(weights, block.n_rows, rng)[:, None]
@@ -378,29 +377,25 @@ class Network(
             }
         )
 
-    def component_log_lik(
-        self, draws: Draws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    def component_log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Log of each component's weight times the density of the response under it."""
         return self.output.component_log_lik(draws, self.drawn_latents(draws, block), block)
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log likelihood of each row for each draw, latent vector and component summed out."""
         return self.output.log_lik(draws, self.drawn_latents(draws, block), block)
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         return self._log_density(self.experts.prior, None, None, draws)
 
-    def log_posterior(
-        self, posterior: NetworkPosterior, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: NetworkPosterior, draws: Draws) -> DrawVector:
         return self._log_density(posterior.experts, posterior.gate, posterior.output, draws)
 
     def _log_density(
         self, experts: MatrixNormalGamma, gate: Any, output: object, draws: Draws
-    ) -> Float[np.ndarray, " draws"]:
+    ) -> DrawVector:
         coefficients = experts.log_density(draws["coefficients"], draws["precision"])
-        density: Float[np.ndarray, " draws"] = coefficients.sum(axis=(1, 2))
+        density: DrawVector = coefficients.sum(axis=(1, 2))
         density = density + self.gate.log_density(gate, draws["gate"])
         density = density + self.output.log_density(output, draws)
         return density

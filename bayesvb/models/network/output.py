@@ -13,6 +13,17 @@ from jaxtyping import Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.models.network.experts import LatentPrior
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawResponseRows,
+    DrawRows,
+    DrawValues,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    ExpertVector,
+    RowVector,
+)
 from bayesvb.variational.supports import AbstractSupport
 
 START_PRECISION = 100.0
@@ -26,7 +37,7 @@ PosteriorT = TypeVar("PosteriorT")
 
 StatsT = TypeVar("StatsT", bound=SufficientStats)
 
-OutputDraws = Mapping[str, Float[np.ndarray, "draws ..."]]
+OutputDraws = Mapping[str, DrawValues]
 
 
 class AbstractLatentPosterior(abc.ABC):
@@ -42,13 +53,11 @@ class AbstractLatentPosterior(abc.ABC):
     """
 
     moments: Float[np.ndarray, "pairs experts rows"]
-    norm: Float[np.ndarray, " rows"]
-    responsibilities: Float[np.ndarray, "experts rows"]
+    norm: RowVector
+    responsibilities: ExpertRows
 
     @abc.abstractmethod
-    def sufficient_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> SufficientStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> SufficientStats:
         """Sums for the output layer, given (weighted) responsibilities."""
 
 
@@ -63,7 +72,7 @@ class LatentDraws:
     variance : ndarray, shape (draws, experts, latents)
     """
 
-    log_weights: Float[np.ndarray, "draws experts rows"]
+    log_weights: DrawExpertRows
     location: Float[np.ndarray, "draws experts latents rows"]
     variance: Float[np.ndarray, "draws experts latents"]
 
@@ -79,10 +88,10 @@ class LatentPredictive:
     dof : ndarray, shape (experts,)
     """
 
-    weights: Float[np.ndarray, "experts rows"]
+    weights: ExpertRows
     location: Float[np.ndarray, "latents experts rows"]
     scale: Float[np.ndarray, "latents experts rows"]
-    dof: Float[np.ndarray, " experts"]
+    dof: ExpertVector
 
     def part(self, start: int, stop: int) -> LatentPredictive:
         """Rows ``start`` to ``stop``."""
@@ -119,10 +128,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
 
     @abc.abstractmethod
     def partition_stats(
-        self,
-        block: Block,
-        moments: Float[np.ndarray, "pairs 1 rows"],
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, block: Block, moments: Float[np.ndarray, "pairs 1 rows"], responsibilities: ExpertRows
     ) -> StatsT:
         """Sums for guessed latent vectors."""
 
@@ -131,7 +137,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         """Exact coordinate update."""
 
     @abc.abstractmethod
-    def expectations(self, posterior: PosteriorT) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Expectations by which the statistics enter the bound, in the order of the statistics."""
 
     @abc.abstractmethod
@@ -169,7 +175,7 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         draws: OutputDraws,
         latents: Float[np.ndarray, "draws latents rows"],
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         """One response per draw and row, for given latent vectors."""
 
     def permuted(self, order: list[int], stats: StatsT) -> StatsT:
@@ -177,15 +183,13 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
         return stats
 
     @abc.abstractmethod
-    def log_density(
-        self, posterior: PosteriorT | None, draws: OutputDraws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: PosteriorT | None, draws: OutputDraws) -> DrawVector:
         """Log density of each draw under the posterior, or under the prior (None)."""
 
     @abc.abstractmethod
     def log_predictive(
         self, posterior: PosteriorT, latents: LatentPredictive, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    ) -> RowVector:
         """Log predictive density of each row's response, latent vectors and parameters out."""
 
     @abc.abstractmethod
@@ -195,13 +199,11 @@ class AbstractOutput(abc.ABC, Generic[PosteriorT, StatsT]):
     @abc.abstractmethod
     def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    ) -> DrawExpertRows:
         """Log of each component's weight times the density of the row's response under it."""
 
     @abc.abstractmethod
-    def log_lik(
-        self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: OutputDraws, latents: LatentDraws, block: Block) -> DrawRows:
         """Log likelihood of each row for each draw, latent vector and component summed out."""
 
 

@@ -37,6 +37,14 @@ from bayesvb.models.network.output import (
     OutputDraws,
 )
 from bayesvb.models.network.stick_labels import LabelEvidence, StickLabels
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawRows,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    RowVector,
+)
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import log_sum_exp
 from bayesvb.variational.linear_predictors import LogitCoordinates, LogitStats
@@ -60,13 +68,13 @@ class ClassLatentPosterior(AbstractLatentPosterior):
     """Latent vectors of labelled rows and the Polya-Gamma means of the sticks."""
 
     moments: Float[np.ndarray, "pairs _ rows"]
-    norm: Float[np.ndarray, " rows"]
-    responsibilities: Float[np.ndarray, "experts rows"]
+    norm: RowVector
+    responsibilities: ExpertRows
     omega: Float[np.ndarray, "sticks _ rows"]
     kappa: Float[np.ndarray, "sticks rows"]
     n_latents: int
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> LogitStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> LogitStats:
         """``sum r omega u u'`` and ``sum r kappa u`` with ``u = [x1, 1]``."""
         if self.moments.shape[1] == 1:
             responsibilities = responsibilities.sum(axis=0, keepdims=True)
@@ -193,7 +201,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         """Exact coordinate update of every stick."""
         return stats.posterior(self.prior)
 
-    def expectations(self, posterior: Normal) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: Normal) -> EntryVector:
         """``-E[b b'] / 2`` and ``E[b]`` of every stick."""
         return LogitCoordinates(posterior).expectations()
 
@@ -237,10 +245,8 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         stops[:, :-1] = rng.logistic(size=logit.shape) < logit
         return np.asarray(stops.argmax(axis=1)[:, None], dtype=float)
 
-    def log_density(
-        self, posterior: Normal | None, draws: OutputDraws
-    ) -> Float[np.ndarray, " draws"]:
-        density: Float[np.ndarray, " draws"]
+    def log_density(self, posterior: Normal | None, draws: OutputDraws) -> DrawVector:
+        density: DrawVector
         density = (posterior or self.prior).log_density(draws["output"]).sum(axis=-1)
         return density
 
@@ -250,10 +256,7 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         return np.asarray(2.0 * EMBEDDED * (directions(self.n_latents, len(kappa)) @ kappa))
 
     def partition_stats(
-        self,
-        block: Block,
-        moments: Float[np.ndarray, "pairs 1 rows"],
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, block: Block, moments: Float[np.ndarray, "pairs 1 rows"], responsibilities: ExpertRows
     ) -> LogitStats:
         """Sums for guessed latent vectors, with the Polya-Gamma means of logits near zero."""
         labels = StickLabels.of(block.response[0], self.n_classes)
@@ -269,21 +272,19 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
 
     def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    ) -> DrawExpertRows:
         """Log probability of each component and row's label; see ``label_log_terms``."""
         labels = StickLabels.of(block.response[0], self.n_classes)
         return label_log_terms(draws["output"], latents, labels)
 
-    def log_lik(
-        self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: OutputDraws, latents: LatentDraws, block: Block) -> DrawRows:
         """Log probability of each row's label for each draw; see ``label_log_lik``."""
         labels = StickLabels.of(block.response[0], self.n_classes)
         return label_log_lik(draws["output"], latents, labels)
 
     def log_predictive(
         self, posterior: Normal, latents: LatentPredictive, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    ) -> RowVector:
         """Log probability of each row's label."""
         found = self.probabilities(posterior, latents)
         with np.errstate(divide="ignore"):  # a probability may round to zero

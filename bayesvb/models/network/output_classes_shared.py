@@ -20,6 +20,7 @@ from bayesvb.models.network.output import (
 )
 from bayesvb.models.network.output_classes import ClassLatentPosterior, ClassOutput
 from bayesvb.models.network.stick_labels import StickLabels
+from bayesvb.numerics.arrays import DrawVector, EntryVector, ExpertRows, ExpertVector, RowVector
 from bayesvb.numerics.linalg import pack
 from bayesvb.numerics.packed_matrices import diagonal_numbers
 from bayesvb.variational.linear_predictors import LogitStats
@@ -37,7 +38,7 @@ class SharedStats(SufficientStats):
     """Sums for the coefficients, and of responsibilities and Polya-Gamma means per component."""
 
     coefficients: LogitStats
-    weight: Float[np.ndarray, " experts"]
+    weight: ExpertVector
     omega: Float[np.ndarray, "experts sticks"]
 
 
@@ -54,11 +55,11 @@ class SharedLatentPosterior(AbstractLatentPosterior):
     """Latent vectors of labelled rows."""
 
     moments: Float[np.ndarray, "pairs experts rows"]
-    norm: Float[np.ndarray, " rows"]
-    responsibilities: Float[np.ndarray, "experts rows"]
+    norm: RowVector
+    responsibilities: ExpertRows
     rows: ClassLatentPosterior
 
-    def sufficient_stats(self, responsibilities: Float[np.ndarray, "experts rows"]) -> SharedStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> SharedStats:
         omega = np.vecdot(self.rows.omega, responsibilities).T
         return SharedStats(
             self.rows.sufficient_stats(responsibilities),
@@ -117,10 +118,7 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
         return SharedLatentPosterior(rows.moments, rows.norm, rows.responsibilities, rows)
 
     def partition_stats(
-        self,
-        block: Block,
-        moments: Float[np.ndarray, "pairs 1 rows"],
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, block: Block, moments: Float[np.ndarray, "pairs 1 rows"], responsibilities: ExpertRows
     ) -> SharedStats:
         """Sums for guessed latent vectors, with typical Polya-Gamma means."""
         weight = responsibilities.sum(axis=1)
@@ -137,7 +135,7 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
             self.classes.update(stats.coefficients), omega / (stats.weight[:, None] + LEAST_WEIGHT)
         )
 
-    def expectations(self, posterior: SharedPosterior) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: SharedPosterior) -> EntryVector:
         """Expectations as in ``ClassOutput``; covariances of earlier latent vectors stay."""
         own = self.classes.expectations(posterior.coefficients)
         n_experts = len(posterior.omega)
@@ -153,15 +151,13 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
     def permuted(self, order: list[int], stats: SharedStats) -> SharedStats:
         return SharedStats(stats.coefficients, stats.weight[order], stats.omega[order])
 
-    def log_density(
-        self, posterior: SharedPosterior | None, draws: OutputDraws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: SharedPosterior | None, draws: OutputDraws) -> DrawVector:
         coefficients = None if posterior is None else posterior.coefficients
         return self.classes.log_density(coefficients, draws)
 
     def log_predictive(
         self, posterior: SharedPosterior, latents: LatentPredictive, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    ) -> RowVector:
         """Log predictive probabilities as in ``ClassOutput``."""
         return self.classes.log_predictive(posterior.coefficients, latents, block)
 

@@ -35,6 +35,18 @@ from bayesvb.models.network.output import (
     OutputDraws,
 )
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import (
+    DrawExpertRows,
+    DrawExperts,
+    DrawResponseRows,
+    DrawRows,
+    DrawVector,
+    EntryVector,
+    ExpertRows,
+    ResponseRows,
+    RowVector,
+    TermRows,
+)
 from bayesvb.numerics.linalg import inverse_and_log_det, pack, products, quadratic_weights
 from bayesvb.numerics.packed_matrices import row_of
 from bayesvb.numerics.special import LOG_2PI, log_sum_exp, log_total
@@ -56,14 +68,12 @@ class GaussianLatentPosterior(AbstractLatentPosterior):
     """Latent vectors of rows with numeric responses."""
 
     moments: Float[np.ndarray, "pairs _ rows"]
-    norm: Float[np.ndarray, " rows"]
-    responsibilities: Float[np.ndarray, "experts rows"]
-    response: Float[np.ndarray, "responses rows"]
+    norm: RowVector
+    responsibilities: ExpertRows
+    response: ResponseRows
     n_latents: int
 
-    def sufficient_stats(
-        self, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> GaussianStats:
+    def sufficient_stats(self, responsibilities: ExpertRows) -> GaussianStats:
         if self.moments.shape[1] == 1:
             responsibilities = responsibilities.sum(axis=0, keepdims=True)
         weight = responsibilities.sum(axis=0)
@@ -95,13 +105,11 @@ class ResponseEvidence:
 
     squares: Float[np.ndarray, " pairs"]
     curvature: Float[np.ndarray, " natural_pairs"]
-    linear: Float[np.ndarray, "terms rows"]
-    constant: Float[np.ndarray, " rows"]
+    linear: TermRows
+    constant: RowVector
 
     @classmethod
-    def of(
-        cls, posterior: MatrixNormalGamma, response: Float[np.ndarray, "responses rows"]
-    ) -> ResponseEvidence:
+    def of(cls, posterior: MatrixNormalGamma, response: ResponseRows) -> ResponseEvidence:
         """Evidence of these responses."""
         mean, precision = posterior.mean[0], posterior.expected_precision[0]
         scaled = mean * precision[:, None]
@@ -112,9 +120,7 @@ class ResponseEvidence:
         constant = 0.5 * (normaliser - precision @ (response * response))
         return cls(quadratic_weights(second), curvature, scaled.T @ response, constant)
 
-    def terms(
-        self, moments: Float[np.ndarray, "pairs experts rows"]
-    ) -> Float[np.ndarray, "experts rows"]:
+    def terms(self, moments: Float[np.ndarray, "pairs experts rows"]) -> ExpertRows:
         """Expected log likelihood."""
         flat = moments.reshape(len(moments), -1)
         terms = np.reshape(-0.5 * (self.squares @ flat), moments.shape[1:])
@@ -196,7 +202,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         return self.prior.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
 
-    def expectations(self, posterior: MatrixNormalGamma) -> Float[np.ndarray, " entries"]:
+    def expectations(self, posterior: MatrixNormalGamma) -> EntryVector:
         """Expectations as for linear experts, whose response is the network's."""
         return LinearCoordinates(posterior).expectations()
 
@@ -221,20 +227,18 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         draws: OutputDraws,
         latents: Float[np.ndarray, "draws latents rows"],
         rng: np.random.Generator,
-    ) -> Float[np.ndarray, "draws responses rows"]:
+    ) -> DrawResponseRows:
         slope, intercept = draws["output"][..., :-1], draws["output"][..., -1:]
         location = slope @ latents + intercept
         noise = rng.standard_normal(location.shape)
         return np.asarray(location + noise / np.sqrt(draws["output_precision"])[..., None])
 
-    def log_density(
-        self, posterior: MatrixNormalGamma | None, draws: OutputDraws
-    ) -> Float[np.ndarray, " draws"]:
+    def log_density(self, posterior: MatrixNormalGamma | None, draws: OutputDraws) -> DrawVector:
         coefficients, precision = draws["output"], draws["output_precision"]
         if posterior is not None:
             coefficients, precision = coefficients[:, None], precision[:, None]
         density = (posterior or self.prior).log_density(coefficients, precision)
-        total: Float[np.ndarray, " draws"] = density.reshape(len(density), -1).sum(axis=1)
+        total: DrawVector = density.reshape(len(density), -1).sum(axis=1)
         return total
 
     def latent_guess(self, block: Block) -> Float[np.ndarray, "latents rows"]:
@@ -242,10 +246,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
         return np.asarray(directions(self.n_latents, len(block.response)) @ block.response)
 
     def partition_stats(
-        self,
-        block: Block,
-        moments: Float[np.ndarray, "pairs 1 rows"],
-        responsibilities: Float[np.ndarray, "experts rows"],
+        self, block: Block, moments: Float[np.ndarray, "pairs 1 rows"], responsibilities: ExpertRows
     ) -> GaussianStats:
         rows = GaussianLatentPosterior(
             moments, np.zeros(block.n_rows), responsibilities, block.response, self.n_latents
@@ -254,7 +255,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
 
     def log_predictive(
         self, posterior: MatrixNormalGamma, latents: LatentPredictive, block: Block
-    ) -> Float[np.ndarray, " rows"]:
+    ) -> RowVector:
         """Log density of each row's responses, which an expert makes independently."""
         return log_density_of(posterior, latents, block.response)
 
@@ -265,7 +266,7 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
 
     def component_log_lik(
         self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws experts rows"]:
+    ) -> DrawExpertRows:
         """Log density of component and responses, which are Gaussian given the parameters."""
         slope, intercept = draws["output"][..., :-1], draws["output"][..., -1]
         xp, constant = namespace(slope), len(block.response) * LOG_2PI
@@ -280,24 +281,22 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
             residual = block.response - intercept[s][:, None] - slope[s] @ latents.location[s]
             distance = (residual * (inverse[s] @ residual)).sum(axis=1)
             each.append(log_weights - 0.5 * (distance + (log_det[s, :, None] + constant)))
-        found: Float[np.ndarray, "draws experts rows"] = xp.stack(each)
+        found: DrawExpertRows = xp.stack(each)
         return found
 
-    def log_lik(
-        self, draws: OutputDraws, latents: LatentDraws, block: Block
-    ) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: OutputDraws, latents: LatentDraws, block: Block) -> DrawRows:
         """Log density of each row's responses, latent vector and component summed out."""
         terms = self.component_log_lik(draws, latents, block)
-        found: Float[np.ndarray, "draws rows"] = log_total(terms, axis=1)
+        found: DrawRows = log_total(terms, axis=1)
         return found
 
 
 def _one_response(
     coefficients: Float[np.ndarray, "draws coefficients"],
-    variance: Float[np.ndarray, "draws experts"],
+    variance: DrawExperts,
     latents: LatentDraws,
     block: Block,
-) -> Float[np.ndarray, "draws experts rows"]:
+) -> DrawExpertRows:
     """Log densities with one response: numbers instead of matrices, draw by draw."""
     found = np.empty(latents.log_weights.shape)
     observed = block.response[0] - coefficients[:, -1:]
@@ -346,10 +345,8 @@ def matched(
 
 
 def log_density_of(
-    posterior: MatrixNormalGamma,
-    latents: LatentPredictive,
-    responses: Float[np.ndarray, "responses rows"],
-) -> Float[np.ndarray, " rows"]:
+    posterior: MatrixNormalGamma, latents: LatentPredictive, responses: ResponseRows
+) -> RowVector:
     """Log density of all responses of each row, independent given the expert."""
     marginals = [matched(posterior, latents, number) for number in range(len(responses))]
     return joint_log_density(marginals, responses)

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from bayesvb.factors.normal import Normal
 from bayesvb.models.network.experts import LatentPrior
+from bayesvb.numerics.arrays import ExpertRows, RowVector, TermRows
 from bayesvb.numerics.linalg import pack, quadratic_weights
 from bayesvb.numerics.packed_matrices import diagonal_numbers
 from bayesvb.numerics.special import jaakkola, polya_gamma_mean
@@ -30,7 +31,7 @@ class StickLabels:
     kappa: Float[np.ndarray, "sticks rows"]
 
     @classmethod
-    def of(cls, codes: Float[np.ndarray, " rows"], n_classes: int) -> StickLabels:
+    def of(cls, codes: RowVector, n_classes: int) -> StickLabels:
         """Sticks of class codes 0, 1, ..."""
         sticks = np.arange(n_classes - 1.0)[:, None]
         reach = (codes >= sticks).astype(np.float64)
@@ -61,7 +62,7 @@ class LabelEvidence:
 
     squares: Float[np.ndarray, "sticks pairs"]
     curvature: Float[np.ndarray, "natural_pairs sticks"]
-    linear: Float[np.ndarray, "terms rows"]
+    linear: TermRows
     reach: Float[np.ndarray, "later_sticks 1 rows"]
     mean: Float[np.ndarray, "sticks terms"]
 
@@ -122,7 +123,7 @@ class LabelEvidence:
 
     def close(
         self, second: Float[np.ndarray, "sticks experts rows"]
-    ) -> tuple[Float[np.ndarray, "experts rows"], Float[np.ndarray, "sticks experts rows"]]:
+    ) -> tuple[ExpertRows, Float[np.ndarray, "sticks experts rows"]]:
         """Expected (bounded) log likelihood of the labels at the best omega, and that omega.
 
         Without ``[E[x1], 1]' linear``. ``second`` is overwritten.

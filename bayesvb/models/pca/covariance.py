@@ -22,6 +22,7 @@ from bayesvb.data.statistics import SufficientStats
 from bayesvb.factors.loadings import Loadings
 from bayesvb.models.pca.information import LoadingsInformation, with_doubtful_angles
 from bayesvb.models.pca.scores import LatentPosterior
+from bayesvb.numerics.arrays import DrawCoordinates, DrawVector
 from bayesvb.numerics.linalg import inverse_and_log_det, times
 from bayesvb.variational.coordinates import AbstractStandardCoordinates
 from bayesvb.variational.local import Draws
@@ -78,7 +79,7 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
         """Standard deviation of ``log tau``."""
         return float(np.sqrt(polygamma(1, self.posterior.shape)))
 
-    def standard(self, draws: Draws) -> Float[np.ndarray, "draws coordinates"]:
+    def standard(self, draws: Draws) -> DrawCoordinates:
         moved = draws["loadings"][:, :, : self.n_moved]
         shift = np.concatenate([draws["centre"][:, :, None], moved], axis=2) - self.centre
         shift = shift * np.sqrt(draws["precision"])[:, None, None]
@@ -98,7 +99,7 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
         loadings = np.concatenate([both[:, :, 1:], rest], axis=2)
         return {**draws, "centre": both[:, :, 0], "loadings": loadings, "precision": precision}
 
-    def log_volume(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_volume(self, draws: Draws) -> DrawVector:
         """``(1 - entries / 2) log tau``."""
         share = 1.0 - 0.5 * self.centre.size
         return np.asarray(share * np.log(draws["precision"]))

@@ -14,6 +14,7 @@ from jaxtyping import Float
 from scipy.linalg import null_space
 
 from bayesvb.data.statistics import SufficientStats
+from bayesvb.numerics.arrays import EntryVector
 
 ANGLE = np.pi**2 / 12.0
 """Variance of the angle of an axis of which nothing is known, but that it has no sign."""
@@ -40,7 +41,7 @@ class LoadingsInformation(SufficientStats):
     """
 
     loadings: Float[np.ndarray, "entries entries"]
-    cross: Float[np.ndarray, " entries"]
+    cross: EntryVector
     noise: Float[np.ndarray, " 1"]
 
     @classmethod
@@ -134,9 +135,7 @@ def _right_angles(
     return _pairs(loadings, loadings[:, second].T, loadings[:, first].T)
 
 
-def _turns(
-    loadings: Float[np.ndarray, "dims components"],
-) -> Float[np.ndarray, "pairs entries"]:
+def _turns(loadings: Float[np.ndarray, "dims components"]) -> Float[np.ndarray, "pairs entries"]:
     """Angles by which columns turn in the plane of each two."""
     first, second = np.triu_indices(loadings.shape[1], 1)
     length = np.sqrt((loadings**2).sum(axis=0))

@@ -20,6 +20,7 @@ from bayesvb.models.pca.covariance import MOST_LOADINGS, LoadingsAndNoise
 from bayesvb.models.pca.prior import PcaPrior
 from bayesvb.models.pca.scores import LatentPosterior, marginal_log_lik
 from bayesvb.models.pca.starts import PrincipalAxes
+from bayesvb.numerics.arrays import DrawRows, DrawVector, ExpertRows, RowVector
 from bayesvb.numerics.linalg import pack, unpack
 from bayesvb.variational.local import Draws
 from bayesvb.variational.parameter_space import ParameterSpace
@@ -177,7 +178,7 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         bound = bound if block.weight is None else bound * block.weight
         return LocalStep(float(bound.sum()), stats)
 
-    def units(self, block: Block) -> Float[np.ndarray, " rows"]:
+    def units(self, block: Block) -> RowVector:
         """Log of the unit, subtracted from the log density of each row."""
         seen = block.designs.get("observed")
         if seen is None:
@@ -298,9 +299,7 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         own = gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
         return loadings + float(own.sum())
 
-    def partition_stats(
-        self, block: Block, responsibilities: Float[np.ndarray, "experts rows"]
-    ) -> Any:
+    def partition_stats(self, block: Block, responsibilities: ExpertRows) -> Any:
         """Sums of these rows under the initial loadings; there is nothing to divide."""
         return ScoreStats(*LatentPosterior.of(self.initial, block).sums(block))
 
@@ -352,9 +351,9 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         moved = {**draws, "loadings": loadings, "relevance": relevance}
         return moved, int(changed.any(axis=1).sum())
 
-    def log_lik(self, draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+    def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log density of the observed entries of each row, scores integrated out."""
-        found: Float[np.ndarray, "draws rows"]
+        found: DrawRows
         found = marginal_log_lik(draws, block) - self.units(block)
         return found
 
@@ -362,10 +361,10 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
         """Parameters by name before any data are seen."""
         return self.prior.draws(n, len(self.log_jacobian), self.n_scores, rng)
 
-    def log_prior(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_prior(self, draws: Draws) -> DrawVector:
         return self.prior.log_density(draws)
 
-    def log_posterior(self, posterior: PcaPosterior, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_posterior(self, posterior: PcaPosterior, draws: Draws) -> DrawVector:
         both = np.concatenate([draws["loadings"], draws["centre"][:, :, None]], axis=2)
         shape, rate = posterior.relevance_shape, posterior.relevance_rate
         relevance = gamma_log_density(draws["relevance"], shape, rate).sum(axis=1)

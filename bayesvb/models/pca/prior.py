@@ -10,6 +10,7 @@ from jaxtyping import Float
 
 from bayesvb.factors.gamma import gamma_log_density, precision_draws
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DrawVector
 from bayesvb.numerics.special import LOG_2PI
 from bayesvb.variational.local import Draws
 
@@ -83,7 +84,7 @@ class PcaPrior:
             "relevance": relevance,
         }
 
-    def log_density(self, draws: Draws) -> Float[np.ndarray, " draws"]:
+    def log_density(self, draws: Draws) -> DrawVector:
         """Log density of each draw."""
         precision, relevance = draws["precision"], draws["relevance"]
         (_, n_dims, n_scores), xp = draws["loadings"].shape, namespace(precision)
@@ -96,5 +97,5 @@ class PcaPrior:
         centre = 0.5 * (n_dims * (xp.log(flat) - LOG_2PI) - flat * square)
         own = gamma_log_density(relevance, self.relevance_shape, self.relevance_rate).sum(axis=1)
         own = own + gamma_log_density(precision, self.noise_shape, self.noise_rate)
-        density: Float[np.ndarray, " draws"] = loadings + centre + own
+        density: DrawVector = loadings + centre + own
         return density

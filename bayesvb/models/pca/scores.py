@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Bool, Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.factors.loadings import Loadings
 from bayesvb.numerics.array_library import namespace
+from bayesvb.numerics.arrays import DimRows, DrawRows, RowIntegers, RowVector
 from bayesvb.numerics.linalg import (
     inverse_and_log_det,
     pack,
@@ -36,7 +37,7 @@ class Patterns:
     """
 
     seen: Float[np.ndarray, "dims patterns"]
-    number: Int[np.ndarray, " rows"]
+    number: RowIntegers
 
     @classmethod
     def of(cls, block: Block) -> Patterns:
@@ -49,7 +50,7 @@ class Patterns:
         _, first, number = np.unique(keys, return_index=True, return_inverse=True)
         return cls(seen[:, first], number)
 
-    def sums(self, weight: Float[np.ndarray, " rows"]) -> Float[np.ndarray, " patterns"]:
+    def sums(self, weight: RowVector) -> Float[np.ndarray, " patterns"]:
         """Total weight of the rows of each pattern."""
         return np.bincount(self.number, weight, minlength=self.seen.shape[1]).astype(float)
 
@@ -69,7 +70,7 @@ class LatentPosterior:
     mean: Float[np.ndarray, "components rows"]
     covariance: Float[np.ndarray, "patterns components components"]
     patterns: Patterns
-    bound: Float[np.ndarray, " rows"]
+    bound: RowVector
 
     @classmethod
     def of(cls, loadings: Loadings, block: Block) -> LatentPosterior:
@@ -112,11 +113,11 @@ class LatentPosterior:
         padded[:, :-1, :-1] = self.covariance
         return pack(padded)
 
-    def fitted(self, loadings: Loadings) -> Float[np.ndarray, "dims rows"]:
+    def fitted(self, loadings: Loadings) -> DimRows:
         """Mean of every entry given the row's observed ones."""
         return np.asarray(loadings.mean[:, :-1] @ self.mean + loadings.mean[:, -1:])
 
-    def variance(self, loadings: Loadings) -> Float[np.ndarray, "dims rows"]:
+    def variance(self, loadings: Loadings) -> DimRows:
         r"""Variance of a new entry: noise, uncertain loadings and uncertain scores.
 
         ``b / (a - 1) (1 + tr V_i^-1 E[x x']) + m_i' S m_i``, exact under q.
@@ -150,11 +151,11 @@ class LatentPosterior:
         return xx, tx, tt, seen @ weight
 
 
-def marginal_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws rows"]:
+def marginal_log_lik(draws: Draws, block: Block) -> DrawRows:
     """``log N(t | mu, W W' + I / tau)`` of the observed entries of every row, for every draw."""
     t, patterns = block.designs["variables"], Patterns.of(block)
     xp, order = namespace(draws["precision"]), np.argsort(patterns.number, kind="stable")
-    result: Float[np.ndarray, "draws rows"] = xp.concatenate(
+    result: DrawRows = xp.concatenate(
         [
             _of_pattern(draws, t[:, patterns.number == index], pattern)
             for index, pattern in enumerate(patterns.seen.T > 0.0)
@@ -166,9 +167,7 @@ def marginal_log_lik(draws: Draws, block: Block) -> Float[np.ndarray, "draws row
     return result
 
 
-def _of_pattern(
-    draws: Draws, t: Float[np.ndarray, "dims rows"], pattern: Bool[np.ndarray, " dims"]
-) -> Float[np.ndarray, "draws rows"]:
+def _of_pattern(draws: Draws, t: DimRows, pattern: Bool[np.ndarray, " dims"]) -> DrawRows:
     """Scores of rows that share their observed variables (Woodbury's identity)."""
     xp, t = namespace(draws["precision"]), t[pattern]
     square = (t * t).sum(axis=0)
@@ -185,5 +184,5 @@ def _of_pattern(
         explained = ((inverse @ pull) * pull).sum(axis=1)
         constant = len(t) * (xp.log(tau) - LOG_2PI) - log_det[:, None]
         parts.append(0.5 * (constant - tau * distance + explained))
-    found: Float[np.ndarray, "draws rows"] = xp.concatenate(parts)
+    found: DrawRows = xp.concatenate(parts)
     return found

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.group_rows import GROUP_ROWS
@@ -14,6 +13,7 @@ from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.mean_tests import mean_below
 from bayesvb.evaluation.normal_scores import normal_scores
 from bayesvb.evaluation.score_regression import span
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.baselines import linear_baseline
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Candidate
@@ -59,7 +59,7 @@ def against_multinomial(classes: JudgedClasses) -> list[Misfit]:
     return [_compared(fit, gain, fit.model.weights, 1.0, PENALISED, "classification")]
 
 
-def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
+def gain_over_multinomial(classes: JudgedClasses) -> RowVector:
     """Gain in log predictive density (nats) of each held-out row, for the same folds."""
     if classes.baseline is None:
         raise ValueError("the fit has not held out folds")
@@ -73,8 +73,8 @@ def gain_over_multinomial(classes: JudgedClasses) -> Float[np.ndarray, " rows"]:
 
 def _compared(
     fit: AbstractFit,
-    gain: Float[np.ndarray, " rows"],
-    weights: Float[np.ndarray, " rows"] | None,
+    gain: RowVector,
+    weights: RowVector | None,
     scale: float,
     other: str,
     section: str,

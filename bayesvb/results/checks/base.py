@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
 
 from bayesvb.evaluation.family_wise import holm
+from bayesvb.numerics.arrays import RowVector
 from bayesvb.results.checks.edits import Edit, Remedy
 from bayesvb.results.checks.grading import GRADES, Grade
 
@@ -92,7 +92,7 @@ class Misfit:
     limit: str
     group: Group = "fit"
     noted: str = ""
-    without: Callable[[Float[np.ndarray, " rows"]], Float[np.ndarray, " rows"]] | None = None
+    without: Callable[[RowVector], RowVector] | None = None
 
 
 def judged(tests: Sequence[Misfit]) -> list[Check]:

@@ -14,7 +14,8 @@ import numpy as np
 from jaxtyping import Float
 from scipy.special import ndtri
 
-from bayesvb.evaluation.score_regression import Columns, Estimated, span
+from bayesvb.evaluation.score_regression import Estimated, span
+from bayesvb.numerics.arrays import RowColumns
 from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.results.checks.base import Check, Misfit, judged
 from bayesvb.results.checks.scope import SCOPE
@@ -162,13 +163,13 @@ def sorted_by_cause(
     return [*placed, *by_name.values()]
 
 
-def without_mean(scores: Scores, columns: Columns, fitted: Estimated) -> Scores:
+def without_mean(scores: Scores, columns: RowColumns, fitted: Estimated) -> Scores:
     """Scores without the part explained by columns beyond the estimates of the fit."""
     rest, added = fitted.rest(scores), span(fitted.beyond(columns))
     return _as_wide(rest - added @ (added.T @ rest), scores)
 
 
-def without_spread(scores: Scores, columns: Columns) -> Scores:
+def without_spread(scores: Scores, columns: RowColumns) -> Scores:
     """Scores divided by a spread that depends on columns."""
     basis = span(np.column_stack([np.ones(len(scores)), columns]))
     squares = scores**2

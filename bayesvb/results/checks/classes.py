@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from jaxtyping import Int
 
 from bayesvb.evaluation.row_order import positive_autocorrelation
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.dependence import ALIKE, IF_ORDERED, NEVER, SIMILAR
 from bayesvb.results.checks.grading import MATTERS
@@ -18,9 +18,7 @@ RECALIBRATE = (
 )
 
 
-def class_tests(
-    classes: JudgedClasses, order: Int[np.ndarray, " rows"] | None = None
-) -> list[Misfit]:
+def class_tests(classes: JudgedClasses, order: RowIntegers | None = None) -> list[Misfit]:
     """Reliability of the probabilities of all classes, and dependence along the rows.
 
     Positions in an order that means something make dependence a problem; without, it is a note.
@@ -35,7 +33,7 @@ def class_tests(
     return tests + _order(classes.found, order)
 
 
-def _order(found: HeldOutClasses, order: Int[np.ndarray, " rows"] | None) -> list[Misfit]:
+def _order(found: HeldOutClasses, order: RowIntegers | None) -> list[Misfit]:
     """Autocorrelation of the residuals of each class; none if sorted by the classes."""
     at = np.arange(len(found.codes)) if order is None else order
     codes, n_classes = found.codes[at], found.probabilities.shape[1]

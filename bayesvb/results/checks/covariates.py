@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
 from numpy.polynomial import legendre
 
 from bayesvb.data.frames import kind_of
@@ -19,17 +18,11 @@ from bayesvb.data.parts import MEAN
 from bayesvb.data.sources import AbstractSource
 from bayesvb.evaluation.normal_scores import shape_tests, width_test
 from bayesvb.evaluation.row_order import positive_autocorrelation
-from bayesvb.evaluation.score_regression import (
-    Columns,
-    Estimated,
-    added_beyond,
-    powers,
-    standardised,
-    waves,
-)
+from bayesvb.evaluation.score_regression import Estimated, added_beyond, powers, standardised, waves
 from bayesvb.evaluation.within_groups import WithinGroups
 from bayesvb.formula.group_columns import UNSEEN
 from bayesvb.linear.designs import GroupRows
+from bayesvb.numerics.arrays import RowColumns, RowIntegers, RowVector
 from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.base import Misfit
@@ -95,7 +88,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     return found + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
-def _effects_of_groups(source: AbstractSource, at: Int[np.ndarray, " rows"]) -> WithinGroups | None:
+def _effects_of_groups(source: AbstractSource, at: RowIntegers) -> WithinGroups | None:
     """Effects of very many groups on the mean, which have no columns in the fit."""
     # where all rows of a group have one component, cases of the source are groups
     has_effects = GROUP_ROWS in source.empty().designs
@@ -104,22 +97,22 @@ def _effects_of_groups(source: AbstractSource, at: Int[np.ndarray, " rows"]) -> 
     return WithinGroups.of(GroupRows.from_matrix(source.take(at).designs[GROUP_ROWS]))
 
 
-def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
+def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> RowVector:
     """Predicted means without the effect of a row's own group, estimated from few rows."""
     design = fit.model.design
     frame = design.data_at(seen.at).assign(**dict.fromkeys(design.groupings, UNSEEN))
     typical: Any = fit
-    found: Float[np.ndarray, " rows"]
+    found: RowVector
     found = typical.predictive(frame, response=seen.name, new_groups="typical").mean()
     return found
 
 
 def _columns(
     frame: pd.DataFrame, names: tuple[str, ...], by_levels: frozenset[str]
-) -> tuple[dict[str, Float[np.ndarray, " rows"]], dict[str, Columns]]:
+) -> tuple[dict[str, RowVector], dict[str, RowColumns]]:
     """Numeric covariates, and those with levels as columns of zeros and ones."""
-    numbers: dict[str, Float[np.ndarray, " rows"]] = {}
-    levels: dict[str, Columns] = {}
+    numbers: dict[str, RowVector] = {}
+    levels: dict[str, RowColumns] = {}
     for name in names:
         column = frame[name]
         number = kind_of(column, name) == "number" and column.dtype.kind != "b"
@@ -132,20 +125,20 @@ def _columns(
     return numbers, levels
 
 
-def _shapes(values: Float[np.ndarray, " rows"]) -> list[Columns]:
+def _shapes(values: RowVector) -> list[RowColumns]:
     """Functions that test a numeric covariate: its powers, and polynomials of its ranks."""
     return [powers(values), waves(values)]
 
 
 def _mean(
-    name: str, scores: Scores, sets: list[Columns], fitted: Estimated, remedy: str
+    name: str, scores: Scores, sets: list[RowColumns], fitted: Estimated, remedy: str
 ) -> list[Misfit]:
     """Test of the scores, and the scores adjusted for the result."""
     without = partial(without_mean, columns=np.column_stack(sets), fitted=fitted)
     return [replace(one, without=without) for one in _test(name, scores, sets, fitted, remedy)]
 
 
-def _spread(name: str, scores: Scores, sets: list[Columns], remedy: str) -> list[Misfit]:
+def _spread(name: str, scores: Scores, sets: list[RowColumns], remedy: str) -> list[Misfit]:
     """Test of their squares, and the scores adjusted for the result."""
     ones, squares = (
         Estimated.of(np.ones((len(scores), 1))),
@@ -156,7 +149,7 @@ def _spread(name: str, scores: Scores, sets: list[Columns], remedy: str) -> list
 
 
 def _test(
-    name: str, scores: Scores, sets: list[Columns], fitted: Estimated, remedy: str
+    name: str, scores: Scores, sets: list[RowColumns], fitted: Estimated, remedy: str
 ) -> list[Misfit]:
     """The most striking of several sets of columns, its p-value times their number."""
     tried = [added_beyond(scores, columns, fitted) for columns in sets]
@@ -171,8 +164,8 @@ def _test(
 
 def _products(
     seen: Observed,
-    numbers: Mapping[str, Float[np.ndarray, " rows"]],
-    levels: Mapping[str, Columns],
+    numbers: Mapping[str, RowVector],
+    levels: Mapping[str, RowColumns],
     fitted: Estimated,
     whose: str,
     remedies: Remedies,
@@ -204,7 +197,7 @@ def _products(
     ]  # fmt: skip
 
 
-def _product(left: Columns, right: Columns) -> Columns:
+def _product(left: RowColumns, right: RowColumns) -> RowColumns:
     """Products of every column with every other."""
     return np.asarray((left[:, :, None] * right[:, None, :]).reshape(len(left), -1))
 
@@ -220,11 +213,7 @@ ROWS_A_WAVE = 6
 
 
 def basis_tests(
-    fit: AbstractFit,
-    seen: Observed,
-    numbers: dict[str, Float[np.ndarray, " rows"]],
-    fitted: Estimated,
-    whose: str,
+    fit: AbstractFit, seen: Observed, numbers: dict[str, RowVector], fitted: Estimated, whose: str
 ) -> list[Misfit]:
     """Autocorrelation of the scores along the covariate of each smooth of the mean.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-from jaxtyping import Int
 
 from bayesvb.data.grouping import Grouping
 from bayesvb.data.parts import MEAN
 from bayesvb.evaluation.row_order import autocorrelation, positive_autocorrelation
 from bayesvb.evaluation.score_regression import added_columns
 from bayesvb.formula.formula_changes import written
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.results.checks.base import Misfit
 from bayesvb.results.checks.causes import Scores, without_autocorrelation
@@ -105,9 +105,7 @@ def _order_remedies(lag: float, grouping: Grouping | None, *, ordered: bool) -> 
     return IF_ORDERED.format(found=SIMILAR), IF_ORDERED.format(found=RUNS)
 
 
-def group_tests(
-    seen: Observed, groups: Int[np.ndarray, " rows"], name: str, whose: str
-) -> list[Misfit]:
+def group_tests(seen: Observed, groups: RowIntegers, name: str, whose: str) -> list[Misfit]:
     """Differences between the mean scores of groups of rows that belong together."""
     often = np.argsort(-np.bincount(groups), kind="stable")[: SCOPE.groups]
     inside = np.isin(groups, often)
@@ -127,7 +125,7 @@ def group_tests(
     ]  # fmt: skip
 
 
-def _without_groups(scores: Scores, groups: Int[np.ndarray, " rows"]) -> Scores:
+def _without_groups(scores: Scores, groups: RowIntegers) -> Scores:
     """Scores less the mean of their group."""
     means = np.bincount(groups, scores) / np.maximum(np.bincount(groups), 1)
     rest = scores - means[groups]

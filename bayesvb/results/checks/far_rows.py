@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Bool, Float
+from jaxtyping import Bool
 from scipy.special import ndtr, ndtri, softmax
 
 from bayesvb.data.line_width import number_text
 from bayesvb.distributions.student_mixture import StudentMixture
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS, skew_test, tail_test
+from bayesvb.numerics.arrays import RowMask, RowVector
 from bayesvb.results.checks.base import Check, decided
 from bayesvb.results.checks.edits import Remedy
 from bayesvb.results.checks.pits import Observed
@@ -68,7 +69,7 @@ def far_row_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Check]:
     ]  # fmt: skip
 
 
-def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]:
+def outliers(distances: RowVector) -> RowMask:
     """Rows that are farther off than the remaining rows make likely.
 
     Distances are measured by the spread of the middle of the rows, which outliers do not change
@@ -105,7 +106,7 @@ def outliers(distances: Float[np.ndarray, " rows"]) -> Bool[np.ndarray, " rows"]
     return found
 
 
-def _gap(rest: Float[np.ndarray, " rows"]) -> float:
+def _gap(rest: RowVector) -> float:
     """Distance from the remaining rows at which a row is far off."""
     kurtosis, p_value = tail_test(rest)
     heavy = kurtosis > 0.0 and p_value < OUTLIERS.p_value
@@ -113,7 +114,7 @@ def _gap(rest: Float[np.ndarray, " rows"]) -> float:
     return OUTLIERS.heavy_gap if heavy or skewed else OUTLIERS.gap
 
 
-def _distances(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
+def _distances(fit: AbstractFit, seen: Observed) -> RowVector:
     """Normal scores without a limit; of rows that have a component for themselves, without it."""
     pit, law = seen.pit.copy(), seen.law
     if isinstance(law, StudentMixture) and len(law.weights) > 1 and not fit.members:
@@ -131,7 +132,7 @@ def _distances(fit: AbstractFit, seen: Observed) -> Float[np.ndarray, " rows"]:
 
 def _cdf_of_others(
     seen: Observed, law: StudentMixture, small: Bool[np.ndarray, " experts"]
-) -> Float[np.ndarray, " rows"]:
+) -> RowVector:
     """Distribution function of each row under the components that other rows have as well."""
     each = np.tile(small, len(law.weights) // len(small))
     weights = np.where(each[:, None], 0.0, law.weights)

@@ -20,6 +20,7 @@ from bayesvb.data.case_weights import sum_and_error
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.engines.base import Budget, EngineResult
 from bayesvb.engines.partitions import distinct_columns, features, kmeans_start
+from bayesvb.numerics.arrays import ExpertRows, ResponseRows, RowMask, RowVector
 from bayesvb.numerics.streams import EngineStreams, Streams
 from bayesvb.results.capabilities import HasComponents
 from bayesvb.results.checks.base import Check, decided
@@ -34,7 +35,6 @@ from bayesvb.results.subsampling import left_out_quickly
 if TYPE_CHECKING:
     from bayesvb.results.base import AbstractFit, AbstractPublicModel
 
-Rows = Float[np.ndarray, " rows"]
 
 Columns = Float[np.ndarray, "_ rows"]
 
@@ -79,7 +79,7 @@ class Gain:
     nats: float
     error: float
     component: int
-    pit: Float[np.ndarray, "responses rows"]
+    pit: ResponseRows
 
 
 def more_component_checks(fit: AbstractFit, gain: Gain | None) -> list[Check]:
@@ -148,7 +148,7 @@ def split_gain(fit: AbstractFit) -> Gain | None:
     return Gain(nats, error, label, pit)
 
 
-def _gains(fit: RowsLeftOut, larger: RowsLeftOut) -> Float[np.ndarray, " rows"]:
+def _gains(fit: RowsLeftOut, larger: RowsLeftOut) -> RowVector:
     """Nats gained at each row; none where a first-order prediction may be too good."""
     gain = larger.log_density - fit.log_density
     gain = np.where(np.isfinite(gain), gain, 0.0)
@@ -190,18 +190,14 @@ def _run(
     return found
 
 
-def _start(
-    larger: AbstractPublicModel, shares: Float[np.ndarray, "experts rows"]
-) -> SufficientStats:
+def _start(larger: AbstractPublicModel, shares: ExpertRows) -> SufficientStats:
     """Statistics of a partition of the rows."""
     core = larger.core
     start: SufficientStats = core.first_stats(core.partition_stats(larger.source.whole(), shares))
     return start
 
 
-def _divided(
-    shares: Float[np.ndarray, "experts rows"], component: int, sides: Bool[np.ndarray, " rows"]
-) -> Float[np.ndarray, "_ rows"]:
+def _divided(shares: ExpertRows, component: int, sides: RowMask) -> Float[np.ndarray, "_ rows"]:
     """Responsibilities with one component split, its second half behind all others."""
     part = np.where(sides, OWN, 1.0 - OWN) * shares[component]
     divided = np.concatenate([shares, part[None]])
@@ -210,8 +206,8 @@ def _divided(
 
 
 def _sides(
-    block: Block, shares: Float[np.ndarray, "experts rows"], streams: EngineStreams
-) -> Iterator[tuple[int, Bool[np.ndarray, " rows"]]]:
+    block: Block, shares: ExpertRows, streams: EngineStreams
+) -> Iterator[tuple[int, RowMask]]:
     """Ways to split each component, the side of every row."""
     once = replace(block, weight=None)
     points = features(once)[distinct_columns(once)]
@@ -230,8 +226,8 @@ def _sides(
 
 
 def _clusters(
-    block: Block, component: int, weight: Float[np.ndarray, " rows"], streams: EngineStreams
-) -> Iterator[tuple[int, Bool[np.ndarray, " rows"]]]:
+    block: Block, component: int, weight: RowVector, streams: EngineStreams
+) -> Iterator[tuple[int, RowMask]]:
     """Two clusters of the rows that mostly belong to a component."""
     rows = np.flatnonzero(weight > 0.5 * weight.max())
     if len(rows) < FEWEST_ROWS:
@@ -244,8 +240,8 @@ def _clusters(
 
 
 def _residual(
-    points: Float[np.ndarray, "columns rows"], n_responses: int, weight: Float[np.ndarray, " rows"]
-) -> tuple[Float[np.ndarray, " rows"], Float[np.ndarray, "_ rows"]]:
+    points: Float[np.ndarray, "columns rows"], n_responses: int, weight: RowVector
+) -> tuple[RowVector, Float[np.ndarray, "_ rows"]]:
     """Weighted least-squares residual of the first variable, and the others, centred."""
     root = np.sqrt(weight)
     n_first = max(n_responses, 1)
@@ -256,27 +252,27 @@ def _residual(
     return points[0] - slope @ columns, others - mean[:, None]
 
 
-def _by_sign(residual: Rows, others: Columns, weight: Rows) -> Sides:
+def _by_sign(residual: RowVector, others: Columns, weight: RowVector) -> Sides:
     """Rows above the regression of the component."""
     return np.asarray(residual > 0.0)
 
 
-def _by_size(residual: Rows, others: Columns, weight: Rows) -> Sides:
+def _by_size(residual: RowVector, others: Columns, weight: RowVector) -> Sides:
     """Rows far from the regression: two spreads."""
     return np.asarray(np.abs(residual) > np.sqrt((weight @ residual**2) / weight.sum()))
 
 
-def _by_slope(residual: Rows, others: Columns, weight: Rows) -> Sides:
+def _by_slope(residual: RowVector, others: Columns, weight: RowVector) -> Sides:
     """Rows on either side of two regressions that cross."""
     return np.asarray(residual * _spreading(residual, others, weight) > 0.0)
 
 
-def _by_covariate(residual: Rows, others: Columns, weight: Rows) -> Sides:
+def _by_covariate(residual: RowVector, others: Columns, weight: RowVector) -> Sides:
     """Rows on either side of the middle of the covariates along which the spread changes most."""
     return np.asarray(_spreading(residual, others, weight) > 0.0)
 
 
-def _spreading(residual: Rows, others: Columns, weight: Rows) -> Rows:
+def _spreading(residual: RowVector, others: Columns, weight: RowVector) -> RowVector:
     """Direction of the covariates whose squares go with the squares of the residuals."""
     if len(others) == 0:
         return np.zeros_like(residual)

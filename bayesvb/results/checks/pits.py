@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.evaluation.normal_scores import Scores, normal_scores
+from bayesvb.numerics.arrays import Indices, RowIntegers, RowVector
 from bayesvb.numerics.streams import Streams
 from bayesvb.results.checks.scope import SCOPE
 from bayesvb.results.limits import LIMITS
@@ -40,10 +41,10 @@ class Observed:
     """
 
     name: str
-    values: Float[np.ndarray, " rows"]
-    pit: Float[np.ndarray, " rows"]
+    values: RowVector
+    pit: RowVector
     law: AbstractRowDistribution
-    at: Int[np.ndarray, " rows"]
+    at: RowIntegers
     may_split: bool = True
 
     @cached_property
@@ -52,12 +53,12 @@ class Observed:
         return normal_scores(self.pit)
 
     @cached_property
-    def mean(self) -> Float[np.ndarray, " rows"]:
+    def mean(self) -> RowVector:
         """Predicted means."""
         return np.asarray(self.law.mean())
 
 
-def observed(fit: AbstractFit, order: Int[np.ndarray, " rows"] | None = None) -> list[Observed]:
+def observed(fit: AbstractFit, order: RowIntegers | None = None) -> list[Observed]:
     """Every numeric response without its row, or variable given the others, where it is known.
 
     Rows stand in the ``order`` of these positions, if there is one.
@@ -76,7 +77,7 @@ def observed(fit: AbstractFit, order: Int[np.ndarray, " rows"] | None = None) ->
 
 
 def _given_others(
-    fit: AbstractFit, name: str, values: Float[np.ndarray, " all"], at: Int[np.ndarray, " rows"]
+    fit: AbstractFit, name: str, values: Float[np.ndarray, " all"], at: RowIntegers
 ) -> Observed:
     """A variable given the others of its row, which the fit has seen."""
     at = at[np.isfinite(values[at])]
@@ -85,11 +86,7 @@ def _given_others(
 
 
 def _one(
-    fit: AbstractFit,
-    name: str,
-    values: Float[np.ndarray, " all"],
-    at: Int[np.ndarray, " rows"],
-    pit: Float[np.ndarray, " rows"],
+    fit: AbstractFit, name: str, values: Float[np.ndarray, " all"], at: RowIntegers, pit: RowVector
 ) -> Observed:
     """One response with its scores; an in-sample PIT value where no other is available."""
     law = fit.predictive(fit.model.design.data_at(at), response=name)
@@ -97,7 +94,7 @@ def _one(
     return Observed(name, values[at], pit, law, at)
 
 
-def _rows(fit: AbstractFit, order: Int[np.ndarray, " rows"]) -> Int[np.ndarray, " chosen"]:
+def _rows(fit: AbstractFit, order: RowIntegers) -> Indices:
     """Rows of positive weight in this order: all, or runs of neighbours chosen at random."""
     n, weights = fit.model.design.n_rows, fit.model.weights
     at = order if weights is None else order[weights[order] > 0.0]

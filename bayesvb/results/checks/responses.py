@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.special import ndtr
 
 from bayesvb.data.line_width import number_text
 from bayesvb.evaluation.discreteness import Discreteness, discreteness, rows_beyond
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.numerics.segments import segment_sums
 from bayesvb.results.checks.base import Check, Misfit, decided
 from bayesvb.results.checks.edits import Edit, Remedy
@@ -162,7 +163,7 @@ def _tied_advice(share: float, component: int, value: float) -> str:
 
 
 def shares_of_values(
-    memberships: Float[np.ndarray, "rows experts"], codes: Int[np.ndarray, " rows"]
+    memberships: Float[np.ndarray, "rows experts"], codes: RowIntegers
 ) -> Float[np.ndarray, "found experts"]:
     """Part of each component's rows that have each value; ``codes`` number the values.
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Int
 from scipy.special import ndtr
 
 from bayesvb.argument_checks import shown
@@ -17,6 +16,7 @@ from bayesvb.data.line_width import limited, wrapped_text
 from bayesvb.data.parts import GATING, MEAN
 from bayesvb.errors import DataError, ignoring_user_warnings, warn_renamed, without_controls
 from bayesvb.evaluation.normal_scores import FEWEST_ROWS
+from bayesvb.numerics.arrays import RowIntegers
 from bayesvb.results.checks.accuracy import (
     against_least_squares,
     against_multinomial,
@@ -81,11 +81,7 @@ def _chosen(only: object) -> tuple[str, ...]:
 
 
 def checks(
-    fit: AbstractFit,
-    *,
-    groups: object = None,
-    order: object = None,
-    only: Sequence[str] = GROUPS,
+    fit: AbstractFit, *, groups: object = None, order: object = None, only: Sequence[str] = GROUPS
 ) -> list[Check]:
     """All checks of a fit: first of the fit itself, then computation and accuracy."""
     fit.model.source.iterate()  # an error where only some of the rows are kept
@@ -101,11 +97,7 @@ def ordered(found: Sequence[Check]) -> list[Check]:
 
 
 def fit_checks(
-    fit: AbstractFit,
-    *,
-    groups: object = None,
-    order: object = None,
-    only: Sequence[str] = GROUPS,
+    fit: AbstractFit, *, groups: object = None, order: object = None, only: Sequence[str] = GROUPS
 ) -> list[Check]:
     """Checks that look at the data, corrected for their number where they are tests."""
     given = None
@@ -124,8 +116,8 @@ def fit_checks(
 class _Asked:
     """Groups of the rows by name, an order that means something, and groups of checks."""
 
-    groups: tuple[str, Int[np.ndarray, " rows"]] | None
-    order: Int[np.ndarray, " rows"] | None
+    groups: tuple[str, RowIntegers] | None
+    order: RowIntegers | None
     only: frozenset[str] = frozenset(GROUPS)
 
 
@@ -142,7 +134,7 @@ class _Looked:
     gain: Gain | None = None
 
 
-def _order(fit: AbstractFit, order: object) -> Int[np.ndarray, " rows"] | None:
+def _order(fit: AbstractFit, order: object) -> RowIntegers | None:
     """Positions of the rows in an order that means something, if one is known.
 
     As requested, else by the first column of dates in the formula; rows of groups that share

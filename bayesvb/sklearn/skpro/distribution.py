@@ -8,16 +8,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
 from skpro.distributions.base import BaseDistribution
 
 from bayesvb.distributions.base import AbstractRowDistribution
 from bayesvb.distributions.student_mixture import StudentMixture
+from bayesvb.numerics.arrays import Floats, RowVector
 
 if TYPE_CHECKING:
     from bayesvb.estimators.fit import Fit
-
-Values = Float[np.ndarray, "..."]
 
 
 class PredictiveDistribution(BaseDistribution):
@@ -63,22 +61,22 @@ class PredictiveDistribution(BaseDistribution):
             self._law: AbstractRowDistribution = self.fit.predictive(self.rows)
         return self._law
 
-    def _mean(self) -> Values:
+    def _mean(self) -> Floats:
         return self._shaped(self.law.mean())
 
-    def _var(self) -> Values:
+    def _var(self) -> Floats:
         return self._shaped(self.law.sd() ** 2)
 
-    def _pdf(self, x: Values) -> Values:
+    def _pdf(self, x: Floats) -> Floats:
         return np.asarray(np.exp(self._log_pdf(x)))
 
-    def _log_pdf(self, x: Values) -> Values:
+    def _log_pdf(self, x: Floats) -> Floats:
         return self._shaped(self.law.log_density(self._flat(x)))
 
-    def _cdf(self, x: Values) -> Values:
+    def _cdf(self, x: Floats) -> Floats:
         return self._shaped(self.law.cdf(self._flat(x)))
 
-    def _ppf(self, p: Values) -> Values:
+    def _ppf(self, p: Floats) -> Floats:
         flat, law = self._flat(p), self.law
         levels, place = np.unique(flat, return_inverse=True)
         if len(levels) > 1 and isinstance(law, StudentMixture):
@@ -115,10 +113,10 @@ class PredictiveDistribution(BaseDistribution):
         every = np.arange(n)
         return every if given is None else np.atleast_1d(every[given])
 
-    def _flat(self, x: Values) -> Float[np.ndarray, " rows"]:
+    def _flat(self, x: Floats) -> RowVector:
         return np.asarray(x, dtype=float).reshape(-1)
 
-    def _shaped(self, values: Float[np.ndarray, " rows"]) -> Values:
+    def _shaped(self, values: RowVector) -> Floats:
         return values.reshape(self.shape)
 
     @classmethod
