@@ -60,6 +60,9 @@ class RefitLimits:
     most_entries: int = 3_000
     """Coupled statistics of which the Jacobian takes some two seconds."""
 
+    printed: float = 5e5
+    """Rows x (statistics + ``most_entries``) of refits that a printed summary makes: a second."""
+
     most_products: float = 5e7
     """Coupled statistics x all of them, up to which an iteration of a refit takes milliseconds."""
 

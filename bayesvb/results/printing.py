@@ -30,7 +30,13 @@ from bayesvb.results.groups import grouping_of, units_of
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import count
 from bayesvb.results.response_notes import interval_note, response_notes
-from bayesvb.results.subsampling import khat_within, left_out_quickly, loo_of_some, unit_sample
+from bayesvb.results.subsampling import (
+    khat_within,
+    left_out_quickly,
+    loo_of_some,
+    slow_refits,
+    unit_sample,
+)
 from bayesvb.results.summary import coefficient_table, empty_components, empty_words, smooth_dof
 from bayesvb.results.variance_components import variance_lines
 
@@ -329,6 +335,8 @@ def accuracy_line(fit: AbstractFit) -> str:
     if not left_out_quickly(fit):
         return "LOO: not computed (too many terms for the printed summary). Call fit.loo()."
     chosen = unit_sample(fit, LIMITS.quick_subsample)
+    if chosen.whole and (rows := slow_refits(fit)):
+        return f"LOO: not computed; fit.loo() refits {rows} {chosen.plural}."
     with ignoring_user_warnings():  # said here in words
         loo = loo_of(fit) if chosen.whole else loo_of_some(fit, chosen.at)
     worst, one = _doubt(fit, loo), chosen.plural.removesuffix("s")

@@ -22,7 +22,13 @@ from bayesvb.results.criteria import answers, folds_known, leaves_folds_out, lef
 from bayesvb.results.exact_draws import likelihood_draws
 from bayesvb.results.groups import places_of_rows, units_at, units_of
 from bayesvb.results.importance import pareto_k
-from bayesvb.results.leave_one_out import RowsLeftOut, leave_folds_out, leave_one_out, without_rows
+from bayesvb.results.leave_one_out import (
+    REFITS,
+    RowsLeftOut,
+    leave_folds_out,
+    leave_one_out,
+    without_rows,
+)
 from bayesvb.results.limits import LIMITS
 from bayesvb.results.named_draws import chunks, count, log_lik_blocks
 from bayesvb.results.pit import pit_values, seen_pits
@@ -204,6 +210,19 @@ def left_out_quickly(fit: AbstractFit) -> bool:
     if not all(map(answers, each)):
         return True
     return all("leave-one-out predictions" in one.cache or one.one_restart.quick for one in each)
+
+
+def slow_refits(fit: AbstractFit) -> int:
+    """Number of rows that leave-one-out would refit; 0 if that takes less than a second."""
+    rows, work = 0, 0
+    for one in (member.fit for member in fit.parts):
+        if "leave-one-out predictions" in one.cache or not answers(one):
+            continue
+        fitted = one.one_restart
+        doubtful = leave_one_out(fitted, np.arange(fitted.source.n_rows), row_passes=0.0).doubtful
+        rows += int(doubtful.sum())
+        work += int(doubtful.sum()) * (fitted.stats.to_vector().size + REFITS.most_entries)
+    return rows if work > REFITS.printed else 0
 
 
 def left_out_by_draws(fit: AbstractFit) -> bool:

@@ -252,6 +252,21 @@ def test_a_fit_with_very_many_statistics_refers_to_its_loo(limit, family, regime
     assert "LOO elpd " in str(fit)
 
 
+def test_printing_makes_no_long_refits(regimes, monkeypatch):
+    fit = bvb.DensityRegression("y ~ x + z | gating(x)", regimes, n_components=2).fit(
+        seed=1, restarts=1, draws=60
+    )
+    monkeypatch.setitem(vars(leave_one_out.REFITS), "indirect", 0.001)
+    monkeypatch.setitem(vars(leave_one_out.REFITS), "printed", 0.0)
+    with monkeypatch.context() as patch:
+        patch.setattr(leave_one_out, "refitted", None)  # a refit would fail
+        line = re.search("LOO: not computed; fit.loo\\(\\) refits (\\d+) rows.", str(fit))
+    assert line is not None
+    rows = int(line[1])
+    assert fit.rows_left_out.refitted.sum() == rows
+    assert f"{rows} rows refitted" in str(fit)
+
+
 def test_khat_of_all_draws_is_that_of_the_fit(regimes_fit, class_fit):
     assert affordable.khat_within(regimes_fit, 1e9)[0] == regimes_fit.khat
     # Parameters that mean nothing one by one are not judged.
