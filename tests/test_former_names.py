@@ -88,3 +88,19 @@ def test_variables_of_effects(regimes_fit):
     for function in (bvb.effects.slopes, bvb.effects.comparisons):
         found, expected = function(regimes_fit, variables="x"), function(regimes_fit, "x")
         assert_frame_equal(found.summary, expected.summary)
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        (bvb.DensityRegression, {"family", "fit", "n_components", "prior_table"}),
+        (bvb.BayesianPCA, {"effective", "fit", "moments"}),
+    ],
+)
+def test_completion_lists_the_public_names_of_a_model(model, expected):
+    made = model(
+        "~ ." if model is bvb.BayesianPCA else "waiting ~ .", bvb.datasets.load("faithful")
+    )
+    listed = {name for name in dir(made) if not name.startswith("_")}
+    assert expected < listed and len(listed) < 25
+    assert all(hasattr(made, name) for name in listed)

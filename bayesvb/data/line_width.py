@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import sys
 import textwrap
@@ -29,6 +30,20 @@ def number_text(value: float, digits: int = 4) -> str:
     return f"{float(text):,.0f}" if "e+" in text and abs(value) < 1e9 else text
 
 
+def ratio_text(value: float) -> str:
+    """Return a ratio, of which two digits differ from 1: of one dollar it may be 1.000058.
+
+    Examples
+    --------
+    >>> ratio_text(1.0000576), ratio_text(0.99871), ratio_text(1.0), ratio_text(2.0)
+    ('1.000058', '0.9987', '1', '2')
+    """
+    distance = abs(value - 1.0)
+    if not 1e-12 < distance < 1e-3:
+        return number_text(value)
+    return f"{value:.{1 - math.floor(math.log10(distance))}f}".rstrip("0")
+
+
 class PrintedTable(pd.DataFrame):
     """Table that prints all columns within the width of the terminal; parts of it are plain.
 
@@ -47,6 +62,7 @@ class PrintedTable(pd.DataFrame):
     def __str__(self) -> str:
         text = self.to_string(
             float_format=number_text,
+            formatters=self._ratios,
             line_width=line_width() or WIDTH,
             max_rows=pd.get_option("display.max_rows"),
         )
@@ -56,7 +72,13 @@ class PrintedTable(pd.DataFrame):
 
     def _repr_html_(self) -> str:
         rows = pd.get_option("display.max_rows")
-        return str(self.to_html(float_format=number_text, max_rows=rows))
+        html = self.to_html(float_format=number_text, formatters=self._ratios, max_rows=rows)
+        return str(html)
+
+    @property
+    def _ratios(self) -> dict[Any, Any]:
+        """Formats of columns of ratios."""
+        return {name: ratio_text for name in self if str(name).endswith("_ratio")}
 
 
 def line_width() -> int | None:

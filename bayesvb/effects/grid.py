@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from bayesvb.argument_checks import shown
 from bayesvb.data.frames import as_frame, columns_of, missing_rows, nearest
@@ -19,6 +19,9 @@ from bayesvb.errors import DataError
 if TYPE_CHECKING:
     from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
+
+RANK_TOLERANCE = 1e-8
+"""Size, relative to the largest, below which a direction of a design matrix counts as absent."""
 
 Conditional = str | Sequence[str] | Mapping[str, object] | None
 
@@ -227,3 +230,25 @@ class Groups:
         share = np.zeros((len(place), len(present)))
         share[np.arange(len(share)), place] = self.share[rows]
         return present, share
+
+
+def rows_without_data(design: Design, frame: pd.DataFrame) -> Bool[np.ndarray, " rows"]:
+    """Whether the rows of the fit determine no prediction at a row: only the prior does.
+
+    That is where a row of the design matrix is not in the space that the rows of the fit span, as
+    for a combination of interacting levels that no row has (``nonest`` of emmeans). Of rows that
+    are not all in memory this is not known, and False.
+    """
+    lacking = np.zeros(len(frame), dtype=bool)
+    if design.is_sample:
+        return lacking
+    new = design.of_typical_groups.new(frame).matrices
+    for part, matrix in design.covariate_matrices.items():
+        size = np.abs(matrix).max(axis=0, initial=0.0)
+        scale = np.where(size > 0.0, size, 1.0)
+        _, values, basis = np.linalg.svd(matrix / scale, full_matrices=True)
+        rank = int((values > RANK_TOLERANCE * values.max(initial=0.0)).sum())
+        row = new[part] / scale
+        outside = np.linalg.norm(row @ basis[rank:].T, axis=1)
+        lacking |= outside > RANK_TOLERANCE * np.linalg.norm(row, axis=1)
+    return lacking

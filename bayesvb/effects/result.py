@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from bayesvb.argument_checks import checked
 from bayesvb.distributions.draw_summaries import summarised
 from bayesvb.effects import plotting
 from bayesvb.effects.effect_draws import Plan
 from bayesvb.effects.estimands import Estimand
-from bayesvb.effects.grid import EvaluationGrid, Groups
+from bayesvb.effects.grid import EvaluationGrid, Groups, rows_without_data
 from bayesvb.effects.simultaneous import compare_pairs, with_joint_intervals
 from bayesvb.effects.table import NUMBERS, EffectsTable
 from bayesvb.errors import DataError
@@ -24,6 +25,7 @@ from bayesvb.results.base import linear_dof
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from bayesvb.formula.design import Design
     from bayesvb.results.base import AbstractFit
 
 
@@ -146,6 +148,11 @@ def effects_of(
     flat = draws.reshape(len(draws), -1)
     robust, dof = None if request.estimand.has_mean else True, request.dof(fit)
     found = summarised(flat, request.prob, robust=robust, dof=dof)
+    if robust is None and found.robust.any():
+        places = np.indices(draws.shape[1:]).reshape(4, -1)
+        undetermined = _without_data(fit.model.design, request, plan)[places[0], places[1]]
+        flat = np.where(undetermined & found.robust, np.nan, flat)
+        found = summarised(flat, request.prob, dof=dof)
     # Without a mean there is no sd: that of the draws is whatever the largest of them is.
     spread = found.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
     numbers = dict(zip(NUMBERS, (found.centre, spread, found.lower, found.upper), strict=True))
@@ -196,6 +203,19 @@ def joined(each: Sequence[Effects]) -> Effects:
         draws=xr.concat([effects.draws for effects in each], "row", coords="minimal"),
         robust=sum(effects.robust for effects in each),
     )
+
+
+def _without_data(
+    design: Design, request: EffectRequest, plan: Plan
+) -> Bool[np.ndarray, "contrasts rows"]:
+    """Whether a contrast at a row, or in a group of rows, needs levels without any row."""
+    lacking = [rows_without_data(design, frame) for frame in plan.variants]
+    groups = request.groups
+    if groups is not None:
+        n_groups = len(groups.table)
+        lacking = [np.bincount(groups.codes, rows, n_groups) > 0.0 for rows in lacking]
+    pairs = combinations(lacking, 2) if len(plan.contrasts) > 1 else [lacking]
+    return np.array([np.any(rows, axis=0) for rows in pairs])
 
 
 def _labels(fit: AbstractFit, request: EffectRequest, plan: Plan) -> pd.DataFrame:

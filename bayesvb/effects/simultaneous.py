@@ -10,6 +10,8 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from scipy.special import ndtr, ndtri
+from scipy.stats import rankdata
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.distributions.draw_summaries import summarised
@@ -31,7 +33,9 @@ def joint_intervals(
     """Return intervals that contain the draws of all rows together with this probability.
 
     Each is centre plus or minus ``c`` times spread, where ``c`` is the quantile of the largest
-    standardised deviation ``max_j |d_j - centre_j| / spread_j`` over the draws.
+    standardised deviation ``max_j |d_j - centre_j| / spread_j`` over the draws. Of rows with heavy
+    tails, which would widen the intervals of all, deviations are normal scores of ranks, and the
+    ends are quantiles of the draws. Rows of NaN do not count.
 
     Parameters
     ----------
@@ -50,8 +54,15 @@ def joint_intervals(
     found = summarised(draws, prob, robust=robust)
     spread = np.where(found.spread > 0.0, found.spread, 1.0)
     deviations = np.abs(draws - found.centre) / spread
-    width = np.quantile(deviations.max(axis=1), prob) * found.spread
-    return found.centre - width, found.centre + width
+    heavy = found.robust & ~np.isnan(found.centre)
+    ranks = (rankdata(draws[:, heavy], axis=0) - 0.5) / len(draws)
+    deviations[:, heavy] = np.abs(ndtri(ranks))
+    largest = np.fmax.reduce(deviations, axis=1)
+    critical = np.quantile(largest, prob)
+    lower, upper = found.centre - critical * found.spread, found.centre + critical * found.spread
+    ends = ndtr([-critical, critical])
+    lower[heavy], upper[heavy] = np.quantile(draws[:, heavy], ends, axis=0)
+    return lower, upper
 
 
 def with_joint_intervals(effects: Table) -> Table:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from bayesvb.data.line_width import number_text, table_text, wrapped_text
+from bayesvb.data.line_width import number_text, ratio_text, table_text, wrapped_text
 from bayesvb.effects.covariates import value_text
 from bayesvb.errors import without_controls
 from bayesvb.formula.group_columns import UNSEEN
@@ -92,14 +92,14 @@ class EffectsTable:
 
     def __str__(self) -> str:
         keys = sum(name not in NUMBERS for name in self._shown)
-        text = table_text(self._shown, keys=keys, indent=2, float_format=number_text)
+        text = table_text(self._shown, keys=keys, indent=2, float_format=self._number, na_rep="-")
         lines = [self._heading, *("  " + t for t in text.split("\n")), *self._notes]
         return without_controls(wrapped_text("\n".join(lines)))
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        table = self._shown.to_html(index=False, float_format=number_text)
+        table = self._shown.to_html(index=False, float_format=self._number, na_rep="-")
         notes = "".join(f"<div>{escape(note.strip(), quote=False)}</div>" for note in self._notes)
         return without_controls(f"<div>{text_html(self._heading)}{table}{notes}</div>")
 
@@ -114,6 +114,9 @@ class EffectsTable:
         told = [name for name in labels if table[name].dtype.kind in "fM"]
         table = table.assign(**{name: table[name].map(value_text) for name in told})
         return table.drop(columns="sd") if table["sd"].isna().all() else table
+
+    def _number(self, value: float) -> str:
+        return (ratio_text if self.measure == "ratio" else number_text)(value)
 
     @cached_property
     def _common(self) -> pd.DataFrame | None:
@@ -153,8 +156,12 @@ class EffectsTable:
             one = f"{self.robust} {'row' if self.robust == 1 else 'rows'}"
             lines.append(
                 f"Estimate and sd of {one} are median and 1.48 MAD: the draws have heavy tails, as "
-                "for combinations of levels without rows, or probabilities near 0."
+                "where all responses of a level are 0."
             )
+        empty = int(self.draws.isnull().all("draw").sum())
+        if empty:
+            one = f"{empty} {'row' if empty == 1 else 'rows'}"
+            lines.append(f"Without estimate, {one}: the data have no rows with these levels.")
         groups = [name for name, value in self.held.items() if value == UNSEEN]
         values = {name: value_text(self.held[name]) for name in self.held if name not in groups}
         if values:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -48,6 +49,12 @@ from bayesvb.variational.model import AnyModel
 
 INTERVALS = ("linear-response", "mean-field")
 
+PUBLIC = frozenset(
+    "design divergences effective exact fit log_joint moments prior_draws prior_predictive "
+    "prior_table".split()
+)
+"""Attributes of models that completion lists, with the arguments of the model."""
+
 
 @lru_cache(maxsize=256)
 def _hint(kind: type, name: str) -> str:
@@ -77,6 +84,11 @@ class AbstractEstimator(AbstractPublicModel):
                 return object.__getattribute__(self, name)
             said = f"a {type(self).__name__} has no attribute {name!r}"
             raise AttributeError(said + _hint(type(self), name), name=name, obj=self)
+
+    def __dir__(self) -> list[str]:
+        """Names that completion lists; all others are for modules of the library."""
+        shown = PUBLIC.union(inspect.signature(type(self)).parameters)
+        return [name for name in super().__dir__() if name in shown or name.startswith("_")]
 
     @property
     def single_start(self) -> bool:

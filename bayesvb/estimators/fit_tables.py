@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 INTERNAL = frozenset(
     "automatic best_restart cache chains combination core engine engine_log_q from_draws "
     "given_draws held_out log_q make_draws max_iter method_options n_chains named_draws "
-    "one_restart own_covariance parts plain posterior_draws predictive_draws q recalibrations "
-    "response robust rows_left_out sampler stats tol traces variational_draws "
-    "without_folds".split()
+    "one_restart order own_covariance parts plain posterior_draws predictive_draws q "
+    "recalibrations response robust rows_left_out sampler start_code stats tol traces "
+    "variational_draws without_folds".split()
 )
 """Attributes of a fit for other modules, which completion does not list."""
 

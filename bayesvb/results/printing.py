@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from bayesvb.data.line_width import number_text, table_text, wrapped_text
+from bayesvb.data.line_width import number_text, ratio_text, table_text, wrapped_text
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.parts import GATING, LABELS, LOG_SIGMA, MEAN, PARTS
 from bayesvb.data.scaling import INTERCEPT
@@ -451,10 +451,13 @@ def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> 
     rows = rows.loc[:, (rows.notna() & (rows != "")).any()]
     if lone:
         rows = rows.drop(columns="component", errors="ignore")
-    ratios = [name for name in map(str, rows) if name.endswith("_ratio")]
+    ratios = {
+        name: name.capitalize().replace("_", " ") for name in map(str, rows) if "_ratio" in name
+    }
+    formats = dict.fromkeys(ratios.values(), ratio_text)
     shown = rows.iloc[: LIMITS.printed_rows].rename(
         columns={
-            **{name: name.capitalize().replace("_", " ") for name in ratios},
+            **ratios,
             "mean": "Estimate",
             "sd": "Est.Error",
             "p_positive": "P(>0)",
@@ -463,7 +466,8 @@ def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> 
         }
     )
     keys = list(shown).index("Estimate") if "Estimate" in shown else 1
-    text = table_text(shown, keys=keys, indent=2, float_format=number_text, na_rep="")
+    options = {"float_format": number_text, "formatters": formats, "na_rep": ""}
+    text = table_text(shown, keys=keys, indent=2, **options)
     rest = len(rows) - len(shown)
     return title + "\n" + _indented(text) + (f"\n  ... {rest} more: fit.summary()" if rest else "")
 

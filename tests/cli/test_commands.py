@@ -275,7 +275,7 @@ def test_predictions_are_recalibrated_on_request(run, saved):
     words = ["predict", saved, "mcycle", "--kind", "quantile", "--q", "0.1,0.9"]
     plain, own = (succeeded(run(*words, *more)).stdout for more in ([], ["--recalibrate"]))
     assert plain.splitlines()[0] == own.splitlines()[0] == "0.1,0.9" and plain != own
-    refused(run("predict", saved, "mcycle", "--recalibrate"), "not available for kind='mean'")
+    refused(run("predict", saved, "mcycle", "--recalibrate"), "not available for --kind mean")
 
 
 def test_data_are_not_overwritten_by_their_predictions(run, saved, mcycle):
@@ -290,8 +290,8 @@ BAD_CALLS = {
     "no tilde": (["fit", "accel", "mcycle"], "`~` is missing"),
     "too many components": (["fit", FORMULA, "mcycle", "--components", "200"], "200"),
     "no components": (["fit", FORMULA, "mcycle", "--components", "0"], "at least 1"),
-    "no restarts": (["fit", FORMULA, "mcycle", "--restarts", "0"], "restarts=0"),
-    "negative seed": (["fit", FORMULA, "mcycle", "--seed", "-1"], "seed=-1"),
+    "no restarts": (["fit", FORMULA, "mcycle", "--restarts", "0"], "--restarts 0"),
+    "negative seed": (["fit", FORMULA, "mcycle", "--seed", "-1"], "--seed -1"),
     "text for a number": (["fit", FORMULA, "mcycle", "--components", "many"], "many"),
     "no such file": (["fit", FORMULA, "mcycl"], "did you mean mcycle?"),
     "no such weights": (["fit", FORMULA, "mcycle", "--weights", "w"], "w"),
@@ -492,7 +492,7 @@ def test_select_prints_what_python_prints_and_saves_the_chosen_fit(run):
     [
         (["--components", "1-x"], "neither a range 1-8 nor numbers"),
         (["--components", "4-2"], "neither a range 1-8 nor numbers"),
-        (["--components", "0,1"], "n_components=0 must be at least 1"),
+        (["--components", "0,1"], "--components 0 must be at least 1"),
         (["--model", "normal"], "Normal has no number of components"),
         (["--gate", "dirichlet", "--model", "gmm"], "--gate is not an option of --model gmm"),
         (["--report", "no/such/folder.html"], "folder"),

@@ -47,3 +47,19 @@ def test_leave_one_out_is_printed(fit, saved, command):
 def test_an_absent_file_is_one_message(name, command, tmp_path):
     done = command(name, str(tmp_path / "absent.nc"))
     assert done.exit_code == 2 and "absent.nc" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["n ~ x | zero(1)"], "choose --family negbinomial, "),
+        (["g ~ x"], "fit classes by --model network"),
+        (["n ~ x", "--max-iter", "1", "--components", "3"], "raise --max-iter, "),
+    ],
+)
+def test_messages_name_options(command, tmp_path, options, expected):
+    table = pd.DataFrame({"n": [1, 2, 3, 0] * 5, "x": range(20), "g": ["a", "b"] * 10})
+    table.to_csv(tmp_path / "n.csv", index=False)
+    formula, *others = options
+    result = command("fit", formula, str(tmp_path / "n.csv"), "--restarts", "1", *others)
+    assert expected in result.stderr and "family=" not in result.stderr

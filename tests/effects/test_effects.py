@@ -452,3 +452,43 @@ def test_dates_are_asked_for_as_dates_or_as_the_days_of_the_fit():
     ):
         pd.testing.assert_frame_equal(question(asked).summary, question(told).summary)
     assert plots.ridges(dated, "day", asked).get_yticks().size >= 2
+
+
+@pytest.fixture(scope="module")
+def without_a_cell():
+    rng = np.random.default_rng(0)
+    a, b = np.repeat(["x", "y", "z"], 40), np.tile(["p", "q"], 60)
+    data = pd.DataFrame({"a": a, "b": b, "n": rng.poisson(2.0, 120)})
+    data = data[(data["a"] != "z") | (data["b"] != "q")]
+    with pytest.warns(DesignWarning, match="some combinations of levels have no rows"):
+        model = bvb.DensityRegression("n ~ a * b", data, n_components=1, family="poisson")
+    return model.fit(seed=1)
+
+
+def test_levels_without_rows_have_no_estimate(without_a_cell):
+    table = bvb.effects.predictions(without_a_cell, ["a", "b"])
+    empty = (table.summary["a"] == "z") & (table.summary["b"] == "q")
+    numbers = table.summary[["estimate", "sd", "lower", "upper"]]
+    assert numbers[empty].isna().all(axis=None) and numbers[~empty].notna().all(axis=None)
+    assert "Without estimate, 1 row: the data have no rows with these levels." in str(table)
+    pairs = table.pairs().summary
+    assert pairs["lower"].isna().sum() == 5 and (pairs["upper"].dropna() < 5.0).all()
+    contrasts = bvb.effects.comparisons(without_a_cell, "b", average_by="a").summary
+    assert contrasts.set_index("a")["upper"].isna().to_dict() == {"x": 0, "y": 0, "z": 1}
+    table.plot(), bvb.effects.comparisons(without_a_cell, "b", ["a"]).plot()
+
+
+def test_levels_that_never_differ_have_an_estimate(without_a_cell):
+    fit = without_a_cell.refit("~ a + b")
+    assert bvb.effects.predictions(fit, ["a", "b"]).summary["lower"].notna().all()
+
+
+def test_a_ratio_near_one_is_printed_with_digits_that_differ():
+    rng = np.random.default_rng(2)
+    data = pd.DataFrame({"income": 50_000.0 + 10_000.0 * rng.normal(size=300)})
+    rate = 30.0 * np.exp(data["income"] / 50_000.0)
+    data["n"] = rng.poisson(rate)
+    fit = bvb.DensityRegression("n ~ income", data, n_components=1, family="poisson").fit(seed=1)
+    effect = bvb.effects.comparisons(fit, "income", {}, ratio=True)
+    for text in (str(effect), effect._repr_html_(), str(fit), str(fit.summary())):
+        assert "1.00002" in text

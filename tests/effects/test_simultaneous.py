@@ -95,3 +95,14 @@ def test_pairs_stay_within_a_quantile(fit):
 def test_rows_without_a_covariate_have_no_pairs(fit):
     with pytest.raises(DataError, match="compares values of a covariate"):
         bvb.effects.predictions(fit, average_by=True).pairs()
+
+
+def test_a_row_with_heavy_tails_widens_no_other_interval():
+    rng = np.random.default_rng(1)
+    draws = rng.standard_normal((20_000, 3))
+    alone = joint_intervals(draws, 0.9)[1]
+    heavy = np.column_stack([draws, np.exp(12.0 * rng.standard_normal(20_000))])
+    upper = joint_intervals(heavy, 0.9)[1]
+    assert (upper[:3] < 1.1 * alone).all()
+    inside = joint_intervals(heavy, 0.9)[0] <= heavy
+    assert (inside & (heavy <= upper)).all(axis=1).mean() == pytest.approx(0.9, abs=0.01)
