@@ -12,7 +12,7 @@ import pandas as pd
 from jaxtyping import Bool, Float
 
 from bayesvb.argument_checks import checked
-from bayesvb.distributions.draw_summaries import summarised
+from bayesvb.distributions.draw_summaries import DrawSummary, summarised
 from bayesvb.effects import plotting
 from bayesvb.effects.effect_draws import Plan
 from bayesvb.effects.estimands import Estimand
@@ -145,14 +145,8 @@ def effects_of(
 
     design = fit.model.design
     labels = design.in_dates(_labels(fit, request, plan))
-    flat = draws.reshape(len(draws), -1)
-    robust, dof = None if request.estimand.has_mean else True, request.dof(fit)
-    found = summarised(flat, request.prob, robust=robust, dof=dof)
-    if robust is None and found.robust.any():
-        places = np.indices(draws.shape[1:]).reshape(4, -1)
-        undetermined = _without_data(fit.model.design, request, plan)[places[0], places[1]]
-        flat = np.where(undetermined & found.robust, np.nan, flat)
-        found = summarised(flat, request.prob, dof=dof)
+    dof = request.dof(fit)
+    flat, found = _summarised(fit.model.design, request, plan, draws, dof)
     # Without a mean there is no sd: that of the draws is whatever the largest of them is.
     spread = found.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
     numbers = dict(zip(NUMBERS, (found.centre, spread, found.lower, found.upper), strict=True))
@@ -203,6 +197,28 @@ def joined(each: Sequence[Effects]) -> Effects:
         draws=xr.concat([effects.draws for effects in each], "row", coords="minimal"),
         robust=sum(effects.robust for effects in each),
     )
+
+
+def _summarised(
+    design: Design,
+    request: EffectRequest,
+    plan: Plan,
+    draws: Float[np.ndarray, "draws contrasts rows responses entries"],
+    dof: float | None,
+) -> tuple[Float[np.ndarray, "draws effects"], DrawSummary]:
+    """Draws of each effect and their summary; NaN where levels without data leave it to the prior.
+
+    A prior that says more than that, and with it lighter tails, gives these effects an estimate.
+    """
+    flat = draws.reshape(len(draws), -1)
+    robust = None if request.estimand.has_mean else True
+    summary = summarised(flat, request.prob, robust=robust, dof=dof)
+    if robust or not summary.robust.any():
+        return flat, summary
+    contrasts, rows = np.indices(draws.shape[1:]).reshape(4, -1)[:2]
+    undetermined = _without_data(design, request, plan)[contrasts, rows] & summary.robust
+    flat = np.where(undetermined, np.nan, flat)
+    return flat, summarised(flat, request.prob, dof=dof)
 
 
 def _without_data(
