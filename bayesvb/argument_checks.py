@@ -439,16 +439,16 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 
 def with_new_names(function: str, given: Mapping[str, R], names: Collection[str]) -> dict[str, R]:
     """Return the arguments, those with another or a former name under the present one."""
-    found = dict(given)
+    renamed = dict(given)
     for other, ours in ALSO.items():
         for name in ours:
-            if other in found and other not in names and name in names and name not in found:
-                found[name] = found.pop(other)
+            if other in renamed and other not in names and name in names and name not in renamed:
+                renamed[name] = renamed.pop(other)
     for old, new in RENAMED.items():
-        if old in found and old not in names and new in names and new not in found:
+        if old in renamed and old not in names and new in names and new not in renamed:
             warn_renamed(f"{_called(function)}({old}=)", f"{new}=")
-            found[new] = found.pop(old)
-    return found
+            renamed[new] = renamed.pop(old)
+    return renamed
 
 
 def check_spelling(

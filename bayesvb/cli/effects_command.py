@@ -81,12 +81,12 @@ def effects(
     rows = None if data is None else read_table(data, form)
     grid = list(covariates) or None
     if contrast is not None:
-        found = comparisons(fit, contrast, grid, data=rows, **given)
+        table = comparisons(fit, contrast, grid, data=rows, **given)
     elif slope is not None:
-        found = slopes(fit, slope, grid, data=rows, **given)
+        table = slopes(fit, slope, grid, data=rows, **given)
     else:
-        found = predictions(fit, grid, data=rows, **given)
+        table = predictions(fit, grid, data=rows, **given)
     if output is None:
-        click.echo(str(found))
+        click.echo(str(table))
     else:
-        write_csv(found.summary, output)
+        write_csv(table.summary, output)

@@ -191,12 +191,14 @@ def select(
     described = model_of(model, formula, table, weights=weights, options=own)
     asked: dict[str, Any] = {"restarts": restarts, "tol": tol, "method": method}
     with interrupts_noted() as interrupted:
-        found = select_among(described, components, criterion, seed=seed, n_jobs=n_jobs, **asked)
+        selection = select_among(
+            described, components, criterion, seed=seed, n_jobs=n_jobs, **asked
+        )
     if save is not None:
-        found.best.save(save)
-    click.echo(str(found))
+        selection.best.save(save)
+    click.echo(str(selection))
     if report is not None:
-        found.report(report)
+        selection.report(report)
     end_if(interrupted)
 
 

@@ -98,28 +98,28 @@ METHOD = click.option(
 
 def settings(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, object]:
     """Options of an engine by name; numbers and true or false are read as such."""
-    found: dict[str, object] = {}
+    options: dict[str, object] = {}
     for given in value:
         name, equals, text = given.partition("=")
         if not (equals and name.isidentifier() and text):
             raise click.BadParameter(f"{given!r} is not of the form name=value, such as chains=4")
         try:
-            found[name] = json.loads(text)
+            options[name] = json.loads(text)
         except ValueError:
-            found[name] = text
-    return found
+            options[name] = text
+    return options
 
 
 def _by_column(value: Sequence[str], what: str, example: str) -> dict[str, str]:
     """Texts by column."""
-    found: dict[str, str] = {}
+    pairs: dict[str, str] = {}
     for given in value:
         column, equals, text = given.rpartition("=")
         if not (equals and column and text):
             form = f"column={what}, such as {example}"
             raise click.BadParameter(f"{given!r} is not of the form {form}")
-        found[column] = text
-    return found
+        pairs[column] = text
+    return pairs
 
 
 def units(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> dict[str, str]:

@@ -65,14 +65,14 @@ def with_units(table: pd.DataFrame, units: Mapping[str, str]) -> pd.DataFrame:
                 hint=nearest(name, table.columns),
             )
     check_units("--unit", units)
-    found = table.copy(deep=False)
-    found.attrs[UNITS] = {**declared_units(table, table.columns), **units}
-    return found
+    labelled = table.copy(deep=False)
+    labelled.attrs[UNITS] = {**declared_units(table, table.columns), **units}
+    return labelled
 
 
-def _told(found: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
+def _told(summary: tuple[pd.DataFrame, list[str]]) -> pd.DataFrame:
     """The table, after its format has been reported."""
-    frame, notes = found
+    frame, notes = summary
     for note in notes:
         click.echo(f"note: {note}", err=True)
     return frame

@@ -169,24 +169,24 @@ def _triangle(rows: Float[np.ndarray, "rows columns"]) -> Triangle:
     """Upper triangle with the products of these rows and a diagonal that is not negative."""
     size = np.abs(rows).max(axis=0, initial=0.0)  # squares of extreme units overflow
     varies = np.flatnonzero(size)
-    found = np.zeros((len(size), len(size)))
-    found[np.ix_(varies, varies)] = _upper(rows[:, varies] / size[varies])
-    return np.asarray(found * size)
+    triangle = np.zeros((len(size), len(size)))
+    triangle[np.ix_(varies, varies)] = _upper(rows[:, varies] / size[varies])
+    return np.asarray(triangle * size)
 
 
 def _upper(rows: Float[np.ndarray, "rows columns"]) -> Triangle:
     """Upper triangle of columns none of which is zero."""
     products = rows.T @ rows
     try:  # a fraction of the time of rotations, where no column is nearly a sum of others
-        found = np.linalg.cholesky(products).T
-        if (np.diagonal(found) > DISTINCT * np.sqrt(np.diagonal(products))).all():
-            return np.asarray(found)
+        result = np.linalg.cholesky(products).T
+        if (np.diagonal(result) > DISTINCT * np.sqrt(np.diagonal(products))).all():
+            return np.asarray(result)
     except np.linalg.LinAlgError:
         pass
-    found, upper = np.zeros_like(products), np.linalg.qr(rows, mode="r")
-    found[: len(upper)] = upper
-    found[np.diagonal(found) < 0.0] *= -1.0
-    return np.asarray(found)
+    result, upper = np.zeros_like(products), np.linalg.qr(rows, mode="r")
+    result[: len(upper)] = upper
+    result[np.diagonal(result) < 0.0] *= -1.0
+    return np.asarray(result)
 
 
 def _both(mine: Triangle | None, theirs: Triangle | None, between: Vector) -> Triangle | None:

@@ -57,8 +57,8 @@ class NumericValues:
 
     def from_scores(self, scores: Floats) -> Floats:
         """Values at normal scores, within the observed range."""
-        found = np.asarray(np.interp(scores, self.scores, self.values))
-        return np.asarray(np.round(found)) if self.whole else found
+        values = np.asarray(np.interp(scores, self.scores, self.values))
+        return np.asarray(np.round(values)) if self.whole else values
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,20 +136,20 @@ class CovariateModel:
 
     def to_numbers(self, frame: pd.DataFrame) -> dict[str, Float[np.ndarray, " missing"]]:
         """Values of a completed table where it lacked one, levels as their place among those."""
-        found = {name: frame[name][absent] for name, absent in self.missing.items()}
+        arrays = {name: frame[name][absent] for name, absent in self.missing.items()}
         return {
             name: numbers(values, name)
             if name in self.numeric
             else self.levels[name].get_indexer(pd.Index(values)).astype(float)
-            for name, values in found.items()
+            for name, values in arrays.items()
         }
 
     def from_numbers(
-        self, frame: pd.DataFrame, found: Mapping[str, Float[np.ndarray, " missing"]]
+        self, frame: pd.DataFrame, imputed: Mapping[str, Float[np.ndarray, " missing"]]
     ) -> pd.DataFrame:
         """Return the table that was completed with these values, as ``to_numbers`` wrote them."""
         for name, absent in self.missing.items():
-            values: np.ndarray = found[name]
+            values: np.ndarray = imputed[name]
             if name in self.levels:
                 values = self.levels[name].to_numpy()[values.astype(int)]
             frame = put_in(frame, name, absent, values)
@@ -157,13 +157,13 @@ class CovariateModel:
 
     def _predictors(self, frame: pd.DataFrame, name: str) -> RowColumns:
         """Normal scores and indicators of all other columns."""
-        found = [own.to_scores(numbers(frame[one], one)) for one, own in self.numeric.items()
+        predictors = [own.to_scores(numbers(frame[one], one)) for one, own in self.numeric.items()
                  if one != name]  # fmt: skip
         for one, levels in self.levels.items():
             if one != name and len(levels) <= MOST_LEVELS:
                 codes = levels.get_indexer(pd.Index(frame[one]))
-                found += [(codes == code).astype(float) for code in range(1, len(levels))]
-        return np.column_stack(found) if found else np.empty((len(frame), 0))
+                predictors += [(codes == code).astype(float) for code in range(1, len(levels))]
+        return np.column_stack(predictors) if predictors else np.empty((len(frame), 0))
 
 
 def put_in(frame: pd.DataFrame, name: str, rows: RowMask, values: np.ndarray) -> pd.DataFrame:

@@ -94,8 +94,8 @@ class DaskFrames(AbstractFrames):
     def _tables(self, names: Sequence[str]) -> list[distributed.Future]:
         """A future for each partition."""
         assert self.client is not None
-        found: list[distributed.Future] = self.client.compute(self.table[list(names)].to_delayed())
-        return found
+        tables: list[distributed.Future] = self.client.compute(self.table[list(names)].to_delayed())
+        return tables
 
 
 def _asked(

@@ -100,17 +100,17 @@ class ForkedRows:
             send_bytes(helper.questions, question)
         failure: Exception | None = None
         try:
-            found = partial_sums(map(function, self._own))
+            result = partial_sums(map(function, self._own))
         except Exception as own:  # once all answers have come
-            found, failure = [], own
+            result, failure = [], own
         for sums, error, warned in [receive(helper.answers) for helper in self._helpers]:
             for message in warned:
                 warn(message)
             failure = failure or error
-            found = joined(found, sums)
+            result = joined(result, sums)
         if failure is not None:
             raise failure
-        return found
+        return result
 
     def close(self) -> None:
         """End the helpers; only where they were made."""

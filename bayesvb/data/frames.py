@@ -129,14 +129,14 @@ def columns_of(frame: pd.DataFrame, names: Sequence[str], *, whose: str) -> dict
             else (f"add {'it' if len(absent) == 1 else 'them'}; {_listed(frame.columns)}")
         )
         raise DataError(f"{whose} lack {listed}", hint=hint)
-    found = {name: frame[name] for name in names}
-    double = [name for name, column in found.items() if isinstance(column, pd.DataFrame)]
+    columns = {name: frame[name] for name in names}
+    double = [name for name, column in columns.items() if isinstance(column, pd.DataFrame)]
     if double:
         listed = ", ".join(f"`{name}`" for name in double)
         raise DataError(
             f"{whose} have several columns called {listed}", hint="give each its own name"
         )
-    return found
+    return columns
 
 
 def nearest(name: str, known: Sequence[str] | pd.Index) -> str:
@@ -174,17 +174,17 @@ def kind_of(column: pd.Series, name: str) -> Kind:
         return "levels"
     if dtype.kind in "biuf":
         return "number"
-    found = pd.api.types.infer_dtype(column, skipna=True)
-    if found in UNSURE:
-        found = pd.api.types.infer_dtype(column.dropna().astype(object), skipna=True)
-    if dtype.kind in "mM" or found in TEMPORAL:
+    kind = pd.api.types.infer_dtype(column, skipna=True)
+    if kind in UNSURE:
+        kind = pd.api.types.infer_dtype(column.dropna().astype(object), skipna=True)
+    if dtype.kind in "mM" or kind in TEMPORAL:
         raise DataError(
             f"`{name}` holds dates or durations",
             hint="convert it to a number first, for example days since the first date",
         )
-    if found not in INFERRED:
+    if kind not in INFERRED:
         raise DataError(f"`{name}` holds {_types(column)}", hint="make it all numbers or all text")
-    return INFERRED[found]
+    return INFERRED[kind]
 
 
 def _types(column: pd.Series) -> str:

@@ -96,9 +96,9 @@ class Grouping:
         self, values: Float[np.ndarray, "*axes rows"]
     ) -> Float[np.ndarray, "*axes rows"]:
         """Values of the rows group after group, put in the order of the data."""
-        found = np.empty_like(values)
-        found[..., self.order] = values
-        return found
+        ordered = np.empty_like(values)
+        ordered[..., self.order] = values
+        return ordered
 
     def constant(
         self, values: Float[np.ndarray, "rows columns"], names: tuple[str, ...], what: str
@@ -196,8 +196,8 @@ def own_coefficients(members: Members) -> Float[np.ndarray, "coefficients groups
     cross = segment_sums(response[:, None] * design, members.starts)
     # A precision of one row draws the coefficients of a group to zero.
     precision = unpack(second) + np.eye(len(design))
-    found = np.linalg.solve(precision, np.moveaxis(cross, -1, 0).swapaxes(-1, -2))
-    return np.ascontiguousarray(found.reshape(len(found), -1).T)
+    coefficients = np.linalg.solve(precision, np.moveaxis(cross, -1, 0).swapaxes(-1, -2))
+    return np.ascontiguousarray(coefficients.reshape(len(coefficients), -1).T)
 
 
 def _cut(ends: Int[np.ndarray, " groups"]) -> Iterator[slice]:

@@ -57,12 +57,12 @@ def match_labels(labels: pd.Index, known: pd.Index, name: str) -> Int[np.ndarray
     read = _common_reading(labels[absent], known)
     if not len(absent) or read is None:
         return places
-    found: dict[Hashable, list[int]] = {}
+    positions: dict[Hashable, list[int]] = {}
     for place, value in enumerate(map(read, known)):
         if value is not None:
-            found.setdefault(value, []).append(place)
+            positions.setdefault(value, []).append(place)
     for position, label in zip(absent, labels[absent], strict=True):
-        several = found.get(read(label), [])
+        several = positions.get(read(label), [])
         if len(several) > 1:
             raise DataError(
                 f"`{name}`: {shown(label)} matches several levels: "
@@ -113,10 +113,10 @@ def _common_reading(a: pd.Index, b: pd.Index) -> Callable[[object], Hashable] | 
 
 def _kind(labels: pd.Index) -> str | None:
     """Type of labels; None of mixed or unknown ones."""
-    found = pd.api.types.infer_dtype(labels, skipna=True)
+    kind = pd.api.types.infer_dtype(labels, skipna=True)
     kinds = {"string": "text", "boolean": "truth", "integer": "number", "floating": "number"}
     dates = dict.fromkeys(("datetime64", "datetime", "date"), "date")
-    return (kinds | dates).get(found)
+    return (kinds | dates).get(kind)
 
 
 def _as_number(label: Any) -> int | float | None:

@@ -48,8 +48,8 @@ class OrderedLevels:
     @property
     def numbers(self) -> Float[np.ndarray, " levels"]:
         """The levels themselves where they are numbers; 1, 2, ... elsewhere."""
-        found = self.values if self.are_numbers else range(1, len(self) + 1)
-        return np.asarray(found, dtype=float)
+        values = self.values if self.are_numbers else range(1, len(self) + 1)
+        return np.asarray(values, dtype=float)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -61,8 +61,8 @@ class OrderedLevels:
     def places(self, numbers: Float[np.ndarray, "*rows"]) -> Int[np.ndarray, "*rows"]:
         """Position of the level of each number, from 0, in NumPy or JAX."""
         xp = namespace(numbers)
-        found: Int[np.ndarray, "*rows"] = xp.searchsorted(xp.asarray(self.numbers), numbers)
-        return found
+        places: Int[np.ndarray, "*rows"] = xp.searchsorted(xp.asarray(self.numbers), numbers)
+        return places
 
     def drawn(
         self,

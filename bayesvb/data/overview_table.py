@@ -72,13 +72,13 @@ def _lines(groups: dict[str, pd.DataFrame], name: str, kind: str) -> dict[str, d
     columns = {group: own[name].dropna() for group, own in groups.items()}
     n_missing = f"{int(groups[ALL][name].isna().sum()):,}"
     if kind == "number" and columns[ALL].nunique() > 2:
-        found = _numeric(columns, name)
+        lines = _numeric(columns, name)
     elif kind in ("number", "levels"):
-        found = _counts(columns)
+        lines = _counts(columns)
     else:
-        found = {"range": {group: _range(values) for group, values in columns.items()}}
-    first = next(iter(found))
-    return {**found, first: {**found[first], MISSING: n_missing}}
+        lines = {"range": {group: _range(values) for group, values in columns.items()}}
+    first = next(iter(lines))
+    return {**lines, first: {**lines[first], MISSING: n_missing}}
 
 
 def _numeric(columns: dict[str, pd.Series], name: str) -> dict[str, dict[str, str]]:
@@ -105,7 +105,7 @@ def _counts(columns: dict[str, pd.Series]) -> dict[str, dict[str, str]]:
     # Levels of a column that are counted one by one; the number of more levels is stated.
     if len(counts) > 20:
         return {"levels": {group: f"{own.nunique():,}" for group, own in columns.items()}}
-    found = {}
+    result = {}
     for level in counts.index:
         shares = {group: float((own == level).mean()) for group, own in columns.items() if len(own)}
         cells = {
@@ -116,8 +116,8 @@ def _counts(columns: dict[str, pd.Series]) -> dict[str, dict[str, str]]:
         if len(pair) == 2 and len(columns) == 3:
             spread = math.sqrt(sum(share * (1.0 - share) for share in pair) / 2.0)
             cells |= _difference(pair[1] - pair[0], spread)
-        found[str(level)] = cells
-    return found or {"levels": dict.fromkeys(columns, "0")}
+        result[str(level)] = cells
+    return result or {"levels": dict.fromkeys(columns, "0")}
 
 
 def _range(values: pd.Series) -> str:

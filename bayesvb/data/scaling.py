@@ -47,7 +47,7 @@ class Scaling:
     @classmethod
     def of_moments(
         cls,
-        found: ColumnMoments,
+        moments: ColumnMoments,
         names: Sequence[str],
         *,
         active: bool = True,
@@ -58,7 +58,7 @@ class Scaling:
 
         Parameters
         ----------
-        found : ColumnMoments
+        moments : ColumnMoments
             With products of columns where terms are made orthogonal.
         names : sequence of str
         active : bool
@@ -71,23 +71,23 @@ class Scaling:
             Terms whose columns are made orthogonal, each behind its margins.
         """
         intercept = names.index(INTERCEPT) if INTERCEPT in names else None
-        centre, scale = found.scales(centred=intercept is not None)
+        centre, scale = moments.scales(centred=intercept is not None)
         if intercept is not None:
             centre[intercept], scale[intercept] = 0.0, 1.0
-        roots = found.scales(centred=False)[1]
+        roots = moments.scales(centred=False)[1]
         for places in map(list, together):
-            own = np.where(found.largest[places] == 0.0, 0.0, roots[places])
+            own = np.where(moments.largest[places] == 0.0, 0.0, roots[places])
             centre[places], scale[places] = 0.0, float(np.hypot.reduce(own)) or 1.0
         scaling = cls._if_active(centre, scale, intercept, active=active)
-        return scaling._with_orthogonal(found, orthogonal) if active and orthogonal else scaling
+        return scaling._with_orthogonal(moments, orthogonal) if active and orthogonal else scaling
 
-    def _with_orthogonal(self, found: ColumnMoments, terms: Sequence[OrthogonalTerm]) -> Scaling:
+    def _with_orthogonal(self, moments: ColumnMoments, terms: Sequence[OrthogonalTerm]) -> Scaling:
         """The scaling whose columns of these terms are orthogonal in rows with these moments."""
-        assert found.triangle is not None
-        root, unit = found.triangle, np.sqrt(found.weight or 1.0)
+        assert moments.triangle is not None
+        root, unit = moments.triangle, np.sqrt(moments.weight or 1.0)
         if self.intercept is None:
-            root = np.vstack([root, unit * found.mean])
-        smallest = ROUNDING * found.root / self.scale
+            root = np.vstack([root, unit * moments.mean])
+        smallest = ROUNDING * moments.root / self.scale
         return replace(self, basis=orthogonal_basis(root / unit / self.scale, terms, smallest))
 
     @classmethod
@@ -106,10 +106,10 @@ class Scaling:
 
     @classmethod
     def of_columns(
-        cls, found: ColumnMoments, *, centred: bool = True, active: bool = True
+        cls, moments: ColumnMoments, *, centred: bool = True, active: bool = True
     ) -> Scaling:
         """Scaling of columns that have no intercept among them, by their moments."""
-        return cls._if_active(*found.scales(centred=centred), active=active)
+        return cls._if_active(*moments.scales(centred=centred), active=active)
 
     @classmethod
     def of_response_by_medians(

@@ -107,10 +107,10 @@ class AbstractSource(abc.ABC):
 
     def weights(self) -> RowVector | None:
         """Case weights of all rows; None if every row counts once."""
-        found = [(block.n_rows, block.weight) for block in self.iterate()]
-        if all(weight is None for _, weight in found):
+        weights = [(block.n_rows, block.weight) for block in self.iterate()]
+        if all(weight is None for _, weight in weights):
             return None
-        return np.concatenate([np.ones(n) if weight is None else weight for n, weight in found])
+        return np.concatenate([np.ones(n) if weight is None else weight for n, weight in weights])
 
     def sample(self, n_rows: int, rng: np.random.Generator) -> Block:
         """Rows drawn without replacement, in their order; all rows if there are not more."""

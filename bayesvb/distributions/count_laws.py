@@ -21,8 +21,8 @@ def rate_at(log_rate: Floats) -> Floats:
     # A component without rows has a wide posterior, and an infinite expected rate times a
     # responsibility of zero would be no number.
     xp = namespace(log_rate)
-    found: Floats = xp.exp(xp.minimum(log_rate, LARGEST_EXPONENT))
-    return found
+    rate: Floats = xp.exp(xp.minimum(log_rate, LARGEST_EXPONENT))
+    return rate
 
 
 LARGE_DISPERSION = 3e4
@@ -95,8 +95,8 @@ class PoissonLaw(AbstractCountLaw):
 
     def log_mass_of_counts(self, y: Floats) -> Floats:
         """``y u - exp(u) - log y!``."""
-        found: Floats = y * self.log_rate - self.mean - special(y).gammaln(y + 1.0)
-        return found
+        log_mass: Floats = y * self.log_rate - self.mean - special(y).gammaln(y + 1.0)
+        return log_mass
 
     def cdf_of_counts(self, y: Floats) -> Floats:
         """Regularised incomplete gamma function."""
@@ -138,8 +138,8 @@ class BinomialLaw(AbstractCountLaw):
         """``log p`` and ``log(1 - p)`` of successes and failures, each with its digits."""
         failures = self.trials - y
         odds = -y * softplus(-self.log_odds) - failures * softplus(self.log_odds)
-        found: Floats = odds + log_choose(self.trials, y)
-        return found
+        log_mass: Floats = odds + log_choose(self.trials, y)
+        return log_mass
 
     def cdf_of_counts(self, y: Floats) -> Floats:
         """Regularised incomplete beta function."""
@@ -178,8 +178,8 @@ class NegativeBinomialLaw(AbstractCountLaw):
         """``log Gamma(y + rho) / (Gamma(rho) y!) - y sp(-v) - rho sp(v)``, ``v = u - log rho``."""
         rho = namespace(self.log_dispersion).exp(self.log_dispersion)
         v = self.log_mean - self.log_dispersion
-        found: Floats = log_rising(rho, y) - y * softplus(-v) - rho * softplus(v)
-        return found
+        log_mass: Floats = log_rising(rho, y) - y * softplus(-v) - rho * softplus(v)
+        return log_mass
 
     def cdf_of_counts(self, y: Floats) -> Floats:
         """Regularised incomplete beta function."""
@@ -242,21 +242,21 @@ class ZeroInflatedLaw(AbstractCountLaw):
 def log_choose(trials: Floats, y: Floats) -> Floats:
     """Log of the number of ways to choose ``y`` of the trials, in NumPy or JAX."""
     xp = namespace(y)
-    found: Floats = -special(y).betaln(trials - y + 1.0, y + 1.0) - xp.log(trials + 1.0)
-    return found
+    log_count: Floats = -special(y).betaln(trials - y + 1.0, y + 1.0) - xp.log(trials + 1.0)
+    return log_count
 
 
 def log_rising(rho: Floats, y: Floats) -> Floats:
     """``log Gamma(y + rho) - log Gamma(rho) - log y!``, in NumPy or JAX."""
     # Gamma functions of large rho cancel: the beta function has the difference with its digits.
     xp, known = namespace(rho), namespace(y).maximum(y, 1.0)
-    found: Floats = xp.where(y > 0.0, -special(rho).betaln(rho, known), 0.0)
-    found = found - namespace(y).log(known)
+    log_ratio: Floats = xp.where(y > 0.0, -special(rho).betaln(rho, known), 0.0)
+    log_ratio = log_ratio - namespace(y).log(known)
     if xp is not np:  # whose beta function is wrong by 1e-8 where rho is not large
         gammaln = special(rho).gammaln
         own = gammaln(y + rho) - gammaln(rho) - gammaln(y + 1.0)
-        found = xp.where(rho < LARGE_DISPERSION, own, found)
-    return found
+        log_ratio = xp.where(rho < LARGE_DISPERSION, own, log_ratio)
+    return log_ratio
 
 
 def _poisson(rate: Floats, rng: np.random.Generator) -> Floats:

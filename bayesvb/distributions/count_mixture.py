@@ -122,15 +122,15 @@ class AbstractCountMixture(AbstractDiscreteMixture):
     def _at(self, points: PointVector, of: Callable[[RowVector], RowVector]) -> PointRows:
         """A function of one count per row at each of the same points."""
         n_rows = self.weights.shape[1]
-        found = [of(np.full(n_rows, point)) for point in points]
-        return np.reshape(found, (len(points), n_rows))
+        values = [of(np.full(n_rows, point)) for point in points]
+        return np.reshape(values, (len(points), n_rows))
 
     def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Smallest count whose distribution function is at least ``q``."""
         check_probabilities(q)
         largest = np.broadcast_to(self.law(self.predictor, 0.0).largest, self.predictor.shape)[0]
-        found = [_smallest(self.cdf, float(each), self.mean(), largest) for each in q]
-        return np.reshape(found, (len(q), self.weights.shape[1]))
+        quantiles = [_smallest(self.cdf, float(each), self.mean(), largest) for each in q]
+        return np.reshape(quantiles, (len(q), self.weights.shape[1]))
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         n_rows = self.weights.shape[1]

@@ -21,8 +21,8 @@ from bayesvb.numerics.arrays import Floats
 def decay(u: Floats) -> Floats:
     """``exp(-u)``, finite for any finite predictor, in NumPy or JAX."""
     xp = namespace(u)
-    found: Floats = xp.exp(-xp.maximum(u, -LARGEST_PREDICTOR))
-    return found
+    factor: Floats = xp.exp(-xp.maximum(u, -LARGEST_PREDICTOR))
+    return factor
 
 
 class PositiveLaw(ContinuousLaw):
@@ -49,8 +49,8 @@ class GammaLaw(PositiveLaw):
         known = xp.where(y > 0.0, y, 1.0)
         log_mass = further * (xp.log(further) - u - known * decay(u)) - special(u).gammaln(further)
         log_mass = log_mass + (further - 1.0) * xp.log(known)
-        found: Floats = xp.where(y > 0.0, log_mass, -np.inf)
-        return found
+        log_density: Floats = xp.where(y > 0.0, log_mass, -np.inf)
+        return log_density
 
     def cdf(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Regularised incomplete gamma function."""
@@ -63,8 +63,8 @@ class GammaLaw(PositiveLaw):
 
     def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """Gamma draws; the smallest positive double where they would be rounded to 0."""
-        found = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_PREDICTOR))
-        return np.asarray(np.maximum(found, np.finfo(float).tiny))
+        draws = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_PREDICTOR))
+        return np.asarray(np.maximum(draws, np.finfo(float).tiny))
 
 
 GAMMA = GammaLaw()

@@ -93,8 +93,8 @@ class HurdleMixture(AbstractUnscaledMixture):
         check_probabilities(q)
         at_zero = self._at_zero()
         above = self._above(1.0 / (1.0 - at_zero))
-        found = [quantile_above(above, float(one), at_zero, above.mean()) for one in q]
-        return np.reshape(found, (len(q), self.weights.shape[1]))
+        quantiles = [quantile_above(above, float(one), at_zero, above.mean()) for one in q]
+        return np.reshape(quantiles, (len(q), self.weights.shape[1]))
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws of every row."""
@@ -145,8 +145,8 @@ class DrawnHurdleMixture(AbstractDrawnMixture):
 
     def below(self, value: float | RowVector) -> Floats:
         y = np.asarray(value, dtype=float)
-        found = self._at_zero() + self._above().below(amounts_of(y))
-        return np.where(y > 0.0, found, 0.0).clip(0.0, 1.0)
+        below = self._at_zero() + self._above().below(amounts_of(y))
+        return np.where(y > 0.0, below, 0.0).clip(0.0, 1.0)
 
     def density(self, value: float) -> Floats:
         """Densities at a value; probabilities at 0."""
@@ -177,5 +177,5 @@ def quantile_above(amounts: Any, q: float, at_zero: Floats, start: Floats) -> Fl
         return np.where(is_zero, 0.0, np.inf)
     aim = np.where(is_zero, 0.5, target)
     cdf = amounts.cdf if isinstance(amounts, AbstractPredictorMixture) else amounts.below
-    found = amounts.law.quantile(lambda y: cdf(y) - aim + q, q, start)
-    return np.where(is_zero, 0.0, found)
+    quantiles = amounts.law.quantile(lambda y: cdf(y) - aim + q, q, start)
+    return np.where(is_zero, 0.0, quantiles)

@@ -43,13 +43,13 @@ def predict_levels(
         names, options = levels.values, replace(options, at=levels.numbers)
     elif not levels.are_numbers:
         names, options = _numbered(options, levels)
-    found: Any = predict(distribution, index, complete, kind, options)
+    prediction: Any = predict(distribution, index, complete, kind, options)
     if names is not None:
-        found = found.set_axis(list(names), axis=1)
+        prediction = prediction.set_axis(list(names), axis=1)
     elif kind in IN_LEVELS and not levels.are_numbers:
         named = _labeller(levels)
-        found = named(found) if found.ndim == 1 else found.apply(named)
-    labelled: pd.Series | pd.DataFrame = found
+        prediction = named(prediction) if prediction.ndim == 1 else prediction.apply(named)
+    labelled: pd.Series | pd.DataFrame = prediction
     return labelled
 
 

@@ -94,10 +94,10 @@ class AbstractLocationScaleMixture(AbstractDrawnMixture):
             raise DataError(f"q={q:g} is not between 0 and 1", hint="write 0.05 for 5%")
         shape = self.weights.shape[1:]
         flat = self.with_each(lambda array: array.reshape(len(array), -1))
-        found = [np.empty(0)]
+        quantiles = [np.empty(0)]
         for points in pieces(flat.weights.shape[1], len(flat.weights), AT_ONCE):
-            found.append(_quantiles(flat.at(points), q))
-        return np.concatenate(found).reshape(shape)
+            quantiles.append(_quantiles(flat.at(points), q))
+        return np.concatenate(quantiles).reshape(shape)
 
     def at(self: Mixture, points: slice | Int[np.ndarray, " some"]) -> Mixture:
         """The mixtures at some places of the last axis."""

@@ -162,8 +162,8 @@ def _at(numbers: Floats, levels: Levels, y: Floats) -> Floats:
     points = np.broadcast_to(y, shape)
     place = np.minimum(np.searchsorted(numbers, points), len(numbers) - 1)
     whole = np.broadcast_to(levels, (*shape, len(numbers)))
-    found = np.take_along_axis(whole, place[..., None], axis=-1)
-    return np.where(numbers[place] == points, found[..., 0], 0.0)
+    result = np.take_along_axis(whole, place[..., None], axis=-1)
+    return np.where(numbers[place] == points, result[..., 0], 0.0)
 
 
 def _up_to(numbers: Floats, levels: Levels, y: Floats) -> Floats:

@@ -101,8 +101,8 @@ class PooledDraws(AbstractComponentMixture):
         return np.asarray(np.minimum(self._at(points, self.mixture.below), 1.0))
 
     def _at(self, points: PointVector, function: Callable[[float], np.ndarray]) -> PointRows:
-        found = [function(float(point)) for point in points]
-        return np.array(found).reshape(len(points), self.weights.shape[1])
+        values = [function(float(point)) for point in points]
+        return np.array(values).reshape(len(points), self.weights.shape[1])
 
     def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         """Quantiles of every row; minus and plus infinity for probabilities 0 and 1.
@@ -115,10 +115,10 @@ class PooledDraws(AbstractComponentMixture):
         check_probabilities(q)
         ends = {0.0: -np.inf, 1.0: np.inf}
         n_rows = self.weights.shape[1]
-        found = [
+        quantiles = [
             np.full(n_rows, ends[p]) if p in ends else self.mixture.quantile(p) for p in q.tolist()
         ]
-        return np.array(found).reshape(len(q), n_rows)
+        return np.array(quantiles).reshape(len(q), n_rows)
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws of every row: of a component of a draw, then of its noise."""
@@ -168,5 +168,5 @@ def _chosen(weights: ExpertRows, n: int, rng: np.random.Generator) -> Int[np.nda
     """Components drawn by their weights, independently for every row."""
     edges = np.cumsum(weights, axis=0)
     uniform = rng.random((weights.shape[1], n)) * edges[-1][:, None]
-    found = [np.searchsorted(*pair, side="right") for pair in zip(edges.T, uniform, strict=True)]
-    return np.array(found, dtype=np.intp).reshape(uniform.shape).T
+    indices = [np.searchsorted(*pair, side="right") for pair in zip(edges.T, uniform, strict=True)]
+    return np.array(indices, dtype=np.intp).reshape(uniform.shape).T

@@ -139,8 +139,8 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
 
     def _expectation(self, function: Callable[[ExpertRows, ExpertRows], Floats]) -> Floats:
         """Expectation of a function of predictor and further parameter, over components too."""
-        found = sum(weight * function(u, further) for weight, u, further in self._nodes())
-        return np.asarray((self.weights * found).sum(axis=-2))
+        mean = sum(weight * function(u, further) for weight, u, further in self._nodes())
+        return np.asarray((self.weights * mean).sum(axis=-2))
 
     def mean(self) -> RowVector:
         return self._expectation(lambda u, further: self.law.moments(u, further)[0])
@@ -165,8 +165,8 @@ class AbstractPredictorMixture(AbstractUnscaledMixture):
     def quantile(self, q: ProbVector) -> Float[np.ndarray, "probs rows"]:
         check_probabilities(q)
         start = self.mean()
-        found = [self.law.quantile(self.cdf, float(one), start) for one in q]
-        return np.reshape(found, (len(q), self.weights.shape[1]))
+        quantiles = [self.law.quantile(self.cdf, float(one), start) for one in q]
+        return np.reshape(quantiles, (len(q), self.weights.shape[1]))
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         n_rows = self.weights.shape[1]

@@ -69,8 +69,8 @@ class RowAverages(AbstractRowDistribution):
 
     def log_density(self, y: RowVector) -> RowVector:
         """Log density of one value per average."""
-        found = self.each.log_density(np.repeat(y, self.n)).reshape(-1, self.n)
-        return np.asarray(logsumexp(found, axis=1, b=equal_or(self.shares, self.n)))
+        log_density = self.each.log_density(np.repeat(y, self.n)).reshape(-1, self.n)
+        return np.asarray(logsumexp(log_density, axis=1, b=equal_or(self.shares, self.n)))
 
     def density_at(self, points: PointVector) -> PointRows:
         """Density of every average at every point."""
@@ -96,11 +96,11 @@ class RowAverages(AbstractRowDistribution):
         if isinstance(self.each, StudentMixture):
             return _joint(self.each, self.n, self.shares).quantile(q)
         rows = self.each.quantile(q).reshape(len(q), -1, self.n)
-        found = [
+        quantiles = [
             self._between(float(p), one.min(axis=1), one.max(axis=1))
             for p, one in zip(q, rows, strict=True)
         ]
-        return np.array(found).reshape(len(q), rows.shape[1])
+        return np.array(quantiles).reshape(len(q), rows.shape[1])
 
     def _between(self, prob: float, low: RowVector, high: RowVector) -> RowVector:
         """The point of each interval at which the distribution function has this value."""
@@ -110,10 +110,10 @@ class RowAverages(AbstractRowDistribution):
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws: of a row of each average, then of its distribution."""
-        found = self.each.draws(n, rng)
-        found = found.reshape(n, -1, self.n)
-        chosen = rng.choice(self.n, size=(n, found.shape[1], 1), p=self.shares)
-        return np.asarray(np.take_along_axis(found, chosen, axis=2)[:, :, 0])
+        draws = self.each.draws(n, rng)
+        draws = draws.reshape(n, -1, self.n)
+        chosen = rng.choice(self.n, size=(n, draws.shape[1], 1), p=self.shares)
+        return np.asarray(np.take_along_axis(draws, chosen, axis=2)[:, :, 0])
 
     def _averaged(self, values: np.ndarray) -> np.ndarray:
         """Means over the rows of each average, which are the last axis."""
@@ -146,8 +146,8 @@ def averaged_rows(
     """
     moved = np.moveaxis(values, axis, -1)
     split = moved.reshape(*moved.shape[:-1], -1, n)
-    found: np.ndarray = split.mean(axis=-1) if shares is None else split @ shares
-    return np.moveaxis(found, -1, axis)
+    averages: np.ndarray = split.mean(axis=-1) if shares is None else split @ shares
+    return np.moveaxis(averages, -1, axis)
 
 
 def _joint(each: StudentMixture, n: int, shares: Float[np.ndarray, " n"] | None) -> StudentMixture:

@@ -169,15 +169,15 @@ class StudentMixture(AbstractComponentMixture):
         """
         check_probabilities(q)
         rows = self.weights.shape[1]
-        found = np.where(q > 0.5, np.inf, -np.inf)[:, None].repeat(rows, axis=1)
+        quantiles = np.where(q > 0.5, np.inf, -np.inf)[:, None].repeat(rows, axis=1)
         (inner,) = np.nonzero((q > 0.0) & (q < 1.0))
         for some in pieces(inner.size * rows, len(self.weights), AT_ONCE):
             points = np.arange(some.start, some.stop)
             at = inner[points // rows], points % rows
-            found[at] = _quantiles(self, q, *at)
+            quantiles[at] = _quantiles(self, q, *at)
         order = np.argsort(q, kind="stable")
-        found[order] = np.maximum.accumulate(found[order], axis=0)
-        return found
+        quantiles[order] = np.maximum.accumulate(quantiles[order], axis=0)
+        return quantiles
 
     def quantile_by_row(self, q: RowVector) -> RowVector:
         """Quantile of each row at its own probability, strictly between 0 and 1.
@@ -280,11 +280,11 @@ def _quantiles(
     expanded = tail >= LEAST_TAIL
     if mixture.dof.ndim > 1:
         expanded &= (mixture.dof[:, row] >= MANY).all(axis=0)
-    found = np.empty(len(row))
+    quantiles = np.empty(len(row))
     for points, law in ((expanded, _expanded_where_many), (~expanded, _cdf_and_density)):
         if points.any():
-            found[points] = _solved(mixture, q, prob[points], row[points], law)
-    return found
+            quantiles[points] = _solved(mixture, q, prob[points], row[points], law)
+    return quantiles
 
 
 def _expanded_where_many(
@@ -342,10 +342,10 @@ def _ends(dof: ExpertTerms, tail: ProbVector) -> Float[np.ndarray, "2 experts pr
     """Points below and above each component's quantile, standardised, for tails up to a half."""
     quantile = stdtrit(dof, tail)
     # far out in a tail scipy returns infinity of either sign, or the end of its own search
-    found = (quantile > -FARTHEST) & (quantile < SLACK)
-    bound_gap = SLACK * (1.0 + np.abs(np.where(found, quantile, 0.0)))
-    lower = np.where(found, quantile - bound_gap, -FARTHEST)
-    upper = np.where(found, quantile + bound_gap, 0.0)
+    inside = (quantile > -FARTHEST) & (quantile < SLACK)
+    bound_gap = SLACK * (1.0 + np.abs(np.where(inside, quantile, 0.0)))
+    lower = np.where(inside, quantile - bound_gap, -FARTHEST)
+    upper = np.where(inside, quantile + bound_gap, 0.0)
     return np.stack([lower, upper])
 
 

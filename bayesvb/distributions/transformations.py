@@ -206,13 +206,13 @@ def written_function(response: str) -> tuple[str | None, str]:
     >>> written_function("log(share / (1 - share))")
     ('expit', 'share')
     """
-    found = CALL.fullmatch(response)
-    if found is None or found[1] not in UNDOES or not _balanced(found[2]):
+    match = CALL.fullmatch(response)
+    if match is None or match[1] not in UNDOES or not _balanced(match[2]):
         return None, response
-    odds = ODDS.fullmatch(found[2])
-    if found[1] == "log" and odds is not None and _balanced(odds["share"]):
+    odds = ODDS.fullmatch(match[2])
+    if match[1] == "log" and odds is not None and _balanced(odds["share"]):
         return "expit", odds["share"].strip("`")
-    return UNDOES[found[1]], found[2].strip("`")
+    return UNDOES[match[1]], match[2].strip("`")
 
 
 def inverse_of(response: str) -> tuple[AbstractTransformation | None, str]:
@@ -231,14 +231,14 @@ def inverse_of(response: str) -> tuple[AbstractTransformation | None, str]:
     name, inside = written_function(response)
     if name is None:
         return None, response
-    found = TRANSFORMATIONS[name]
+    inverse = TRANSFORMATIONS[name]
     line = _line(inside)
-    if not isinstance(found, Exponential) or line is None or line[0] <= 0.0:
-        return found, inside
+    if not isinstance(inverse, Exponential) or line is None or line[0] <= 0.0:
+        return inverse, inside
     slope, intercept, column = line
     # exp(rate y) + shift = slope z + intercept
-    shift = (found.shift - intercept) / slope
-    return Exponential(rate=found.rate, shift=shift, factor=1.0 / slope), column
+    shift = (inverse.shift - intercept) / slope
+    return Exponential(rate=inverse.rate, shift=shift, factor=1.0 / slope), column
 
 
 def _line(text: str) -> tuple[float, float, str] | None:

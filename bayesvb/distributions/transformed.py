@@ -60,15 +60,15 @@ class Transformed(AbstractRowDistribution):
         """Log density of one value per row; minus infinity where ``g`` does not reach."""
         inside = self.transformation.inside(y)
         before = np.where(inside, self._before(y), 0.0)
-        found = self.plain.log_density(before) - self.transformation.log_slope(before)
-        return np.asarray(np.where(inside, found, -np.inf))
+        log_density = self.plain.log_density(before) - self.transformation.log_slope(before)
+        return np.asarray(np.where(inside, log_density, -np.inf))
 
     def density_at(self, points: PointVector) -> PointRows:
         inside = self.transformation.inside(points)
         before = np.where(inside, self._before(points), 0.0)
         slope = np.exp(-self.transformation.log_slope(before))
-        found = self.plain.density_at(before) * slope[:, None]
-        return np.asarray(np.where(inside[:, None], found, 0.0))
+        density = self.plain.density_at(before) * slope[:, None]
+        return np.asarray(np.where(inside[:, None], density, 0.0))
 
     def cdf(self, y: RowVector) -> RowVector:
         return self.plain.cdf(self._before(y))

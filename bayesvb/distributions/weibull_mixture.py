@@ -21,8 +21,8 @@ from bayesvb.numerics.arrays import Floats
 def cumulative_hazard(y: Floats, u: Floats, further: Floats) -> Floats:
     """``(y exp(-u))^c`` of positive numbers, finite, in NumPy or JAX."""
     xp = namespace(u)
-    found: Floats = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_PREDICTOR))
-    return found
+    hazard: Floats = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_PREDICTOR))
+    return hazard
 
 
 @final
@@ -35,15 +35,15 @@ class WeibullLaw(PositiveLaw):
         known = xp.where(y > 0.0, y, 1.0)
         density = xp.log(further) - further * u + (further - 1.0) * xp.log(known)
         density = density - cumulative_hazard(known, u, further)
-        found: Floats = xp.where(y > 0.0, density, -np.inf)
-        return found
+        log_density: Floats = xp.where(y > 0.0, density, -np.inf)
+        return log_density
 
     def log_survival(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """Minus the cumulative hazard."""
         xp = namespace(u)
         known = xp.where(y > 0.0, y, 1.0)
-        found: Floats = xp.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
-        return found
+        survival: Floats = xp.where(y > 0.0, -cumulative_hazard(known, u, further), 0.0)
+        return survival
 
     def cdf(self, y: Floats, u: Floats, further: Floats) -> Floats:
         """One minus the probability of survival."""
@@ -65,8 +65,8 @@ class WeibullLaw(PositiveLaw):
 
     def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """Powers of exponential draws; the smallest positive double where they would be 0."""
-        found = np.exp(np.minimum(u, LARGEST_PREDICTOR)) * rng.weibull(further)
-        return np.asarray(np.maximum(found, np.finfo(float).tiny))
+        draws = np.exp(np.minimum(u, LARGEST_PREDICTOR)) * rng.weibull(further)
+        return np.asarray(np.maximum(draws, np.finfo(float).tiny))
 
 
 WEIBULL = WeibullLaw()

@@ -22,13 +22,13 @@ GAP = 0.052
 Curve = Float[np.ndarray, " points"]
 
 
-def ribbons(axes: Axes, x: Curve, found: Float[np.ndarray, "5 points"], colour: str) -> None:
+def ribbons(axes: Axes, x: Curve, quantiles: Float[np.ndarray, "5 points"], colour: str) -> None:
     """Median with a band of the middle half and one between the outer quantiles."""
-    axes.fill_between(x, found[0], found[4], color=colour, alpha=0.14, linewidth=0)
-    axes.fill_between(x, found[1], found[3], color=colour, alpha=0.26, linewidth=0)
+    axes.fill_between(x, quantiles[0], quantiles[4], color=colour, alpha=0.14, linewidth=0)
+    axes.fill_between(x, quantiles[1], quantiles[3], color=colour, alpha=0.26, linewidth=0)
     for row in (0, 4):
-        axes.plot(x, found[row], color=colour, linewidth=0.9, linestyle=(0, (4, 2)))
-    axes.plot(x, found[2], color=colour, linewidth=2.0)
+        axes.plot(x, quantiles[row], color=colour, linewidth=0.9, linestyle=(0, (4, 2)))
+    axes.plot(x, quantiles[2], color=colour, linewidth=2.0)
 
 
 def hatched(axes: Axes, x: Curve, where: np.ndarray, colour: str) -> None:
@@ -43,12 +43,12 @@ def hatched(axes: Axes, x: Curve, where: np.ndarray, colour: str) -> None:
 
 
 def quantile_bars(
-    axes: Axes, x: Curve, found: Float[np.ndarray, "5 points"], *, colour: str, ink: str
+    axes: Axes, x: Curve, quantiles: Float[np.ndarray, "5 points"], *, colour: str, ink: str
 ) -> None:
     """Median as a dot, with a thick bar of the middle half and a thin one of the rest."""
-    axes.vlines(x, found[0], found[4], color=colour, linewidth=1.4)
-    axes.vlines(x, found[1], found[3], color=colour, linewidth=5.0, alpha=0.7)
-    axes.plot(x, found[2], "o", color=ink, markersize=5)
+    axes.vlines(x, quantiles[0], quantiles[4], color=colour, linewidth=1.4)
+    axes.vlines(x, quantiles[1], quantiles[3], color=colour, linewidth=5.0, alpha=0.7)
+    axes.plot(x, quantiles[2], "o", color=ink, markersize=5)
 
 
 def ridges(

@@ -123,8 +123,8 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
     known = fit.model.design.smooths(MEAN) if _checked(fit, MEAN) else {}
     if not known:
         raise DataError("the mean has no smooth term", hint="a smooth curve is written s(x)")
-    found = smooth_dof(fit)
-    if found is None:
+    dof = smooth_dof(fit)
+    if dof is None:
         raise DataError(
             "effective degrees of freedom are not available for this fit, only for a "
             "DensityRegression with family='gaussian' and the default coefficient_units, fitted "
@@ -139,7 +139,7 @@ def smoothness(fit: AbstractFit) -> pd.DataFrame:
             "coefficients": len(places),
         }
         for name, places in known.items()
-        for label, value in enumerate(found[name], start=1)
+        for label, value in enumerate(dof[name], start=1)
     ]
     return pd.DataFrame(rows)
 
@@ -200,8 +200,10 @@ def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.Data
         names = [design.terms[part][place] for place in block.columns]
         labels = [name[len(block.name) + 1 : -1] for name in names]
         for component, draws in _by_component(fit, part):
-            found = _interval(draws[:, list(block.columns)], prob)
-            tables.append(pd.DataFrame({"term": block.name, "group": labels, **component, **found}))
+            interval = _interval(draws[:, list(block.columns)], prob)
+            tables.append(
+                pd.DataFrame({"term": block.name, "group": labels, **component, **interval})
+            )
     return pd.concat(tables, ignore_index=True)
 
 

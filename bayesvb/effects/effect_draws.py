@@ -70,16 +70,16 @@ def effect_draws(
 ) -> list[Float[np.ndarray, "draws contrasts rows responses _"]]:
     """Effects on each estimand for every draw, at every row or averaged over groups of rows."""
     n_rows = len(plan.variants[0]) if groups is None else len(groups.table)
-    found = []
+    draws = []
     for estimand in estimands:
         _check_memory(fit, estimand, n_rows * len(plan.contrasts) * len(responses))
         n_entries = len(estimand.entries(fit.core.n_components)[1])
         shape = (count(fit.draws), len(plan.contrasts), n_rows, len(responses), n_entries)
-        found.append(np.zeros(shape))
+        draws.append(np.zeros(shape))
     blocks = [_block(fit, variant) for variant in plan.variants]
     for place, number in enumerate(responses):
         for rows, pieces in _pieces(fit, plan, blocks, (estimands, number)):
-            for effects, piece in zip(found, pieces, strict=True):
+            for effects, piece in zip(draws, pieces, strict=True):
                 own = effects[..., place, :]
                 if groups is None:
                     own[:, :, rows] = np.transpose(piece, (2, 0, 3, 1))
@@ -89,7 +89,7 @@ def effect_draws(
                     averages = piece.reshape(-1, piece.shape[-1]) @ share
                     averages = averages.reshape(*piece.shape[:-1], -1)
                     own[:, :, present] += np.transpose(averages, (2, 0, 3, 1))
-    return found
+    return draws
 
 
 def _block(fit: AbstractFit, variant: pd.DataFrame) -> Block:

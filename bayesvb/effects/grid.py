@@ -149,17 +149,17 @@ def _values(design: Design, name: str, *, first: bool) -> list[object]:
     one = covariate(design, name)
     if first or one.discrete:
         return one.grid(CURVES.grid_points)
-    found = quantiles(design, name, CURVES.grid_quantiles)
-    return [float(value) for value in dict.fromkeys(found)]
+    result = quantiles(design, name, CURVES.grid_quantiles)
+    return [float(value) for value in dict.fromkeys(result)]
 
 
 def _given(name: str, values: object) -> list[object]:
     if isinstance(values, str) or np.ndim(values) == 0:  # type: ignore[arg-type]
         return [values]
-    found: list[object] = list(values)  # type: ignore[call-overload]
-    if not found:
+    result: list[object] = list(values)  # type: ignore[call-overload]
+    if not result:
         raise DataError(f"`{name}` needs at least one value", hint=f'write {{"{name}": [1, 2]}}')
-    return found
+    return result
 
 
 def _check_columns(rows: EvaluationGrid, names: Sequence[str]) -> None:

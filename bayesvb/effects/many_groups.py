@@ -165,9 +165,9 @@ def _variances(
     By linear response, if the fit has it for group effects; else from the posterior.
     """
     shared = _shared_response(fit)
-    found = None if shared is None else shared.effect_variances(weights)
-    if found is not None:
-        return np.asarray(found)
+    variances = None if shared is None else shared.effect_variances(weights)
+    if variances is not None:
+        return np.asarray(variances)
     return np.stack([_spread(law.operator, weights) for law in laws], axis=1)
 
 
@@ -184,11 +184,11 @@ def _logit_covariances(
     By linear response, if the fit has it; else from the posterior.
     """
     law, shared = fit.q.gate, _shared_response(fit)
-    found = None if shared is None else shared.law_of_logits()
+    distribution = None if shared is None else shared.law_of_logits()
     n_logits, n_effects = len(law.mean), law.operator.n_effects
-    if found is None:
+    if distribution is None:
         return np.asarray(_spread(law.operator, weights).T[:, :, None] * np.eye(n_logits))
-    joint = found.operator.effect_covariances[0]
+    joint = distribution.operator.effect_covariances[0]
     joint = joint.reshape(n_logits, n_effects, n_logits, n_effects, -1)
     own = np.einsum("a,kalbg,b->gkl", weights, joint, weights, optimize=True)
     return np.asarray(own)

@@ -233,8 +233,8 @@ def _contrasts(
     name, values = contrasted(fit, contrast, rows)
     pairs = list(combinations(range(len(values)), 2))
 
-    def combine(found: Sequence[Values], where: slice) -> Combined:
-        return np.stack([compared(found[a], found[b], comparison) for a, b in pairs])
+    def combine(values: Sequence[Values], where: slice) -> Combined:
+        return np.stack([compared(values[a], values[b], comparison) for a, b in pairs])
 
     words = [value_text(fit.model.design.date_of(name, value)) for value in values]
     labels = tuple(COMPARISONS[comparison].format(a=words[a], b=words[b]) for a, b in pairs)
@@ -305,13 +305,13 @@ def slopes(
     if slope.startswith("ey"):
         variants.append(rows.frame)
 
-    def combine(found: Sequence[Values], where: slice) -> Combined:
-        slopes_here = (found[1] - found[0]) / (high - low)[where]
+    def combine(values: Sequence[Values], where: slice) -> Combined:
+        slopes_here = (values[1] - values[0]) / (high - low)[where]
         if slope.endswith("ex"):
             slopes_here = slopes_here * x[where]
         if slope.startswith("ey"):
             with np.errstate(divide="ignore", invalid="ignore"):
-                slopes_here = slopes_here / found[2]
+                slopes_here = slopes_here / values[2]
         return np.asarray(slopes_here[None])
 
     plan, rest = Plan(tuple(variants), combine), (average_by, response, prob)

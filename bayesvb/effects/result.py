@@ -68,8 +68,8 @@ class Effects(EffectsTable):
         >>> found.summary["contrast"].tolist()
         ['versicolor - setosa', 'virginica - setosa', 'virginica - versicolor']
         """
-        found = compare_pairs(self, comparison)
-        return with_joint_intervals(found) if simultaneous else found
+        pairs = compare_pairs(self, comparison)
+        return with_joint_intervals(pairs) if simultaneous else pairs
 
     def adjusted(self) -> Effects:
         """The effects with simultaneous intervals, which contain all of them with ``prob``.
@@ -146,10 +146,10 @@ def effects_of(
     design = fit.model.design
     labels = design.in_dates(_labels(fit, request, plan))
     dof = request.dof(fit)
-    flat, found = _summarised(fit.model.design, request, plan, draws, dof)
+    flat, result = _summarised(fit.model.design, request, plan, draws, dof)
     # Without a mean there is no sd: that of the draws is whatever the largest of them is.
-    spread = found.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
-    numbers = dict(zip(NUMBERS, (found.centre, spread, found.lower, found.upper), strict=True))
+    spread = result.spread if request.estimand.has_mean else np.full(flat.shape[1], np.nan)
+    numbers = dict(zip(NUMBERS, (result.centre, spread, result.lower, result.upper), strict=True))
     names = (design.response_names[i] for i in request.responses)
     said = (request.estimand.words(name, design.label) for name in names)
     ratio = request.estimand.described.ratio_name(request.estimand.target)
@@ -170,7 +170,7 @@ def effects_of(
         prob=float(request.prob),
         target=request.estimand.target,
         covariance=fit.covariance,
-        robust=int(found.robust.sum()) if request.estimand.has_mean else 0,
+        robust=int(result.robust.sum()) if request.estimand.has_mean else 0,
         of_rows=not request.rows.gridded and request.groups is None,
         dof=dof,
     )

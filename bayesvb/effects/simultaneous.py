@@ -51,15 +51,18 @@ def joint_intervals(
     >>> joint_intervals(draws, 0.95)[1].round(1)  # 1.96 for one row
     array([2.4, 2.4, 2.4])
     """
-    found = summarised(draws, prob, robust=robust)
-    spread = np.where(found.spread > 0.0, found.spread, 1.0)
-    deviations = np.abs(draws - found.centre) / spread
-    heavy = found.robust & ~np.isnan(found.centre)
+    summary = summarised(draws, prob, robust=robust)
+    spread = np.where(summary.spread > 0.0, summary.spread, 1.0)
+    deviations = np.abs(draws - summary.centre) / spread
+    heavy = summary.robust & ~np.isnan(summary.centre)
     ranks = (rankdata(draws[:, heavy], axis=0) - 0.5) / len(draws)
     deviations[:, heavy] = np.abs(ndtri(ranks))
     largest = np.fmax.reduce(deviations, axis=1)
     critical = np.quantile(largest, prob)
-    lower, upper = found.centre - critical * found.spread, found.centre + critical * found.spread
+    lower, upper = (
+        summary.centre - critical * summary.spread,
+        summary.centre + critical * summary.spread,
+    )
     ends = ndtr([-critical, critical])
     lower[heavy], upper[heavy] = np.quantile(draws[:, heavy], ends, axis=0)
     return lower, upper
@@ -112,11 +115,11 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
     values = effects.draws.to_numpy()
     draws = compared(values[None, :, a], values[None, :, b], comparison)[0]
     dof = effects.dof if comparison == "difference" else None
-    found = summarised(draws, effects.prob, robust=_as_summarised(effects), dof=dof)
+    summary = summarised(draws, effects.prob, robust=_as_summarised(effects), dof=dof)
     labels = pd.DataFrame({"contrast": _labels(table, names, comparison, pairs)})
     labels = labels.assign(**{name: table[name].to_numpy()[a] for name in within})
     numbers = dict(
-        zip(NUMBERS, (found.centre, found.spread, found.lower, found.upper), strict=True)
+        zip(NUMBERS, (summary.centre, summary.spread, summary.lower, summary.upper), strict=True)
     )
     coords = {str(name): ("row", np.asarray(labels[name])) for name in labels}
     return replace(
@@ -127,7 +130,7 @@ def compare_pairs(effects: Table, comparison: str) -> Table:
         summary=labels.assign(**numbers),
         draws=xr.DataArray(draws, dims=("draw", "row"), coords=coords, name=effects.target),
         by=(),
-        robust=int(found.robust.sum()),
+        robust=int(summary.robust.sum()),
         dof=dof,
     )
 

@@ -351,12 +351,12 @@ def cavi(
             interrupted = True
     if climb.point.bound != trace[-1]:  # interrupted between the step and its record
         trace.append(climb.point.bound)
-    found = EngineResult(climb.stats, np.array(trace), climb.n_iter, converged, interrupted)
+    result = EngineResult(climb.stats, np.array(trace), climb.n_iter, converged, interrupted)
     if page is not None:
         if not interrupted:
-            page.keep(of_result(found))
+            page.keep(of_result(result))
         page.write()
-    return found
+    return result
 
 
 def between(here: StatsT, ahead: StatsT, share: float) -> StatsT:

@@ -103,8 +103,8 @@ class Target:
 
     def draws(self, vectors: AnyArray) -> Draws:
         """Parameters that these unconstrained vectors represent, as NumPy arrays."""
-        found, _ = self.space.draws(np.asarray(vectors))
-        return {name: np.array(values) for name, values in found.items()}
+        draws, _ = self.space.draws(np.asarray(vectors))
+        return {name: np.array(values) for name, values in draws.items()}
 
     def prior_vectors(
         self, n: int, rng: np.random.Generator
@@ -118,11 +118,11 @@ class Target:
         """
         with np.errstate(all="ignore"):
             vectors = self.space.vectors(self.model.prior_draws(50 * n, rng))
-            found = [one for one in vectors if np.isfinite(self.potential(one))]
-        if len(found) < n:
+            usable = [one for one in vectors if np.isfinite(self.potential(one))]
+        if len(usable) < n:
             raise DataError(
-                f"start='random': the log joint density is finite at {len(found)} of {50 * n} "
+                f"start='random': the log joint density is finite at {len(usable)} of {50 * n} "
                 "draws of the prior",
                 hint="choose start='optimum', or a narrower prior",
             )
-        return np.stack(found[:n])
+        return np.stack(usable[:n])

@@ -74,8 +74,8 @@ def compiled_pass(
     numpy.linalg.LinAlgError
         The statistics are outside the domain.
     """
-    found = sweep(stats.entries)
-    if found is None:
+    step = sweep(stats.entries)
+    if step is None:
         here = one_pass(model, source, stats.record)
-        found = here.bound, here.following.to_vector()
-    return Iterate(stats, found[0], replace(stats, entries=found[1]))
+        step = here.bound, here.following.to_vector()
+    return Iterate(stats, step[0], replace(stats, entries=step[1]))

@@ -65,8 +65,8 @@ def held_out_density(
     ) -> Float[np.ndarray, " fold"]:
         return np.asarray(model.log_predictive(model.update(stats), source.take(rows)))
 
-    (found,) = without_folds([Ascended(model, stats, streams)], source, engine)
-    return by_fold(source, found, density)
+    (result,) = without_folds([Ascended(model, stats, streams)], source, engine)
+    return by_fold(source, result, density)
 
 
 def extrapolated_density(
@@ -81,7 +81,7 @@ def extrapolated_density(
     A fold is forgotten evenly on the scale of the logarithm of the passes: the second
     ``FEW_PASSES`` change the density of a row as much as each of the next doublings will.
     """
-    quick, found = model.within(DENSITY), np.empty(source.n_rows)
+    quick, density = model.within(DENSITY), np.empty(source.n_rows)
     for number, (rows, rest) in enumerate(folds(source)):
         place, left_out = streams.branch("fold", number), source.take(rows)
         early = continued(quick, rest, stats, engine, place, FEW_PASSES)
@@ -91,8 +91,8 @@ def extrapolated_density(
             np.asarray(quick.log_predictive(quick.update(own), left_out)) for own in (early, late)
         )
         # What one doubling of the passes changed, for each doubling that is not made.
-        found[rows] = after + DOUBLINGS * (after - before)
-    return found
+        density[rows] = after + DOUBLINGS * (after - before)
+    return density
 
 
 @dataclass(frozen=True)
@@ -119,8 +119,8 @@ def without_folds(
     rest = source.without(places[0]).with_workers(processors())
     passes = len(runs) * FOLDS * PASSES
     workers = processes(runs[0].model, rest, passes) if engine.maximises_bound else 1
-    found, each = list(side_by_side(tasks, workers)), len(places)
-    return [tuple(found[at : at + each]) for at in range(0, len(found), each)]
+    results, each = list(side_by_side(tasks, workers)), len(places)
+    return [tuple(results[at : at + each]) for at in range(0, len(results), each)]
 
 
 def by_fold(
@@ -135,8 +135,8 @@ def by_fold(
     """
     at = np.arange(source.n_rows) if at is None else at
     places = [np.flatnonzero(np.isin(at, rows)) for rows in fold_rows(source)]
-    found = [density(own, at[one]) for own, one in zip(each, places, strict=True) if len(one)]
-    return np.asarray(np.concatenate(found, axis=-1)[..., np.argsort(np.concatenate(places))])
+    densities = [density(own, at[one]) for own, one in zip(each, places, strict=True) if len(one)]
+    return np.asarray(np.concatenate(densities, axis=-1)[..., np.argsort(np.concatenate(places))])
 
 
 def folds(source: AbstractSource) -> Iterator[tuple[Int[np.ndarray, " fold"], AbstractSource]]:

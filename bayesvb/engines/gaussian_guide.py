@@ -128,11 +128,11 @@ class GuideFit:
             noise = jax.random.normal(
                 jax.random.fold_in(key, number), (self.particles, len(values[0]))
             )
-            found, slope = jax.value_and_grad(loss)(values, noise, given)
+            loss_value, slope = jax.value_and_grad(loss)(values, noise, given)
             # One vector at which the density overflows must not end the fit.
             slope = jax.tree.map(lambda s: jnp.where(jnp.isfinite(s), s, 0.0), slope)
             values, first, second = self._believed(values, slope, first, second, number)
-            return (values, first, second), constant * len(values[0]) - found
+            return (values, first, second), constant * len(values[0]) - loss_value
 
         return lambda state, numbers, key, given: jax.lax.scan(
             lambda held, number: step(held, number, key, given), state, numbers

@@ -124,10 +124,10 @@ class KnownInformation:
         posterior = model.update(stats)
         still = BesideKnownRows(model, stats)
         own = linear_response(still, InMemorySource((nobody,)), stats)
-        found = model.coordinates(posterior)
-        if found is None or own.failure is not None:
+        coordinates = model.coordinates(posterior)
+        if coordinates is None or own.failure is not None:
             raise np.linalg.LinAlgError(own.failure or model.without_response)
-        return cls(found, np.linalg.inv(own.covariance), np.linalg.inv(response.covariance))
+        return cls(coordinates, np.linalg.inv(own.covariance), np.linalg.inv(response.covariance))
 
     def seen_from(self, other: AbstractCoordinates) -> KnownInformation:
         """Information in the standard coordinates of another posterior."""
@@ -156,14 +156,14 @@ def response_beside(
     the earlier rows. ``least`` is the smallest relative change of the earlier rows' precision in
     any direction, because new rows do not lessen it.
     """
-    found = linear_response(beside, source, stats)
-    if found.failure is not None:
-        return found
+    response = linear_response(beside, source, stats)
+    if response.failure is not None:
+        return response
     coordinates = beside.coordinates(beside.update(stats))
     assert coordinates is not None
     here = known.seen_from(coordinates)
     root = np.linalg.cholesky(share * here.observed)
-    added = np.linalg.inv(found.covariance) - share * here.complete
+    added = np.linalg.inv(response.covariance) - share * here.complete
     added = np.linalg.solve(root, np.linalg.solve(root, 0.5 * (added + added.T)).T)
     values, axes = np.linalg.eigh(added)
     # Complete information changes with the parameters, by more than overlapping components keep of
@@ -171,6 +171,6 @@ def response_beside(
     values = np.maximum(values, least)
     if not values[0] > -1.0:
         why = "the parameters differ too much from the fit to the earlier rows"
-        return withheld(why, found.n_iter)
+        return withheld(why, response.n_iter)
     back = np.linalg.solve(root.T, axes)
-    return replace(found, covariance=back / (1.0 + values) @ back.T)
+    return replace(response, covariance=back / (1.0 + values) @ back.T)

@@ -138,14 +138,18 @@ class Nuts(AbstractEngine):
         # Rows, about, on which draws are labelled as the variational optimum is.
         draws, n_moved = model.relabelled_draws(drawn, posterior, source.thinned(500))
         findings["relabelled"] = float(n_moved)
-        found = replace(
+        completed = replace(
             result,
             draws=draws,
             n_chains=self.chains,
             findings=findings,
             sample_stats=sample.statistics,
         )
-        return replace(found, interrupted=True, converged=False) if sample.interrupted else found
+        return (
+            replace(completed, interrupted=True, converged=False)
+            if sample.interrupted
+            else completed
+        )
 
     def _masses(self, near: DrawParameters) -> Floats:
         """First inverse masses: variances, or covariances, of the variational posterior."""

@@ -179,8 +179,8 @@ def two_component_start(
     sample: Block, n_components: int, rng: np.random.Generator
 ) -> AbstractPartition:
     """Two clusters of k-means in the first two components."""
-    found = kmeans_start(sample, 2, rng)
-    return replace(found, n_components=n_components)  # type: ignore[type-var]
+    start = kmeans_start(sample, 2, rng)
+    return replace(start, n_components=n_components)  # type: ignore[type-var]
 
 
 @dataclass(frozen=True)

@@ -162,8 +162,10 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     def coordinates(self, posterior: PosteriorT) -> PointCoordinates | None:
         """Coordinates of the spread of one copy: log likelihoods of many rows are quadratic."""
-        found = self.limit.coordinates(posterior)
-        return None if found is None else PointCoordinates(found.uncoupled(), COPIES**0.5)
+        coordinates = self.limit.coordinates(posterior)
+        return (
+            None if coordinates is None else PointCoordinates(coordinates.uncoupled(), COPIES**0.5)
+        )
 
     def likelihood(self) -> AbstractLikelihood[StatsT] | None:
         """Likelihood of the model; None where a prior counts."""
@@ -171,8 +173,8 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     def collapsed(self, posterior: PosteriorT, block: Block) -> Bool[np.ndarray, " components"]:
         """Components on a few rows, where a likelihood has no maximum; never with a prior."""
-        found = self.limit.collapsed(posterior, block)
-        return found & (not self.penalised)
+        mask = self.limit.collapsed(posterior, block)
+        return mask & (not self.penalised)
 
     def separated(self, posterior: PosteriorT, block: Block) -> bool:
         """Whether coefficients of the weights grow for ever; never where a prior counts."""
@@ -215,17 +217,17 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     def point(self, posterior: PosteriorT) -> Draws:
         """The estimates, as one draw."""
-        found = self.coordinates(posterior)
-        if found is None:
+        coordinates = self.coordinates(posterior)
+        if coordinates is None:
             return self.limit.draws(posterior, 1, np.random.default_rng(0))
-        return dict(found.parameters(np.zeros((1, len(found.perturbations())))))
+        return dict(coordinates.parameters(np.zeros((1, len(coordinates.perturbations())))))
 
     def draws(self, posterior: PosteriorT, n: int, rng: np.random.Generator) -> Draws:
         """Draws of the normal approximation, whose mean and covariance are exactly its own."""
-        found = self.coordinates(posterior)
-        if found is None:
+        draws = self.coordinates(posterior)
+        if draws is None:
             return self.limit.draws(posterior, n, rng)
-        return dict(found.parameters(standardised(n, len(found.perturbations()), rng)))
+        return dict(draws.parameters(standardised(n, len(draws.perturbations()), rng)))
 
     def log_prior(self, draws: Draws) -> DrawVector:
         """Log prior density of each draw; zero without a prior."""
@@ -234,12 +236,12 @@ class PointEstimates(AbstractVariationalModel[PosteriorT, StatsT]):
 
     def log_posterior(self, posterior: PosteriorT, draws: Draws) -> DrawVector:
         """Log density of each draw under the normal approximation, up to a constant."""
-        found = self.coordinates(posterior)
-        if found is None:
+        coordinates = self.coordinates(posterior)
+        if coordinates is None:
             return self.limit.log_posterior(posterior, draws)
-        standard = found.standard(draws)
+        standard = coordinates.standard(draws)
         squares = (standard * standard).sum(axis=1) + standard.shape[1] * LOG_2PI
-        return np.asarray(-0.5 * squares - found.log_volume(draws))
+        return np.asarray(-0.5 * squares - coordinates.log_volume(draws))
 
 
 def standardised(n: int, n_coordinates: int, rng: np.random.Generator) -> DrawCoordinates:

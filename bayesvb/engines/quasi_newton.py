@@ -39,16 +39,16 @@ class _Objective(Generic[StatsT]):
         """Value and gradient, from one pass over the rows."""
         if self.n_iter == self.budget.max_iter:
             raise _OutOfPassesError
-        found = self.source.map_reduce(partial(self.likelihood.value_and_gradient, vector))
+        totals = self.source.map_reduce(partial(self.likelihood.value_and_gradient, vector))
         self.n_iter += 1
-        finite = np.isfinite(found.value) and np.isfinite(found.gradient).all()
-        if finite and (not self.trace or found.value > self.trace[-1]):
+        finite = np.isfinite(totals.value) and np.isfinite(totals.gradient).all()
+        if finite and (not self.trace or totals.value > self.trace[-1]):
             self.best = vector.copy()
-            self.trace.append(found.value)
+            self.trace.append(totals.value)
             if is_ended_by(self.budget.progress, self.n_iter, self.trace[-1]):
                 raise KeyboardInterrupt
         scale = -1.0 / self.source.total_weight
-        return scale * found.value, scale * found.gradient
+        return scale * totals.value, scale * totals.gradient
 
 
 def maximum(

@@ -81,9 +81,9 @@ class RemoteRun(AbstractRunPage):
 
     def following(self, count: int) -> Float[np.ndarray, "found entries"]:
         """The next ``count`` sums, or as many of them as have been reported."""
-        found = self._sums[self._taken : self._taken + count]
-        self._taken += len(found)
-        return found
+        sums = self._sums[self._taken : self._taken + count]
+        self._taken += len(sums)
+        return sums
 
 
 @final
@@ -136,10 +136,10 @@ class RowsElsewhere(AbstractSource):
         Unanswered
             If they have not been reported.
         """
-        found = self.run.following(len(functions))
-        if len(found) < len(functions):
-            raise Unanswered(functions[len(found) :])
-        return [of_row(row, one(self.nobody)) for row, one in zip(found, functions, strict=True)]
+        sums = self.run.following(len(functions))
+        if len(sums) < len(functions):
+            raise Unanswered(functions[len(sums) :])
+        return [of_row(row, one(self.nobody)) for row, one in zip(sums, functions, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -235,18 +235,18 @@ def _screened(
     max_iter: int,
 ) -> EngineResult[SufficientStats]:
     """The best of short runs from all starts, which request their sums in parallel."""
-    found: list[EngineResult[SufficientStats]] = []
+    screened: list[EngineResult[SufficientStats]] = []
     functions: list[partial[SufficientStats]] = []
     owners: list[int] = []
     for number, (source, start) in enumerate(zip(sources, starts, strict=True)):
         try:
-            found.append(_ascent(model, source, start, tol=tol, max_iter=max_iter))
+            screened.append(_ascent(model, source, start, tol=tol, max_iter=max_iter))
         except Unanswered as asked:
             functions += asked.functions
             owners += [number] * len(asked.functions)
     if functions:
         raise Unanswered(functions, owners)
-    return max(found, key=lambda one: one.bound)
+    return max(screened, key=lambda one: one.bound)
 
 
 def of_row(row: EntryVector, blank: SufficientStats) -> Any:

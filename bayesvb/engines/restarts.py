@@ -192,9 +192,9 @@ class RestartSearch:
         tasks = [partial(go_on, number) for number in chosen]
         # Approximate number of further iterations of the runs with weight.
         places = each.places(runs[0].model, len(tasks) * 200)
-        found = side_by_side(tasks, places, progress, last=_ended)
+        restarts = side_by_side(tasks, places, progress, last=_ended)
         try:
-            for number, run in zip(chosen, found, strict=True):
+            for number, run in zip(chosen, restarts, strict=True):
                 runs[number] = replace(run, model=self.runs[number].model)
                 interrupted = interrupted or run.ascent.interrupted
         except KeyboardInterrupt:
@@ -261,16 +261,16 @@ def search(
     stages = _stages(initialisations, known) if is_compared else [range(len(initialisations))]
     runs, interrupted = _runs(initialisations, task, origin, streams, progress, stages, known)
     best = max(range(len(runs)), key=lambda number: (runs[number].score, runs[number].ascent.bound))
-    found = RestartSearch(
+    outcome = RestartSearch(
         tuple(runs), best, runs[best].ascent, screened, engine, streams, interrupted
     )
     # A sample is not worth the tolerance: its best run goes on over all rows.
     if coarse and rough != (screened is source):
-        found = found.settled([best], budget, progress)
+        outcome = outcome.settled([best], budget, progress)
     if screened is source:
-        return found
+        return outcome
     finalists = _finalists(runs) if is_compared else [best]
-    return _on_all_rows(found, sources[1:], finalists, budget, numbered(progress, restarts))
+    return _on_all_rows(outcome, sources[1:], finalists, budget, numbered(progress, restarts))
 
 
 def sample_sizes(
@@ -323,7 +323,7 @@ def _samples(
 
 
 def _on_all_rows(
-    found: RestartSearch,
+    outcome: RestartSearch,
     sources: Sequence[AbstractSource],
     finalists: Sequence[int],
     budget: Budget,
@@ -334,7 +334,7 @@ def _on_all_rows(
     Where the sample is stratified, the best one first converges on samples with the weight of all
     rows, as iterations over all rows take longer.
     """
-    ends, interrupted = {number: found.runs[number] for number in finalists}, found.interrupted
+    ends, interrupted = {number: outcome.runs[number] for number in finalists}, outcome.interrupted
     for source in sources:
         is_sample = source is not sources[-1]
         if interrupted and is_sample:
@@ -345,9 +345,9 @@ def _on_all_rows(
         for number, run in before.items():
             floor, passes = _floor(ends.values()), 1 if interrupted else spent.max_iter
             watched = replace(spent, max_iter=passes, floor=floor, progress=progress)
-            place = _branch(found.streams, number)
+            place = _branch(outcome.streams, number)
             task = _Task(
-                found.engine, source, watched, place.branch("sample") if is_sample else place
+                outcome.engine, source, watched, place.branch("sample") if is_sample else place
             )
             ends[number] = task.on_more_rows(run)
             interrupted = interrupted or ends[number].ascent.interrupted
@@ -355,7 +355,7 @@ def _on_all_rows(
                 break
         best = max(ends, key=lambda number: ends[number].score)
         ends = {best: ends[best]}
-    return replace(found, best=best, final=ends[best].ascent, interrupted=interrupted)
+    return replace(outcome, best=best, final=ends[best].ascent, interrupted=interrupted)
 
 
 @dataclass(frozen=True)
@@ -436,24 +436,24 @@ def _runs(
         task = replace(task, budget=replace(task.budget, floor=floor))
         return task.run(initialisations[number], start)
 
-    found: dict[int, Restart] = {}
+    runs: dict[int, Restart] = {}
     try:
         for stage in stages:
-            if known and found and stage is stages[-1]:
+            if known and runs and stage is stages[-1]:
                 # No run has a larger score than the last one, which is the known start.
-                best = max(run.score for run in found.values())
-                if best <= found[max(found)].score + known.margin:
+                best = max(run.score for run in runs.values())
+                if best <= runs[max(runs)].score + known.margin:
                     break
-            tasks = [partial(run, number, _floor(found.values())) for number in stage]
+            tasks = [partial(run, number, _floor(runs.values())) for number in stage]
             places = each.places(initialisations[0].model, len(tasks) * LEAST_PASSES)
             ended = side_by_side(tasks, places, progress, last=_ended)
             for number, one in zip(stage, ended, strict=True):
-                found[number] = replace(one, model=initialisations[number].model)
+                runs[number] = replace(one, model=initialisations[number].model)
     except KeyboardInterrupt:  # after the last of them as well
-        if not found:
+        if not runs:
             raise
-        return [found[number] for number in sorted(found)], True
-    return [found[number] for number in sorted(found)], any(map(_ended, found.values()))
+        return [runs[number] for number in sorted(runs)], True
+    return [runs[number] for number in sorted(runs)], any(map(_ended, runs.values()))
 
 
 def _stages(
@@ -509,10 +509,10 @@ class _Task:
         """Processes for runs with this total of iterations: several for many short runs."""
         if self.budget.log is not None or not self.engine.maximises_bound:
             return 1
-        found = processes(model, self.source, passes)
-        if found > 1 and not self.budget.per_row and model.compiled(self.source) is not None:
+        places = processes(model, self.source, passes)
+        if places > 1 and not self.budget.per_row and model.compiled(self.source) is not None:
             return processes(model, self.source, passes // COMPILED_PASSES)
-        return found
+        return places
 
     @property
     def spent(self) -> Budget:

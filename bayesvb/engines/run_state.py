@@ -63,9 +63,9 @@ def stats_of(blank: StatsT, arrays: Arrays, name: str) -> StatsT:
     KeyError, ValueError
         If there are none, or they are of other shapes or not finite.
     """
-    found = {leaf: finite(arrays, f"{name}.{leaf}") for leaf, _ in blank.leaves()}
+    leaves = {leaf: finite(arrays, f"{name}.{leaf}") for leaf, _ in blank.leaves()}
     return blank.with_leaves(
-        {leaf: found[leaf].reshape(np.shape(own)) for leaf, own in blank.leaves()}
+        {leaf: leaves[leaf].reshape(np.shape(own)) for leaf, own in blank.leaves()}
     )
 
 
@@ -130,7 +130,7 @@ def trace_of(arrays: Arrays) -> list[float]:
     KeyError, ValueError
         If none is stored.
     """
-    found = finite(arrays, "trace")
-    if found.ndim != 1 or not found.size:
+    trace = finite(arrays, "trace")
+    if trace.ndim != 1 or not trace.size:
         raise ValueError("'trace' holds no bounds")
-    return list(found.tolist())
+    return list(trace.tolist())

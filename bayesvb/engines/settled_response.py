@@ -140,8 +140,8 @@ class _Climb:
             if uphill is None or attempt == self.attempts:
                 return SettledResponse(response, further, uphill is not None)
             start = stepped(self.model, source, stats, uphill)
-            found = self.on(source, start, stricter=attempt)
-            stats, further = found.stats, found if further is None else joined(further, found)
+            result = self.on(source, start, stricter=attempt)
+            stats, further = result.stats, result if further is None else joined(further, result)
         raise AssertionError("unreachable")
 
 

@@ -95,9 +95,9 @@ def _in_turn(
 ) -> Iterator[ResultT]:
     """The results of one task after the other."""
     for task in tasks:
-        found = task(progress)
-        yield found
-        if last(found):
+        outcome = task(progress)
+        yield outcome
+        if last(outcome):
             raise KeyboardInterrupt
 
 

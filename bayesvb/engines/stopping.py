@@ -125,14 +125,14 @@ class RemainingGain:
         KeyError, ValueError
             If arrays are absent, or have something else than numbers in a row.
         """
-        found = cls(is_regular=is_regular, is_simple=is_simple)
+        gain = cls(is_regular=is_regular, is_simple=is_simple)
         for name in ("sweeps", "cycles", "to_go"):
             if arrays[name].ndim != 1 or np.isnan(arrays[name]).any():
                 raise ValueError(f"{name!r} holds no gains")
-        found._sweeps.extend(arrays["sweeps"].tolist())
-        found._cycles.extend(arrays["cycles"].tolist())
-        found._to_go.extend(arrays["to_go"].tolist())
-        return found
+        gain._sweeps.extend(arrays["sweeps"].tolist())
+        gain._cycles.extend(arrays["cycles"].tolist())
+        gain._to_go.extend(arrays["to_go"].tolist())
+        return gain
 
     def nats(self, bound: float) -> float:
         """Remaining gain; infinite while there are too few cycles for an estimate.

@@ -174,11 +174,11 @@ class Svi(AbstractEngine):
             stats, n_iter = at.mean, (at.turn + 1 if ended else passes) + 1
             bound = one_pass(model, source, stats).bound
         ended = ended or is_ended_by(budget.progress, n_iter, bound)
-        found = EngineResult(stats, np.array([bound]), n_iter, enough and not ended, ended)
+        outcome = EngineResult(stats, np.array([bound]), n_iter, enough and not ended, ended)
         if page is not None and not ended:
-            page.keep(of_result(found))
+            page.keep(of_result(outcome))
             page.write()
-        return found
+        return outcome
 
     def passes_over(self, source: AbstractSource) -> int:
         """Passes over these rows in minibatches."""

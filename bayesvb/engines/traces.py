@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFrame:
+def restart_table(search: RestartSearch, units: float, *, best: int) -> pd.DataFrame:
     """One row per restart; ``score`` is there if it is not the bound, ``prior`` if they differ.
 
     A run without a maximum has the score minus infinity; if all have none the score is missing.
 
     Parameters
     ----------
-    found : RestartSearch
+    search : RestartSearch
     units : float
         Loss of the ELBO by conversion to the units of the data, per unit of case weight.
     best : int
@@ -34,7 +34,7 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
 
     from bayesvb.data.former_columns import FormerColumns
 
-    runs = found.runs
+    runs = search.runs
     columns: dict[str, list[object] | Float[np.ndarray, " runs"]] = {
         "initialisation": [run.start for run in runs]
     }
@@ -54,7 +54,7 @@ def restart_table(found: RestartSearch, units: float, *, best: int) -> pd.DataFr
 
 
 def traces(
-    found: RestartSearch,
+    search: RestartSearch,
     units: float,
     total_weight: float,
     *,
@@ -64,9 +64,9 @@ def traces(
     """Bounds by restart, and of the final run where the restarts saw a sample only."""
     result: dict[int | str, Float[np.ndarray, " sweeps"]] = {
         number: run.ascent.trace - units * run.total_weight
-        for number, run in enumerate(found.runs, start=1)
+        for number, run in enumerate(search.runs, start=1)
     }
-    if final.trace is not found.runs[best].ascent.trace:
+    if final.trace is not search.runs[best].ascent.trace:
         result["final"] = final.trace - units * total_weight
     return result
 
@@ -90,5 +90,5 @@ def number_before(restarts: pd.DataFrame) -> int | None:
     >>> number_before(pd.DataFrame({"initialisation": ["5 components, pruned"]}))
     5
     """
-    found = re.fullmatch(r"(\d+) components, pruned", str(restarts["initialisation"].iloc[-1]))
-    return None if found is None else int(found[1])
+    match = re.fullmatch(r"(\d+) components, pruned", str(restarts["initialisation"].iloc[-1]))
+    return None if match is None else int(match[1])

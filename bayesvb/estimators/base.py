@@ -325,7 +325,7 @@ class AbstractEstimator(AbstractPublicModel):
         model = self._seen_by(engine, core)
         sizes = sample_sizes(model, engine, source, rough=request.rough)
         told, share = request.progress, sizes[0] / sizes[-1]
-        found = search(
+        outcome = search(
             model,
             source,
             engine,
@@ -337,7 +337,7 @@ class AbstractEstimator(AbstractPublicModel):
             stats=request.start,
             progress=FirstPasses(streams.restarts, share, told, later=later),
         )
-        return fitted(self.starting_near(None), found, source, request, streams)
+        return fitted(self.starting_near(None), outcome, source, request, streams)
 
     def _seen_by(self, engine: AbstractEngine, core: AnyModel) -> AnyModel:
         """The model as the engine fits it; error messages name the public model."""

@@ -177,16 +177,16 @@ def _doubts(
     fits: Mapping[int, Fit], results: Mapping[int, Elpd], *, refits: bool
 ) -> dict[int, str]:
     """Reasons why elpds are uncertain, by number of components, where the uncertainty matters."""
-    found = {}
+    doubts = {}
     for number, result in results.items():
         known = _by_response(result)
         rows, nats = doubtful_nats(fits[number], refits=refits) if known else (0, 0.0)
         if nats > LIMITS.equal_elpd:
-            found[number] = (
+            doubts[number] = (
                 f"{rows} rows change the fit by more than first order and would take long to be "
                 f"refitted; their part of its elpd, {nats:.1f} nats, is rough"
             )
-    return found
+    return doubts
 
 
 def hopeful(fits: Mapping[int, Fit], criterion: str) -> list[int]:

@@ -118,6 +118,6 @@ def responsibility_table(
         values = model.source.map_rows(memberships)
         return pd.DataFrame(values.T, units_of(model).index, labels)
     index, complete, block = observed_units(model, data)
-    found = np.full((len(index), len(labels)), np.nan)
-    found[complete] = memberships(block).T
-    return pd.DataFrame(found, index, labels)
+    table = np.full((len(index), len(labels)), np.nan)
+    table[complete] = memberships(block).T
+    return pd.DataFrame(table, index, labels)

@@ -234,18 +234,18 @@ class DensityRegression(AbstractGatedMixture):
         kind = _row_kind(parsed, family, priors, size, gate=gate, group=group, levels=levels)
         options = RowOptions(weights, weight_type, missing, context, group)
         check_choice("missing", missing, MISSING)
-        found = _read_rows(parsed, data, options, kind)
-        response = experts_of(family, priors, size, found.design).response
-        warn_of_response(found.design, response)
-        most = most_components(found.design, found.grouping)
+        rows = _read_rows(parsed, data, options, kind)
+        response = experts_of(family, priors, size, rows.design).response
+        warn_of_response(rows.design, response)
+        most = most_components(rows.design, rows.grouping)
         n_components = size_within(size, chooses, **most)
-        check_identified(response, found.design, n_components, gate, found.grouping)
+        check_identified(response, rows.design, n_components, gate, rows.grouping)
         self._keep(
-            parsed, found.design, int(n_components), gate, family, priors, *found.weights,
-            found.scales, found.source, found.grouping, levels and tuple(levels), chooses,
+            parsed, rows.design, int(n_components), gate, family, priors, *rows.weights,
+            rows.scales, rows.source, rows.grouping, levels and tuple(levels), chooses,
         )  # fmt: skip
-        self._keep_rows(found.all_rows)
-        if n_components == 1 and joint_terms(found.design):
+        self._keep_rows(rows.all_rows)
+        if n_components == 1 and joint_terms(rows.design):
             _ = self.core  # refuses more variances and correlations than can be integrated over
 
     @property
@@ -312,8 +312,8 @@ class DensityRegression(AbstractGatedMixture):
         further = {part: bool(terms) for part, terms in further_terms(self.design).items()}
         learns = {MEAN: experts.learns_scales, **further, GATING: of_gate}
         parts = tuple(part for part, learned in learns.items() if learned)
-        found = LearnedScales(self.design, self.priors, parts, self.n_components, rows, experts)
-        return found if found.term_blocks else None
+        scales = LearnedScales(self.design, self.priors, parts, self.n_components, rows, experts)
+        return scales if scales.term_blocks else None
 
     @property
     def _units(self) -> RegressionUnits:

@@ -392,13 +392,13 @@ class Fit(PicturedFit, TabulatedFit):
         fit = self._with_unseen(new_groups, new_levels)
         options = asked_for(self, PredictionOptions(prob, q, at, n, seed, response), transform)
         if observed is not None:
-            found = predict_with(fit, data, kind, options, observed, recalibrate=recalibrate)
+            prediction = predict_with(fit, data, kind, options, observed, recalibrate=recalibrate)
         else:
-            found = self._predicted_by(fit, data, kind, options, recalibrate=recalibrate)
+            prediction = self._predicted_by(fit, data, kind, options, recalibrate=recalibrate)
         if data is not None and extrapolation == "warn":
             warn_beyond(self.model.design, data)
-        found = named_by_unit(self, found, kind, transform, response)
-        return with_support(fit, data, found) if supported else found
+        prediction = named_by_unit(self, prediction, kind, transform, response)
+        return with_support(fit, data, prediction) if supported else prediction
 
     def _predicted_by(
         self,
@@ -442,12 +442,12 @@ class Fit(PicturedFit, TabulatedFit):
         ``bvb.compare``. ``new_groups`` and ``new_levels`` as of ``predict``.
         """
         fit = self._with_unseen(new_groups, new_levels)
-        found = fit.model.log_density(fit, data)
+        log_density = fit.model.log_density(fit, data)
         if not jacobian:
-            return found
+            return log_density
         from bayesvb.results.back_transformation import data_scale
 
-        return data_scale(fit, data, found)
+        return data_scale(fit, data, log_density)
 
     @checked
     def responsibilities(
@@ -922,7 +922,7 @@ class Fit(PicturedFit, TabulatedFit):
         """
         from bayesvb.estimators.updating import updated
 
-        found = updated(
+        update = updated(
             self,
             data,
             weights=weights,
@@ -931,7 +931,7 @@ class Fit(PicturedFit, TabulatedFit):
             tol=tol,
             max_iter=max_iter,
         )
-        return cast(Fit, found)
+        return cast(Fit, update)
 
     @checked
     def to_stan(self, folder: str | Path) -> dict[str, Path]:
@@ -1176,8 +1176,8 @@ class Fit(PicturedFit, TabulatedFit):
         """
         from bayesvb.estimators.downdating import downdated
 
-        found = downdated(self, data, weights=weights, tol=tol, max_iter=max_iter)
-        return cast(Fit, found)
+        reduced = downdated(self, data, weights=weights, tol=tol, max_iter=max_iter)
+        return cast(Fit, reduced)
 
     @checked
     def save(self, path: str | Path) -> Path:

@@ -41,13 +41,13 @@ if TYPE_CHECKING:
 
 def fitted(
     model: AbstractPublicModel,
-    found: RestartSearch,
+    search: RestartSearch,
     source: AbstractSource,
     request: FitRequest,
     streams: Streams,
 ) -> Fit:
     """The fit of a search, its components in the order of their labels."""
-    found, count = weighed(found, request, streams, source.n_rows)
+    search, count = weighed(search, request, streams, source.n_rows)
     weights, columns = count.weights, dict(count.columns)
     if "elpd_per_row" in columns:
         columns["elpd_per_row"] = columns["elpd_per_row"] - model.log_jacobian
@@ -55,19 +55,19 @@ def fitted(
     members: list[Member] = []
     labelled: list[_Labelled] = []
     for number in numbers:
-        run = _labelled(model, found, number, source, request.budget, members)
-        found = _stopped(found, run.ascent.interrupted)
-        if not found.interrupted:
-            run = _completed(run, source, request, streams, len(found.runs) + 1)
+        run = _labelled(model, search, number, source, request.budget, members)
+        search = _stopped(search, run.ascent.interrupted)
+        if not search.interrupted:
+            run = _completed(run, source, request, streams, len(search.runs) + 1)
             run = _responding(model, run, source, request, streams, members)
-            found = found.advanced(number, run.ascent)
-            found = _stopped(found, run.ascent.interrupted or run.response.failure == INTERRUPTED)
+            search = search.advanced(number, run.ascent)
+            search = _stopped(search, run.ascent.interrupted or run.response.failure == INTERRUPTED)
         labelled.append(run)
-        one = _one(model, found, run, request, streams.draws())
+        one = _one(model, search, run, request, streams.draws())
         one = replace(one, held_out=count.held_out.get(number))
         members.append(Member(number=number + 1, weight=weights[number], fit=one))
     ascents = [run.ascent for run in labelled]
-    interrupted = found.interrupted or any(ascent.interrupted for ascent in ascents)
+    interrupted = search.interrupted or any(ascent.interrupted for ascent in ascents)
     warn_if_unfinished(ascents, request.budget.max_iter, interrupted=interrupted)
     warn_if_uphill([run.uphill for run in labelled if run.ascent.converged])
     table = members[-1].fit.restarts.assign(**columns)
@@ -81,9 +81,9 @@ def fitted(
     return cast("Fit", replace(fit, seconds=time.perf_counter() - request.began))
 
 
-def _stopped(found: RestartSearch, interrupted: bool) -> RestartSearch:
+def _stopped(search: RestartSearch, interrupted: bool) -> RestartSearch:
     """The search, in which no further run continues after Ctrl-C."""
-    return replace(found, interrupted=True) if interrupted else found
+    return replace(search, interrupted=True) if interrupted else search
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class _Labelled:
 
 def _labelled(
     model: AbstractPublicModel,
-    found: RestartSearch,
+    search: RestartSearch,
     number: int,
     source: AbstractSource,
     budget: Budget,
@@ -128,11 +128,11 @@ def _labelled(
 
     Draws of an engine keep the components that they have.
     """
-    ascent = found.finished(number, source, budget)
-    core, stats, order = model.ordered(found.runs[number].model, ascent.stats)
+    ascent = search.finished(number, source, budget)
+    core, stats, order = model.ordered(search.runs[number].model, ascent.stats)
     if ascent.draws is not None:
         whole = tuple(range(len(order)))
-        return _Labelled(number, ascent, found.runs[number].model, ascent.stats, whole)
+        return _Labelled(number, ascent, search.runs[number].model, ascent.stats, whole)
     if others:
         first = others[0].fit
         core, stats, again = model.aligned(first, core, stats)
@@ -151,15 +151,15 @@ def _completed(
     place = streams.branch("restart", run.number + 1, "completed")
     ascent = replace(run.ascent, stats=run.stats)
     try:
-        found = request.engine.completed(run.core, source, ascent, budget, place)
+        completed = request.engine.completed(run.core, source, ascent, budget, place)
     except KeyboardInterrupt:
-        found = replace(ascent, interrupted=True, converged=False)
-    return replace(run, ascent=found, stats=found.stats)
+        completed = replace(ascent, interrupted=True, converged=False)
+    return replace(run, ascent=completed, stats=completed.stats)
 
 
 def _one(
     model: AbstractPublicModel,
-    found: RestartSearch,
+    search: RestartSearch,
     run: _Labelled,
     request: FitRequest,
     rng: np.random.Generator,
@@ -177,9 +177,9 @@ def _one(
         variational_draws=draws,
         engine_log_q=None if is_own else _engine_log_q(model, run),
         response=run.response,
-        restarts=restart_table(found, model.log_jacobian, best=run.number),
-        traces=traces(found, model.log_jacobian, weight, best=run.number, final=run.ascent),
-        converged=run.ascent.converged and not found.interrupted,
+        restarts=restart_table(search, model.log_jacobian, best=run.number),
+        traces=traces(search, model.log_jacobian, weight, best=run.number, final=run.ascent),
+        converged=run.ascent.converged and not search.interrupted,
         n_iter=run.ascent.n_iter,
         seconds=time.perf_counter() - request.began,
         seed=request.seed,
@@ -222,7 +222,7 @@ def _responding(
     place = streams.branch("restart", run.number + 1, "response")
     rows = streams.response_rows()
     try:
-        found = settled_response(
+        response = settled_response(
             run.core,
             source,
             run.stats,
@@ -232,12 +232,12 @@ def _responding(
             request.budget,
             ATTEMPTS if run.ascent.converged else 1,
         )
-        run = replace(run, response=found.response, uphill=found.uphill)
-        if found.further is None:
+        run = replace(run, response=response.response, uphill=response.uphill)
+        if response.further is None:
             return run
-        further = replace(found.further, findings=run.ascent.findings)
+        further = replace(response.further, findings=run.ascent.findings)
         before, run = run.order, run.climbed(model, further, others)
-        if run.order != before and not found.uphill:
+        if run.order != before and not response.uphill:
             run = replace(run, response=linear_response(run.core, source, run.stats))
     except KeyboardInterrupt:
         return replace(run, response=withheld(INTERRUPTED))

@@ -168,12 +168,14 @@ class GaussianMixture(AbstractMixture):
             RowOptions(weights, weight_type, missing, context),
         )
         scaling = partial(variables_scaling, priors.standardize)
-        found = model_rows(parsed, data, rows, RowKind(scaling, complete_block, response="none"))
-        n_rows, design = found.design.n_rows, found.design
+        model_data = model_rows(
+            parsed, data, rows, RowKind(scaling, complete_block, response="none")
+        )
+        n_rows, design = model_data.design.n_rows, model_data.design
         check_count("n_components", n_components, most=n_rows, what="rows that are complete")
-        number, known = int(n_components), (found.scales, found.source)
-        self._keep(parsed, design, number, covariance, priors, *found.weights, *known)
-        self._keep_rows(found.all_rows)
+        number, known = int(n_components), (model_data.scales, model_data.source)
+        self._keep(parsed, design, number, covariance, priors, *model_data.weights, *known)
+        self._keep_rows(model_data.all_rows)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -308,8 +310,10 @@ class GaussianMixture(AbstractMixture):
             return filled(np.exp(joint.log_density(x)), rows, "density")
         labels = pd.RangeIndex(1, self.n_components + 1, name="component")
         table = np.full((len(rows.index), self.n_components), np.nan)
-        found = joint.responsibilities(x)
-        stacked = found.reshape(len(found) // self.n_components, self.n_components, x.shape[1])
+        responsibilities = joint.responsibilities(x)
+        stacked = responsibilities.reshape(
+            len(responsibilities) // self.n_components, self.n_components, x.shape[1]
+        )
         table[rows.complete] = stacked.sum(axis=0).T
         if kind == "component":
             return pd.DataFrame(table, rows.index, labels)

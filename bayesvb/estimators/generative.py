@@ -125,8 +125,8 @@ class AbstractGenerative(AbstractEstimator):
         else:
             core = self.relabelled(self.core, _permutation(order, self.size))
         draws, single = checked_draws(core, parameters)
-        found = log_joint(core, fitted_rows(self), draws, self.log_jacobian)
-        return float(found[0]) if single else found
+        log_density = log_joint(core, fitted_rows(self), draws, self.log_jacobian)
+        return float(log_density[0]) if single else log_density
 
 
 def _permutation(order: Sequence[int], size: int) -> list[int]:

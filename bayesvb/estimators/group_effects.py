@@ -99,9 +99,9 @@ def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> li
     coords: dict[str, Any] = {"term_groups": known.groups.names}
     if n_responses > 1:
         coords = {"response": design.response_names, **coords}
-    found = values if n_responses > 1 else values[:, :, 0]
+    effects = values if n_responses > 1 else values[:, :, 0]
     dims = ("component", *coords)
-    return [NamedParameter("beta_groups", found, dims, part=MEAN, signed=True, coords=coords)]
+    return [NamedParameter("beta_groups", effects, dims, part=MEAN, signed=True, coords=coords)]
 
 
 def further_terms(design: Design) -> dict[str, tuple[str, ...]]:

@@ -122,22 +122,22 @@ def group_sds(core: object, draws: Draws, design: Design, scales: Scales) -> lis
             for i, j in UniformCorrelation(sd.shape[1]).pairs:
                 correlations.append(covariance[:, i, j] / (sd[:, i] * sd[:, j]))
                 pairs.append(f"({term.effects[j]}, {term.effects[i]} | {term.grouping})")
-    found = []
+    result = []
     if names:
         dims, coords = ("block_groups",), {"block_groups": names}
-        found.append(
+        result.append(
             NamedParameter("group_sd", np.hstack(sds), dims, TEXT, GROUP_SD, coords=coords)
         )
     if pairs:
         dims, coords = ("pair_groups",), {"pair_groups": pairs}
         values = np.stack(correlations, axis=1)
-        found.append(
+        result.append(
             NamedParameter(
                 "group_correlation", values, dims, OF_CORRELATIONS, GROUP_CORRELATION,
                 signed=True, coords=coords,
             )
         )  # fmt: skip
-    return found
+    return result
 
 
 def half_t_rows(
@@ -148,7 +148,7 @@ def half_t_rows(
         return list(rows)
     known = zip(penalised_blocks(design), core.unit, strict=True)
     groups = {block.name: (block, unit) for block, unit in known if block.kind == "group"}
-    found = []
+    table = []
     for row in rows:
         if row.part == "scale" and row.term in groups:
             block, unit = groups[row.term]
@@ -158,5 +158,5 @@ def half_t_rows(
             row = replace(row, prior=words, centre=0.0, scale=float(unit))
         elif row.prior.endswith(", learned scale"):
             row = replace(row, prior="Normal, learned scale", scale=np.nan)
-        found.append(row)
-    return found
+        table.append(row)
+    return table

@@ -76,11 +76,11 @@ def imputed_rows(
         )
     names = imputable(known)
     model = CovariateModel.from_frame(frame[names])
-    found = model_rows(formula, model.fill_in(frame, np.random.default_rng(0)), options, kind)
-    complete = found.design.complete
+    rows = model_rows(formula, model.fill_in(frame, np.random.default_rng(0)), options, kind)
+    complete = rows.design.complete
     imputed = {name: absent[complete] for name, absent in model.missing.items()}
     imputed = {name: absent for name, absent in imputed.items() if absent.any()}
-    return replace(found, design=replace(found.design, imputed=imputed))
+    return replace(rows, design=replace(rows.design, imputed=imputed))
 
 
 def imputable(design: Design) -> list[str]:

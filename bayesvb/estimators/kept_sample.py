@@ -60,13 +60,13 @@ def restored(model: Any, scales: Arrays, state: Arrays, words: str) -> Any:
 
 def _counts(state: Arrays, n_kept: int) -> tuple[int, int, float, int, int]:
     """The counts, refused if they cannot be."""
-    found = state["counts"].tolist()
+    counts = state["counts"].tolist()
     # Counts that describe a sample.
-    if len(found) != 5 or not all(number >= 0.0 for number in found):
-        raise DataError(f"counts are {found}")
-    n_rows, n_missing, total, n_sample, times = found
+    if len(counts) != 5 or not all(number >= 0.0 for number in counts):
+        raise DataError(f"counts are {counts}")
+    n_rows, n_missing, total, n_sample, times = counts
     if not 0 < n_sample <= n_kept or n_rows < n_sample or not 0.0 < total < np.inf:
-        raise DataError(f"counts are {found} for {n_kept} rows")
+        raise DataError(f"counts are {counts} for {n_kept} rows")
     return int(n_rows), int(n_missing), float(total), int(n_sample), int(times)
 
 

@@ -134,14 +134,14 @@ class LearnedScales:
     @property
     def term_blocks(self) -> dict[str, tuple[TermBlock, ...]]:
         """Columns that share a scale, by part, where there are any."""
-        found = {part: self.design.term_blocks[part] for part in self.parts}
+        result = {part: self.design.term_blocks[part] for part in self.parts}
         if self.n_components == 1 and self.priors.scales == "between":
             # One coefficient would have to estimate its own scale, and would be shrunk by it.
-            found[MEAN] = _penalised(found.get(MEAN, ()))
-        if self._further in found:
+            result[MEAN] = _penalised(result.get(MEAN, ()))
+        if self._further in result:
             # Of one coefficient of a log sd that is small there is little to learn a scale from.
-            found[self._further] = _penalised(found[self._further])
-        return {part: blocks for part, blocks in found.items() if blocks}
+            result[self._further] = _penalised(result[self._further])
+        return {part: blocks for part, blocks in result.items() if blocks}
 
     def varying(self, part: str) -> str:
         """Dimension over which coefficients vary with the scale of a term as standard deviation."""
@@ -391,7 +391,7 @@ class LearnedScales:
             (further, OF_FURTHER[further], PARTS[further].scale, blocks.get(further, ())),
             (GATING, OF_GATE, PARTS[GATING].scale, blocks.get(GATING, ())),
         )
-        found = self._common(core, draws, units) if coupled and SCALE_DRAWS[0] in draws else []
+        parameters = self._common(core, draws, units) if coupled and SCALE_DRAWS[0] in draws else []
         for (kind, text, part, of_kind), name in zip(kinds, SCALE_DRAWS, strict=True):
             if name in draws:
                 scale = NamedParameter(
@@ -402,8 +402,8 @@ class LearnedScales:
                     part=part,
                     coords={f"block_{kind}": [block.name for block in of_kind]},
                 )
-                found.append(scale)
-        return found
+                parameters.append(scale)
+        return parameters
 
     def _common(self, core: AnyModel, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Common coefficients in the units of the data, for the ArviZ object.

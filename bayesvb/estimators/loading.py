@@ -257,8 +257,8 @@ def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) ->
         values, {str(j): (int(lacking[name].sum()),) for j, name in enumerate(lacking)}, "part"
     )
     own = CovariateModel.from_frame(model.design.given[list(lacking)])
-    found = {name: values[str(j)] for j, name in enumerate(lacking)}
-    frame = own.from_numbers(model.design.complete_frame, found)
+    imputed = {name: values[str(j)] for j, name in enumerate(lacking)}
+    frame = own.from_numbers(model.design.complete_frame, imputed)
     return with_completed_rows(cast(Any, model), frame)
 
 

@@ -172,14 +172,14 @@ class ConditionalMixtureNetwork(network_prediction.AbstractNetwork):
             response="any",
             kept=with_products,
         )
-        found = model_rows(parsed, data, rows, kind_of_rows)
-        check_response(found.design, latent_covariance)
-        n_rows, design = found.design.n_rows, found.design
+        model_data = model_rows(parsed, data, rows, kind_of_rows)
+        check_response(model_data.design, latent_covariance)
+        n_rows, design = model_data.design.n_rows, model_data.design
         check_count("n_experts", n_experts, most=n_rows, what="rows that are complete")
         kind = latents_of(design, latent_dim), latent_covariance, latent_posterior
-        known = *found.weights, found.scales, found.source
+        known = *model_data.weights, model_data.scales, model_data.source
         self._keep(parsed, design, int(n_experts), *kind, priors, *known)
-        self._keep_rows(found.all_rows)
+        self._keep_rows(model_data.all_rows)
 
     @property
     def n_experts(self) -> int:

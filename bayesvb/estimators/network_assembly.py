@@ -181,11 +181,11 @@ def _warn_of_rare_classes(name: str, codes: RowVector) -> None:
 
 def _doubt(column: RowVector, name: str) -> bool:
     """Warn of numbers that look like codes of classes; whether they do."""
-    found = np.unique(column)
+    levels = np.unique(column)
     # Whole numbers of a response, so few that classes were probably meant.
-    few = bool(len(found) <= 3 and (found == np.round(found)).all())
+    few = bool(len(levels) <= 3 and (levels == np.round(levels)).all())
     if few:
-        listed = ", ".join(f"{value:g}" for value in found)
+        listed = ", ".join(f"{value:g}" for value in levels)
         warn(
             f"the response `{name}` has the values {listed} only, and is taken as a number; "
             f"write C({name}) on the left of the formula if these are classes",

@@ -80,11 +80,11 @@ def predict_classes(
     if kind == "component":
         labels = pd.RangeIndex(1, model.n_components + 1, name="component")
         return _placed(gate_weights(model, fit, rows), rows, labels)
-    found = class_probabilities(model, fit, rows)
+    classes = class_probabilities(model, fit, rows)
     if kind == "probability":
-        return _placed(found, rows, pd.Index(model.design.class_labels, name="level"))
+        return _placed(classes, rows, pd.Index(model.design.class_labels, name="level"))
     codes = np.full(len(rows.index), -1)
-    codes[rows.complete] = found.argmax(axis=0)
+    codes[rows.complete] = classes.argmax(axis=0)
     likely = pd.Categorical.from_codes(codes, categories=model.design.classes.values)  # type: ignore[union-attr]
     return pd.Series(likely, rows.index, name="class")
 
@@ -123,13 +123,13 @@ def gate_weights(
 ) -> Float[np.ndarray, "experts complete"]:
     """Posterior mean of the gate's weights, averaged over combined restarts."""
     draws = fit.predictive_draws if fit.is_sampled else None
-    found = [
+    weights = [
         fit.mixture.mean_weights(fit.q, block)
         if draws is None
         else np.exp(fit.mixture.log_weights(draws, block)).mean(axis=0)
         for block in blocks(model, rows)
     ]
-    return np.concatenate(found, axis=1)
+    return np.concatenate(weights, axis=1)
 
 
 def class_probabilities(
@@ -139,13 +139,13 @@ def class_probabilities(
     none = np.empty((len(model.design.class_labels), 0))
     given = [block for block in blocks(model, rows) if block.n_rows]
     draws = fit.predictive_draws if fit.is_sampled else None
-    found = [
+    probabilities = [
         fit.classifier.probabilities(fit.q, block)
         if draws is None
         else fit.classifier.drawn_probabilities(draws, block).mean(axis=0)
         for block in given
     ]
-    return np.concatenate([none, *found], axis=1)
+    return np.concatenate([none, *probabilities], axis=1)
 
 
 def probability_draws(
@@ -175,13 +175,13 @@ def probability_intervals(
     n_draws = min(INTERVAL_DRAWS, most) if n is None else n
     check_count("n", n_draws, most=most, what="draws of the fit")
     draws = thinned(fit.draws, int(n_draws))
-    found = _quantiles(model, fit, rows, draws, ends)
+    quantiles = _quantiles(model, fit, rows, draws, ends)
     mean = class_probabilities(model, fit, rows)
     levels = model.design.class_labels
     labels = pd.MultiIndex.from_product(
         [levels, ("mean", "lower", "upper")], names=["level", "statistic"]
     )
-    values = np.stack([mean, *found], axis=1).reshape(len(labels), -1)
+    values = np.stack([mean, *quantiles], axis=1).reshape(len(labels), -1)
     table = _placed(values, rows, labels)
     table.attrs = intervals(fit)
     return table
@@ -230,9 +230,9 @@ def log_density(model: AbstractNetwork, fit: AbstractFit, rows: Rows) -> pd.Seri
         each = [fit.core.log_predictive(fit.q, one) for one in blocks(model, rows) if one.n_rows]
         density = np.concatenate([np.empty(0), *each])
     elif model.design.levels:
-        found = class_probabilities(model, fit, rows)
+        probabilities = class_probabilities(model, fit, rows)
         with np.errstate(divide="ignore"):  # a probability may round to zero
-            density = np.log(found[given.astype(int), np.arange(len(given))])
+            density = np.log(probabilities[given.astype(int), np.arange(len(given))])
     elif given.shape[1] == 1:
         density = predictive(model, fit, rows, None).log_density(given[:, 0].astype(float))
     else:
@@ -246,5 +246,5 @@ def _joint(model: AbstractNetwork, fit: AbstractFit, rows: Rows) -> Float[np.nda
     pieces = log_lik_blocks(
         fit.core, InMemorySource((model.block(rows),)), fit.draws, model.log_jacobian
     )
-    found = [logsumexp(piece, axis=0) - np.log(count(fit.draws)) for piece in pieces]
-    return np.concatenate(found)
+    log_densities = [logsumexp(piece, axis=0) - np.log(count(fit.draws)) for piece in pieces]
+    return np.concatenate(log_densities)

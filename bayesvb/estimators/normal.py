@@ -138,12 +138,19 @@ class Normal(AbstractGenerative):
             raise FormulaError(parsed.text, "one sample has no covariates", hint=hint)
         priors, rows = priors or NormalPriors(), RowOptions(weights, weight_type, missing, context)
         scaling = partial(sample_scaling, priors.standardize)
-        found = model_rows(parsed, data, rows, RowKind(scaling, sample_block))
-        if len(found.design.response_names) > 1:
+        model_data = model_rows(parsed, data, rows, RowKind(scaling, sample_block))
+        if len(model_data.design.response_names) > 1:
             hint = "GaussianMixture('~ a + b', n_components=1) takes several variables"
             raise FormulaError(parsed.text, "one sample has one response", hint=hint)
-        self._keep(parsed, found.design, priors, *found.weights, found.scales, found.source)
-        self._keep_rows(found.all_rows)
+        self._keep(
+            parsed,
+            model_data.design,
+            priors,
+            *model_data.weights,
+            model_data.scales,
+            model_data.source,
+        )
+        self._keep_rows(model_data.all_rows)
 
     @property
     def core(self) -> UnivariateGaussian:

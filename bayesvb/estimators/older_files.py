@@ -143,21 +143,21 @@ def with_packed_groups(state: State, prefix: str) -> State:
     prefix : str
         Of the names of the restart's arrays.
     """
-    found = dict(state)
+    groups = dict(state)
     parts = (("experts", "linear.", "xx", "xy", "zy"), ("gate", "", "curvature", "linear", "zl"))
     for part, shared, products, linear, by_group in parts:
         first = f"{prefix}sums.{part}."
         if f"{first}zz" not in state:
             continue
-        own = {name: found.pop(first + name) for name in ("zz", "zx", by_group)}
+        own = {name: groups.pop(first + name) for name in ("zz", "zx", by_group)}
         for name in ("weight", "yy", products, linear):
-            if first + shared + name in found:
-                found[first + name] = found.pop(first + shared + name)
+            if first + shared + name in groups:
+                groups[first + name] = groups.pop(first + shared + name)
         for name, more in ((products, ("zz", "zx")), (linear, (by_group,))):
-            axis = found[first + name].ndim - 1
+            axis = groups[first + name].ndim - 1
             each = [own[one].reshape(*own[one].shape[:axis], -1) for one in more]
-            found[first + name] = np.concatenate([found[first + name], *each], axis=axis)
-    return found
+            groups[first + name] = np.concatenate([groups[first + name], *each], axis=axis)
+    return groups
 
 
 def with_further_predictors(state: State, prefix: str) -> State:

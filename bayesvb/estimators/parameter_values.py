@@ -38,8 +38,8 @@ def checked_draws(core: AnyModel, parameters: Mapping[str, object]) -> tuple[Dra
                 f"for one point, or (draws, {', '.join(map(str, one))}) for many"
             )
     if len({len(values) for values in draws.values()}) > 1:
-        found = ", ".join(f"{name} {len(values)}" for name, values in draws.items())
-        raise DataError(f"parameters differ in the number of draws: {found}")
+        sizes = ", ".join(f"{name} {len(values)}" for name, values in draws.items())
+        raise DataError(f"parameters differ in the number of draws: {sizes}")
     _check_values(core, draws)
     return draws, single
 

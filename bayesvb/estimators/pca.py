@@ -189,14 +189,14 @@ class BayesianPCA(AbstractGenerative):
             raise DataError(f"scale={scale!r} must be True or False")
         parsed = parse_formula(formula, parts=("variables",), one_sided=True)
         priors, rows = priors or PcaPriors(), RowOptions(weights, weight_type, missing, context)
-        found = pca_rows(parsed, data, rows, common=not scale, active=priors.standardize)
-        design, scaling = found.design, found.scales.scaling
-        varying = found.scales.varying
+        model_data = pca_rows(parsed, data, rows, common=not scale, active=priors.standardize)
+        design, scaling = model_data.design, model_data.scales.scaling
+        varying = model_data.scales.varying
         number = number_of_components(n_components, design.n_rows, varying)
-        known = scaling, found.source, PrincipalAxes.of(found.fitted), varying
-        self._keep(parsed, design, number, scale, missing, priors, *found.weights, *known)
+        known = scaling, model_data.source, PrincipalAxes.of(model_data.fitted), varying
+        self._keep(parsed, design, number, scale, missing, priors, *model_data.weights, *known)
         _ = self.core  # m0 and s0 belong to these variables and components, or an error says so
-        self._keep_rows(found.all_rows)
+        self._keep_rows(model_data.all_rows)
 
     @property
     def variables(self) -> tuple[str, ...]:
@@ -609,9 +609,9 @@ def pca_rows(
     """
     scaling = partial(gapped_scaling, common, active)
     kind = RowKind(scaling, block_with_gaps, response="none", warn=False)
-    found = model_rows(formula, data, rows, kind)
-    _warn_of_constants(found.scales.varying, found.design.terms[VARIABLES])
-    return found
+    model_data = model_rows(formula, data, rows, kind)
+    _warn_of_constants(model_data.scales.varying, model_data.design.terms[VARIABLES])
+    return model_data
 
 
 def number_of_components(given: int | None, n_rows: int, varying: Bool[np.ndarray, " dims"]) -> int:

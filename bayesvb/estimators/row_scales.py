@@ -178,10 +178,10 @@ def variables_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
     DataError
         If none of them varies.
     """
-    found = rows.moments[VARIABLES]
-    if (found.lowest == found.highest).all():
+    moments = rows.moments[VARIABLES]
+    if (moments.lowest == moments.highest).all():
         raise DataError("all variables of the formula are constant: every row has the same values")
-    return Scaling.of_columns(found, active=active)
+    return Scaling.of_columns(moments, active=active)
 
 
 def gapped_scaling(common: bool, active: bool, rows: AbstractDesignRows) -> GappedScaling:

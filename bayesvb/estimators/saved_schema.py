@@ -182,7 +182,7 @@ def _check_square(state: Arrays, name: str) -> None:
         _require(bool(np.isfinite(state[name]).all()), f"values of {name}", "not finite")
 
 
-def check_same_shapes(found: Arrays, expected: Arrays, what: str, *, skipped: int = 0) -> None:
+def check_same_shapes(arrays: Arrays, expected: Arrays, what: str, *, skipped: int = 0) -> None:
     """Raise unless arrays of these names have these shapes, but for the first few axes.
 
     Raises
@@ -190,8 +190,8 @@ def check_same_shapes(found: Arrays, expected: Arrays, what: str, *, skipped: in
     DataError
         Naming the array.
     """
-    _require(set(found) == set(expected), f"names of {what}", sorted(found))
-    for name, array in found.items():
+    _require(set(arrays) == set(expected), f"names of {what}", sorted(arrays))
+    for name, array in arrays.items():
         shape, other = array.shape, expected[name].shape
         same = len(shape) == len(other) and shape[skipped:] == other[skipped:]
         _require(same, f"shape of {what} {name!r}", shape)

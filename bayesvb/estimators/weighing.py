@@ -83,51 +83,51 @@ def passes_to_weigh(model: AnyModel, n_rows: int, restarts: int, request: FitReq
 
 
 def weighed(
-    found: RestartSearch, request: FitRequest, streams: Streams, n_rows: int
+    search: RestartSearch, request: FitRequest, streams: Streams, n_rows: int
 ) -> tuple[RestartSearch, Count]:
     """The search after the runs that count met the tolerance, and how much each of them counts.
 
     After Ctrl-C as much counts as was known before: the best run alone, if it was nothing.
     """
-    count, n_runs = Count({found.best: 1.0}), len(found.runs)
+    count, n_runs = Count({search.best: 1.0}), len(search.runs)
     try:
         if not request.rough:
-            return found, replace(count, columns=apart(found))
-        if found.interrupted:
-            return found, count
+            return search, replace(count, columns=apart(search))
+        if search.interrupted:
+            return search, count
         if request.combine == "average":
             even = np.full(n_runs, 1.0 / n_runs)
             count = Count(dict(enumerate(even.tolist())), {"weight": even})
-            found = found.settled(count.weights, request.budget, request.progress)
-            if not found.interrupted:
-                count = _counted(found, request, streams, range(n_runs))
+            search = search.settled(count.weights, request.budget, request.progress)
+            if not search.interrupted:
+                count = _counted(search, request, streams, range(n_runs))
         else:
-            count = _counted(found, request, streams, range(n_runs), short=_in_short(found))
-            found = found.settled(count.large, count.tolerated(request.budget), request.progress)
-            if _in_short(found) and not found.interrupted:
-                count = _with_care(found, request, streams, count)
+            count = _counted(search, request, streams, range(n_runs), short=_in_short(search))
+            search = search.settled(count.large, count.tolerated(request.budget), request.progress)
+            if _in_short(search) and not search.interrupted:
+                count = _with_care(search, request, streams, count)
     except KeyboardInterrupt:
-        found = replace(found, interrupted=True)
-    seen = found.runs[0].model.follows_rows and found.screened.n_rows == n_rows
-    return found, count if seen else replace(count, held_out={})
+        search = replace(search, interrupted=True)
+    seen = search.runs[0].model.follows_rows and search.screened.n_rows == n_rows
+    return search, count if seen else replace(count, held_out={})
 
 
-def _with_care(found: RestartSearch, request: FitRequest, streams: Streams, count: Count) -> Count:
+def _with_care(search: RestartSearch, request: FitRequest, streams: Streams, count: Count) -> Count:
     """Weights of the weighted restarts from full runs without each fold, if that is little work."""
-    each = found.screened.n_rows * found.runs[0].model.n_components * FOLDS * PASSES
+    each = search.screened.n_rows * search.runs[0].model.n_components * FOLDS * PASSES
     if each * len(count.weights) > LITTLE_WORK:
         return count
-    whole = _counted(found, request, streams, count.weights)
+    whole = _counted(search, request, streams, count.weights)
     return replace(whole, columns={**count.columns, "weight": whole.columns["weight"]})
 
 
-def _in_short(found: RestartSearch) -> bool:
+def _in_short(search: RestartSearch) -> bool:
     """Whether short runs select the weighted restarts, as full runs would dominate the time."""
-    return found.runs[0].model.follows_rows and found.engine.maximises_bound
+    return search.runs[0].model.follows_rows and search.engine.maximises_bound
 
 
 def _counted(
-    found: RestartSearch,
+    search: RestartSearch,
     request: FitRequest,
     streams: Streams,
     numbers: Iterable[int],
@@ -137,17 +137,17 @@ def _counted(
     """Weights of these runs; with ``short`` by extrapolated densities, of which none is kept."""
     from bayesvb.results.stacking import distinct, kept
 
-    density = _densities(found, request, streams, sorted(numbers), short=short)
-    chosen, row_weights = np.array(list(density)), found.screened.weights()
+    density = _densities(search, request, streams, sorted(numbers), short=short)
+    chosen, row_weights = np.array(list(density)), search.screened.weights()
     log_density = np.stack(list(density.values()))
-    each, weight = np.full(len(found.runs), np.nan), np.zeros(len(found.runs))
+    each, weight = np.full(len(search.runs), np.nan), np.zeros(len(search.runs))
     each[chosen] = np.average(log_density, axis=1, weights=row_weights)
-    model, uncertainty = found.runs[0].model, 1.0
+    model, uncertainty = search.runs[0].model, 1.0
     if model.predicts_classes:
         uncertainty = float(np.clip(-np.nanmax(each) / UNCERTAIN, 0.0, 1.0))
     own = np.full(len(chosen), 1.0 / len(chosen))
     if request.combine == "stack":
-        optima = distinct([found.runs[number].score for number in density], log_density)
+        optima = distinct([search.runs[number].score for number in density], log_density)
         own = np.zeros(len(chosen))
         prior_rows = PRIOR_ROWS * uncertainty if model.follows_rows else 0.0
         best = stacking_weights(log_density[optima], row_weights, prior_rows=prior_rows)
@@ -162,7 +162,7 @@ def _counted(
 
 
 def _densities(
-    found: RestartSearch,
+    search: RestartSearch,
     request: FitRequest,
     streams: Streams,
     numbers: Sequence[int],
@@ -173,30 +173,30 @@ def _densities(
     left_out = _short if short else _held_out
 
     def task(number: int, told: object) -> RowVector:
-        return left_out(found, number, request, streams)
+        return left_out(search, number, request, streams)
 
-    model = found.runs[0].model
+    model = search.runs[0].model
     passes = len(numbers) * FOLDS * (2 * FEW_PASSES if short else PASSES)
-    ascents = model.follows_rows and found.engine.maximises_bound
-    places = processes(model, found.screened, passes) if ascents else 1
+    ascents = model.follows_rows and search.engine.maximises_bound
+    places = processes(model, search.screened, passes) if ascents else 1
     each = side_by_side([partial(task, number) for number in numbers], places)
     return dict(zip(numbers, each, strict=True))
 
 
-def _short(found: RestartSearch, number: int, request: FitRequest, streams: Streams) -> RowVector:
+def _short(search: RestartSearch, number: int, request: FitRequest, streams: Streams) -> RowVector:
     """Approximate held-out density of every row under one run, from short runs."""
-    run, place = found.runs[number], streams.branch("restart", number + 1)
-    return extrapolated_density(run.model, found.screened, run.ascent.stats, request.engine, place)
+    run, place = search.runs[number], streams.branch("restart", number + 1)
+    return extrapolated_density(run.model, search.screened, run.ascent.stats, request.engine, place)
 
 
 def _held_out(
-    found: RestartSearch, number: int, request: FitRequest, streams: Streams
+    search: RestartSearch, number: int, request: FitRequest, streams: Streams
 ) -> RowVector:
     """Held-out density of every row under one run: from folds, linear response, or draws."""
     from bayesvb.results.leave_one_out import Fitted, has_log_predictive, leave_one_out
     from bayesvb.results.stacking import held_out
 
-    run, source = found.runs[number], found.screened
+    run, source = search.runs[number], search.screened
     stats, place = run.ascent.stats, streams.branch("restart", number + 1)
     own = held_out_density(run.model, source, stats, request.engine, place)
     if own is not None:
@@ -214,35 +214,35 @@ def _held_out(
     return held_out(run.model, source, draws)
 
 
-def apart(found: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
+def apart(search: RestartSearch) -> dict[str, Float[np.ndarray, " runs"]]:
     """Column of the table of restarts: distance of their predictions from the best one.
 
     Mean absolute difference of the log predictive density at observed rows, in nats; zero for runs
     to the same optimum, NaN for runs whose bound is far from it. No column where there is one
     optimum only, one run, or no closed predictive density.
     """
-    best = found.runs[found.best]
-    if len(found.runs) == 1 or best.model.n_components == 1:
+    best = search.runs[search.best]
+    if len(search.runs) == 1 or best.model.n_components == 1:
         return {}
     if np.isneginf(best.score):
         return {}
-    gap = np.abs(best.score - np.array([run.score for run in found.runs]))
+    gap = np.abs(best.score - np.array([run.score for run in search.runs]))
     rival = np.flatnonzero((gap > SAME) & (gap <= LIMITS.rival))
     distance = np.where(gap <= SAME, 0.0, np.nan)
     if len(rival):
-        kept = _log_density(found, best)
+        kept = _log_density(search, best)
         if kept is None:
             return {}
         for number in rival:
-            other = _log_density(found, found.runs[number])
+            other = _log_density(search, search.runs[number])
             distance[number] = np.nan if other is None else np.abs(other - kept).mean()
     return {PREDICTION_DISTANCE: distance}
 
 
-def _log_density(found: RestartSearch, run: Restart) -> RowVector | None:
+def _log_density(log_density: RestartSearch, run: Restart) -> RowVector | None:
     """Log predictive density of one run at rows that it has seen, evenly chosen."""
-    n_rows = found.screened.n_rows
+    n_rows = log_density.screened.n_rows
     # Rows at which predictions are compared.
     at = np.unique(np.linspace(0, n_rows - 1, min(n_rows, 2000)).astype(np.intp))
     posterior = run.model.update(run.ascent.stats)
-    return run.model.log_predictive(posterior, found.screened.take(at))
+    return run.model.log_predictive(posterior, log_density.screened.take(at))

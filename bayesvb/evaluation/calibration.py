@@ -253,8 +253,8 @@ def _binomial_cdf(
 ) -> PointVector:
     """Probability of at most these numbers of successes in ``rows`` trials."""
     usual = np.clip(counts, 0, rows - 1)
-    found = np.where(counts < rows, betainc(rows - usual, usual + 1.0, 1.0 - points), 1.0)
-    return np.asarray(np.where(counts < 0, 0.0, found))
+    cdf = np.where(counts < rows, betainc(rows - usual, usual + 1.0, 1.0 - points), 1.0)
+    return np.asarray(np.where(counts < 0, 0.0, cdf))
 
 
 def _binomial_quantile(

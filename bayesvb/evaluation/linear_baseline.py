@@ -152,9 +152,9 @@ def leave_groups_out(
     known &= left > 0.0
     before, after = 0.5 * (total - n_terms), 0.5 * (total - rows - n_terms)
     with np.errstate(invalid="ignore", divide="ignore"):
-        found = gammaln(before) - gammaln(after) - 0.5 * rows * np.log(np.pi)
-        found += 0.5 * log_det - before * np.log(squares) + after * np.log(left)
-    return np.where(known, found - rows * np.log(unit), np.nan)
+        log_density = gammaln(before) - gammaln(after) - 0.5 * rows * np.log(np.pi)
+        log_density += 0.5 * log_det - before * np.log(squares) + after * np.log(left)
+    return np.where(known, log_density - rows * np.log(unit), np.nan)
 
 
 def _without_each(

@@ -41,11 +41,11 @@ def mixing(chains: Float[np.ndarray, "chains draws entries"]) -> dict[str, Entry
     arviz = import_arviz()
     (varies,) = np.nonzero(np.ptp(chains, axis=(0, 1)) > 0.0)
     data = xr.Dataset({"x": (("chain", "draw", "entry"), chains[..., varies])})
-    found = {
+    measures = {
         "r_hat": np.full(chains.shape[-1], np.nan),
         "ess_bulk": np.full(chains.shape[-1], np.nan),
     }
     if len(varies):
-        found["r_hat"][varies] = arviz.rhat(data)["x"]
-        found["ess_bulk"][varies] = arviz.ess(data)["x"]
-    return found
+        measures["r_hat"][varies] = arviz.rhat(data)["x"]
+        measures["ess_bulk"][varies] = arviz.ess(data)["x"]
+    return measures

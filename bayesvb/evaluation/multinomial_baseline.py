@@ -92,13 +92,13 @@ def probabilities_left_out(
     chosen = _chosen(used, label, folds, w, spreads)
     blank = np.zeros((used.shape[1], len(present)))
     n_classes = int(codes.max()) + 1 if n_classes is None else n_classes
-    found = np.zeros((len(codes), n_classes))
+    probabilities = np.zeros((len(codes), n_classes))
     for fold in np.unique(folds):
         out, sd = folds == fold, chosen.get(int(fold), RIDGE.default_sd)
         kept = used[~out], label[~out]
         b = ridge_coefficients(*kept, precisions(used, sd), blank, w[~out])
-        found[np.ix_(out, present)] = softmax(used[out] @ b, axis=1)
-    return found, _said(sorted(set(chosen.values())))
+        probabilities[np.ix_(out, present)] = softmax(used[out] @ b, axis=1)
+    return probabilities, _said(sorted(set(chosen.values())))
 
 
 def _chosen(
@@ -177,10 +177,10 @@ def precisions(terms: Float[np.ndarray, "rows terms"], sd: float) -> TermVector:
     >>> precisions(np.array([[1.0, -1.0], [1.0, 1.0]]), 0.5).round(6).tolist()
     [0.01, 4.0]
     """
-    found = np.full(terms.shape[1], sd**-2.0)
-    if len(found) and (terms[:, 0] == 1.0).all():
-        found[0] = RIDGE.intercept_sd**-2.0
-    return found
+    precision = np.full(terms.shape[1], sd**-2.0)
+    if len(precision) and (terms[:, 0] == 1.0).all():
+        precision[0] = RIDGE.intercept_sd**-2.0
+    return precision
 
 
 def ridge_coefficients(
@@ -234,11 +234,11 @@ def ridge_coefficients(
         p = log_sum_exp(flat.reshape(shape).T @ by_class)[1]
         moved = step.reshape(shape).T @ by_class
         spread = p * (moved - (p * moved).sum(axis=0)) * w
-        found = (spread @ terms).T + tau * step.reshape(shape)
-        return np.asarray(found.ravel() / total)
+        coefficients = (spread @ terms).T + tau * step.reshape(shape)
+        return np.asarray(coefficients.ravel() / total)
 
     from scipy.optimize import minimize  # here: it takes a tenth of importing a model
 
-    found = minimize(value, start.ravel(), jac=True, hessp=curvature, method="trust-ncg",
+    coefficients = minimize(value, start.ravel(), jac=True, hessp=curvature, method="trust-ncg",
                      options={"gtol": RIDGE.tol, "maxiter": RIDGE.max_iter})  # fmt: skip
-    return np.asarray(found.x, dtype=float).reshape(shape)
+    return np.asarray(coefficients.x, dtype=float).reshape(shape)

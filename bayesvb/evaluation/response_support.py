@@ -81,43 +81,44 @@ def response_support(values: RowVector) -> Support | None:
     >>> response_support(rng.exponential(size=500)).kind
     'positive'
     """
-    found, counts = np.unique(values, return_counts=True)
-    if len(found) == 2:
-        return Support("two values", f"has two values only, {found[0]:g} and {found[1]:g}")
-    if len(found) < 2 or len(values) < FEWEST_ROWS:
+    support, counts = np.unique(values, return_counts=True)
+    if len(support) == 2:
+        return Support("two values", f"has two values only, {support[0]:g} and {support[1]:g}")
+    if len(support) < 2 or len(values) < FEWEST_ROWS:
         return None
-    return _stepped(values, found) or _heaped(found, counts) or _bounded(values)
+    return _stepped(values, support) or _heaped(support, counts) or _bounded(values)
 
 
-def _stepped(values: RowVector, found: Float[np.ndarray, " found"]) -> Support | None:
+def _stepped(values: RowVector, distinct: Float[np.ndarray, " found"]) -> Support | None:
     """Values on a grid that is coarse relative to their spread."""
-    step = float(np.diff(found).min())
-    on_grid = (found - found[0]) / step
+    step = float(np.diff(distinct).min())
+    on_grid = (distinct - distinct[0]) / step
     if (
         step < LIMITS.coarse * values.std()
         or np.abs(on_grid - on_grid.round()).max() > LIMITS.tolerance
     ):
         return None
-    if found[0] >= 0.0 and bool((found == found.round()).all()):
-        words = f"has whole numbers only, {len(found)} of them from {found[0]:g} to {found[-1]:g}"
+    if distinct[0] >= 0.0 and bool((distinct == distinct.round()).all()):
+        ends = f"{distinct[0]:g} to {distinct[-1]:g}"
+        words = f"has whole numbers only, {len(distinct)} of them from {ends}"
         return Support("counts", words)
     spread = step / float(values.std())
     return Support("coarse", f"is on a grid of step {step:g}, {spread:.2g} standard deviations")
 
 
 def _heaped(
-    found: Float[np.ndarray, " found"], counts: Int[np.ndarray, " found"]
+    distinct: Float[np.ndarray, " found"], counts: Int[np.ndarray, " found"]
 ) -> Support | None:
     """A value that many rows share and few have near it."""
     n = int(counts.sum())
     for at in np.argsort(-counts, kind="stable")[:3]:
         if counts[at] < max(LIMITS.heap_rows, LIMITS.heap_share * n):
             return None
-        beside = [i for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(found)]
+        beside = [i for i in (at - 2, at - 1, at + 1, at + 2) if 0 <= i < len(distinct)]
         if counts[at] < LIMITS.heap_ratio * counts[beside].mean():
             continue
-        words = f"is exactly {found[at]:g} in {counts[at]} of {n} rows"
-        if at in (0, len(found) - 1):
+        words = f"is exactly {distinct[at]:g} in {counts[at]} of {n} rows"
+        if at in (0, len(distinct) - 1):
             side = "smallest" if at == 0 else "largest"
             return Support("bound", f"{words}, the {side} value")
         return Support("heap", words)

@@ -109,8 +109,8 @@ def span(columns: RowColumns) -> RowColumns:
     if columns.shape[1] == 0:
         return columns
     left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    found: RowColumns = left[:, values > DEPENDENT * values[0]]
-    return found
+    basis: RowColumns = left[:, values > DEPENDENT * values[0]]
+    return basis
 
 
 def powers(values: RowVector) -> RowColumns:

@@ -27,10 +27,10 @@ def weighted_table(pointwise: Mapping[str, RowVector], weights: RowVector) -> pd
         Columns elpd_diff, dse and weight, one row per fit.
     """
     density = np.stack(list(pointwise.values()))
-    found = [sum_and_error(one, weights, ddof=0) for one in density - density[0]]
+    rows = [sum_and_error(one, weights, ddof=0) for one in density - density[0]]
     columns = {
-        "elpd_diff": [difference for difference, _ in found],
-        "dse": [error for _, error in found],
+        "elpd_diff": [difference for difference, _ in rows],
+        "dse": [error for _, error in rows],
         "weight": stacking_weights(density, weights),
     }
     return pd.DataFrame(columns, index=pd.Index(pointwise, name="name"))
@@ -93,7 +93,7 @@ def stacking_weights(
         return -float(share @ np.log(mixed)), -rest * (density @ (share / mixed))
 
     even = np.full(n_members, 1.0 / n_members)
-    found = minimize(
+    optimum = minimize(
         loss,
         even,
         jac=True,
@@ -102,5 +102,5 @@ def stacking_weights(
         constraints={"type": "eq", "fun": lambda w: w.sum() - 1.0, "jac": np.ones_like},
         options={"maxiter": 1000, "ftol": 1e-12},
     )
-    weights = least + rest * np.clip(found.x, 0.0, None)
+    weights = least + rest * np.clip(optimum.x, 0.0, None)
     return np.asarray(weights / weights.sum())

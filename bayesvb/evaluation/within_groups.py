@@ -38,15 +38,15 @@ class WithinGroups:
         >>> groups.rest(np.array([1.0, 2.0, 3.0, 2.0])).round(9), groups.n_coefficients
         (array([-1.,  0.,  1.,  0.]), 2)
         """
-        found = cls(GroupRows(rows.place, rows.values[:0]), int(rows.place.max()) + 1)
+        groups = cls(GroupRows(rows.place, rows.values[:0]), int(rows.place.max()) + 1)
         for values in rows.values:
-            rest = found.rest(found.rest(values))
-            length, before = (found._lengths(one) for one in (rest, values))
+            rest = groups.rest(groups.rest(values))
+            length, before = (groups._lengths(one) for one in (rest, values))
             told = length > DEPENDENT * before
             scale = np.where(told, 1.0 / np.where(told, length, 1.0), 0.0)
-            own = np.vstack([found.rows.values, rest * scale[rows.place]])
-            found = cls(GroupRows(rows.place, own), found.n_groups)
-        return found
+            own = np.vstack([groups.rows.values, rest * scale[rows.place]])
+            groups = cls(GroupRows(rows.place, own), groups.n_groups)
+        return groups
 
     @property
     def n_coefficients(self) -> int:

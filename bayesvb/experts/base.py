@@ -117,10 +117,10 @@ class AbstractExperts(abc.ABC, Generic[PosteriorT, StatsT]):
 
     def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Expected sufficient statistics, in the order of the statistics of a pass."""
-        found = self.coordinates(posterior)
-        if found is None:
+        expectations = self.coordinates(posterior)
+        if expectations is None:
             raise NotImplementedError(f"{type(self).__name__} has row_scalars, no expectations")
-        return found.expectations()
+        return expectations.expectations()
 
     def factor_covariance(
         self, posterior: PosteriorT, some: Int[np.ndarray, " some"]

@@ -55,8 +55,8 @@ def learned_dof(total: Numbers, tail: Numbers) -> Floats:
         before, at = at, np.where(inside, ahead, 0.5 * (low + high))
         if (below | above | (np.abs(at - before) <= SETTLED)).all():
             break
-    found = np.where(below, DOF_RANGE[0], np.where(above, DOF_RANGE[1], np.exp(at)))
-    return np.asarray(found)
+    dof = np.where(below, DOF_RANGE[0], np.where(above, DOF_RANGE[1], np.exp(at)))
+    return np.asarray(dof)
 
 
 def _slope(dof: Numbers, total: Numbers, tail: Numbers) -> tuple[Numbers, Numbers]:

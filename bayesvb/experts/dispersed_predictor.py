@@ -122,8 +122,8 @@ class DispersedLocalPosterior(AbstractLocalPosterior):
     def joined(self, others: Sequence[DispersedLocalPosterior]) -> DispersedLocalPosterior:
         predictor = self.predictor.joined([one.predictor for one in others])
         values = np.concatenate([self.values, *(one.values for one in others)], axis=-1)
-        found = predictor.expected_log_density
-        return DispersedLocalPosterior(found, predictor, values, self.nearest)
+        arrays = predictor.expected_log_density
+        return DispersedLocalPosterior(arrays, predictor, values, self.nearest)
 
     def row_stats(self, responsibilities: ExpertRows) -> DispersedStats:
         some = np.moveaxis(self.values * responsibilities, (0, 2), (2, 0))
@@ -269,8 +269,8 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         features = design.products(), design.columns
         values = on_axis(self.dispersion.values[active])
         each = self.expected_at(block, mean, variance, values, all_orders=True)
-        found = average(each, law.weights[:, active])
-        slopes, bends = in_moments(found, known, responsibilities)
+        averages = average(each, law.weights[:, active])
+        slopes, bends = in_moments(averages, known, responsibilities)
         each = without_nodes(each, ~law.active[:, active].T)
         slopes, bends = with_nodes(slopes, bends, each, known, responsibilities)
         n_experts = len(mean)
@@ -293,10 +293,10 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         """Changes of the expectations, and of ``coefficient_squares``, in closed form."""
         own, law = change.coefficients, posterior.coefficients
         moved = own if precision is None else own.with_squares(precision)
-        found = LogitStats(*law.expectations_along(moved.linear, unpack(moved.curvature)))
+        result = LogitStats(*law.expectations_along(moved.linear, unpack(moved.curvature)))
         spread = posterior.dispersion.covariance
         nodes = (spread @ change.nodes[..., None])[..., 0]
-        return DispersedStats(found, nodes), -2.0 * found.squares
+        return DispersedStats(result, nodes), -2.0 * result.squares
 
     def draws(self, posterior: DispersedPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, 1, terms), and the positive parameter by its name."""
@@ -337,8 +337,8 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         values, density = draws[self.dispersion_name], super().log_density(posterior, draws)
         grid = self.dispersion if posterior is None else posterior.dispersion
         of_values = grid.log_prior if isinstance(grid, LogGrid) else grid.log_density
-        found: DrawVector = density + of_values(values).sum(axis=1)
-        return found
+        log_density: DrawVector = density + of_values(values).sum(axis=1)
+        return log_density
 
     def further_moments(
         self, posterior: DispersedPosterior, like: ExpertRows

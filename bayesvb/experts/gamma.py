@@ -71,9 +71,9 @@ class GammaExperts(AbstractPositiveExperts):
         """All orders of the derivatives are at hand."""
         y = block.response[0]
         log_y, share = np.log(y), y * decay(mean - 0.5 * variance)
-        found = value * (np.log(value) + log_y - mean - share) - gammaln(value) - log_y
+        log_density = value * (np.log(value) + log_y - mean - share) - gammaln(value) - log_y
         z = value * share
-        return Expected(found, z - value, z, z, -z)
+        return Expected(log_density, z - value, z, z, -z)
 
     def log_density_of_rows(
         self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]

@@ -173,8 +173,8 @@ class AbstractGaussianExperts(AbstractExperts[PosteriorT, GaussianStats], Generi
         # Every row has experts of its own: seen from the row, which is then the origin.
         seen = (location - x.T[:, None]).reshape(-1, len(x))
         scale, every = scale.reshape(-1, *scale.shape[2:]), dof.ravel()
-        found = self.joint(every, seen, scale, every).component_log_density(np.zeros((len(x), 1)))
-        return np.asarray(found.reshape(dof.shape).T)
+        density = self.joint(every, seen, scale, every).component_log_density(np.zeros((len(x), 1)))
+        return np.asarray(density.reshape(dof.shape).T)
 
     def _terms(
         self,

@@ -81,8 +81,8 @@ class DiagonalGaussianExperts(AbstractGaussianExperts[MatrixNormalGamma]):
         return precision * mean, -0.5 * precision
 
     def log_det(self, precision: Float[np.ndarray, "draws experts dims"]) -> DrawExperts:
-        found: DrawExperts = namespace(precision).log(precision).sum(axis=-1)
-        return found
+        log_det: DrawExperts = namespace(precision).log(precision).sum(axis=-1)
+        return log_det
 
     def update(self, stats: GaussianStats) -> MatrixNormalGamma:
         """Exact coordinate update of every expert."""

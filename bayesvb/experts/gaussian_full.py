@@ -68,9 +68,9 @@ class FullGaussianExperts(AbstractGaussianExperts[NormalWishart]):
         return times(precision, mean), -0.5 * quadratic_weights(precision)
 
     def log_det(self, precision: Float[np.ndarray, "draws experts dims dims"]) -> DrawExperts:
-        found: DrawExperts
-        found = namespace(precision).linalg.slogdet(precision).logabsdet
-        return found
+        log_det: DrawExperts
+        log_det = namespace(precision).linalg.slogdet(precision).logabsdet
+        return log_det
 
     def update(self, stats: GaussianStats) -> NormalWishart:
         """Exact coordinate update of every expert."""

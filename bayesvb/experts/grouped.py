@@ -142,10 +142,10 @@ class GroupedExperts(AbstractExperts[object, SufficientStats]):
 
     def row_scalars(self, block: Block, n_experts: int) -> RowScalars | None:
         """Features of the rows, added over each group: the log likelihood is linear in them."""
-        found = self.experts.row_scalars(_rows(block), n_experts)
-        if found is None or block.members is None:
-            return found
-        return replace(found, features=segment_sums(found.features, block.members.starts))
+        scalars = self.experts.row_scalars(_rows(block), n_experts)
+        if scalars is None or block.members is None:
+            return scalars
+        return replace(scalars, features=segment_sums(scalars.features, block.members.starts))
 
     def row_derivatives(
         self, posterior: object, block: Block, responsibilities: Float[np.ndarray, "experts groups"]

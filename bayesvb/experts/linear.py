@@ -266,10 +266,10 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
     def squares(self, posterior: Regressions, block: Block) -> ExpertRows:
         """``sum_i x' V^-1 x + E[tau_i] (y_i - x' m_i)^2``."""
         design = self.design(block)
-        found = posterior.spread_at(design)
-        found *= len(block.response)
-        add_squares(found, posterior.mean, posterior.expected_precision, design, block.response)
-        return found
+        squares = posterior.spread_at(design)
+        squares *= len(block.response)
+        add_squares(squares, posterior.mean, posterior.expected_precision, design, block.response)
+        return squares
 
     def expected_peak(self, posterior: Regressions) -> ExpertVector:
         """``sum_i (E log tau_i - log 2 pi) / 2``."""
@@ -280,9 +280,9 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
 
     def update(self, stats: LinearStats) -> Regressions:
         """Exact coordinate update of every expert."""
-        found: Regressions
-        found = self._law.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
-        return found
+        update: Regressions
+        update = self._law.posterior(stats.weight, stats.xx, stats.xy, stats.yy)
+        return update
 
     def kl(self, posterior: Regressions) -> float:
         return posterior.kl(self._law)
@@ -412,12 +412,12 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
             return None
         weight = left_out if ratio is None else left_out * ratio
         downdate = RowDowndate.of(posterior.regressions, self.design(block), left_out, weight)
-        found = []
+        predictive = []
         for i, observed in enumerate(block.response):
             location, rate = downdate.without(i, observed)
             scale = np.sqrt(rate / downdate.shape * (noise + downdate.spread))
-            found.append(StudentMixture(weights, location, scale, 2.0 * downdate.shape))
-        return found
+            predictive.append(StudentMixture(weights, location, scale, 2.0 * downdate.shape))
+        return predictive
 
     def log_predictive_of_groups(
         self, posterior: Regressions, members: Members, n_experts: int
@@ -432,10 +432,10 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         xx, xy, yy = (np.moveaxis(segment_sums(p, members.starts), -1, 0)[:, None] for p in parts)
         size = members.sizes[:, None].astype(float)
         after = posterior.posterior(size, xx, xy, yy)
-        found = (
+        log_predictive = (
             after.log_evidence() - posterior.log_evidence() - 0.5 * size * len(response) * LOG_2PI
         )
-        return np.ascontiguousarray(found.T)
+        return np.ascontiguousarray(log_predictive.T)
 
     def draws(self, posterior: Regressions, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms) and ``precision``."""

@@ -96,8 +96,8 @@ class IndependentLinearExperts(LinearExperts):
             before, variance = variance, residual / degrees
             if (np.abs(variance - before) <= SETTLED * before).all():
                 break
-        found = self._given(variance).posterior(*sums)
-        return replace(found, shape=shape, rate=(variance * shape)[..., None])
+        update = self._given(variance).posterior(*sums)
+        return replace(update, shape=shape, rate=(variance * shape)[..., None])
 
     def _prior_part(
         self, posterior: Regressions, variance: Float[np.ndarray, "*many one"]
@@ -156,15 +156,15 @@ class IndependentLinearExperts(LinearExperts):
         return {**draws, "coefficients": coefficients}
 
     def log_density(self, posterior: Regressions | None, draws: Draws) -> DrawVector:
-        found = super().log_density(posterior, draws)
+        log_density = super().log_density(posterior, draws)
         if posterior is not None:
-            return found
+            return log_density
         free, precision = self._free_columns, draws["precision"][..., 0]
         own = self.prior.operator.entries[..., free]
         squares = (own * draws["coefficients"][..., 0, free] ** 2).sum(axis=-1)
         log_ratio = len(free) * namespace(precision).log(precision)
         change = 0.5 * ((precision - 1.0) * squares - log_ratio)
-        total: DrawVector = found + change.sum(axis=-1)
+        total: DrawVector = log_density + change.sum(axis=-1)
         return total
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
@@ -225,16 +225,16 @@ def best_shape(shape: Floats, undetermined: Floats) -> Floats:
     prior and the number ``u`` of undetermined coefficients. Newton steps rise to it from below.
     """
     small = np.sqrt(undetermined / (1.3 * (2.0 - np.minimum(shape, 1.0))))
-    found = np.maximum(shape, 1.0 + np.minimum(small, 1.0))
+    result = np.maximum(shape, 1.0 + np.minimum(small, 1.0))
     # Most Newton steps for the shape of the noise; a wide prior needs two.
     for _ in range(50):
-        left, inverse = found - 1.0, 1.0 / found
-        first = zeta(2.0, found) - inverse  # the trigamma function is zeta(2, a)
+        left, inverse = result - 1.0, 1.0 / result
+        first = zeta(2.0, result) - inverse  # the trigamma function is zeta(2, a)
         scale = left**2 * first
-        slope = left * (2.0 * first + left * (inverse**2 - 2.0 * zeta(3.0, found)))
-        value = found - shape - 0.5 * undetermined / scale
+        slope = left * (2.0 * first + left * (inverse**2 - 2.0 * zeta(3.0, result)))
+        value = result - shape - 0.5 * undetermined / scale
         step = value / (1.0 + 0.5 * undetermined * slope / scale**2)
-        found = found - step
-        if (np.abs(step) <= np.sqrt(SETTLED) * found).all():  # the next is the square of this
+        result = result - step
+        if (np.abs(step) <= np.sqrt(SETTLED) * result).all():  # the next is the square of this
             break
-    return np.asarray(found)
+    return np.asarray(result)

@@ -102,9 +102,9 @@ class SemiConjugateExperts(AbstractLinearExperts[NormalAndGamma, SemiConjugateSt
         design, coefficients = self.design(block), posterior.coefficients
         precision = posterior.noise.mean
         spread = (precision[..., None, None] * coefficients.covariance).sum(axis=1)
-        found = quadratic_at(spread, design.x)
-        add_squares(found, coefficients.mean, precision, design, block.response)
-        return found
+        squares = quadratic_at(spread, design.x)
+        add_squares(squares, coefficients.mean, precision, design, block.response)
+        return squares
 
     def expected_peak(self, posterior: NormalAndGamma) -> ExpertVector:
         """``sum_i (E log tau_i - log 2 pi) / 2``."""

@@ -362,7 +362,7 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """
         if self._linear.operator.is_complete:
             return None
-        design, found = self.design(block), []
+        design, predictive = self.design(block), []
         squares = self.squares(posterior, block)
         squares = squares if ratio is None else squares * ratio[:, None]
         scale = self.local_at(posterior, block, squares, ratio).scale
@@ -373,8 +373,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
             shape = downdate.shape.T
             level = shape, digamma(shape) - np.log(rate.T)
             line = location, downdate.spread
-            found.append(_mixture(weights, line, level, posterior.dof[i, None], noise))
-        return found
+            predictive.append(_mixture(weights, line, level, posterior.dof[i, None], noise))
+        return predictive
 
     def draws(self, posterior: StudentPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, responses, terms), ``precision`` and ``dof``."""

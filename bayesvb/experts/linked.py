@@ -141,8 +141,8 @@ class AbstractLinkedExperts(AbstractRegressionExperts[Any, Any]):
 
     def drawn_predictor(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Predictor of every row under each drawn expert."""
-        found = drawn_lines(self.design(block), draws, 0)
-        return found if block.offset is None else found + block.offset
+        lines = drawn_lines(self.design(block), draws, 0)
+        return lines if block.offset is None else lines + block.offset
 
 
 def with_offset(

@@ -106,8 +106,8 @@ class NegativeBinomialExperts(AbstractDispersedExperts):
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """``beta``, and the dispersion."""
-        *found, last = super().parameters(draws, units)
-        return [*found, replace(last, single="fixed" if self.has_fixed_dispersion else "")]
+        *parameters, last = super().parameters(draws, units)
+        return [*parameters, replace(last, single="fixed" if self.has_fixed_dispersion else "")]
 
     def expected_at(
         self,

@@ -278,8 +278,8 @@ def _differences(
     beyond: Float[np.ndarray, "*many thresholds"],
 ) -> Float[np.ndarray, "*many levels"]:
     """Probabilities of the levels from probabilities beyond each threshold."""
-    found = np.empty((*beyond.shape[:-1], beyond.shape[-1] + 1))
-    found[..., 0] = 1.0 - beyond[..., 0]
-    found[..., 1:-1] = beyond[..., :-1] - beyond[..., 1:]
-    found[..., -1] = beyond[..., -1]
-    return np.maximum(found, SMALLEST_PROBABILITY, out=found)
+    differences = np.empty((*beyond.shape[:-1], beyond.shape[-1] + 1))
+    differences[..., 0] = 1.0 - beyond[..., 0]
+    differences[..., 1:-1] = beyond[..., :-1] - beyond[..., 1:]
+    differences[..., -1] = beyond[..., -1]
+    return np.maximum(differences, SMALLEST_PROBABILITY, out=differences)

@@ -115,8 +115,8 @@ class LogitLink(AbstractOrdinalLink):
     def log_mass(self, lower: SameShape, upper: SameShape) -> SameShape:
         """Log probability, whose digits do not cancel in either tail."""
         xp = namespace(lower)
-        found: SameShape = xp.log(-xp.expm1(lower - upper)) - softplus(-upper) - softplus(lower)
-        return found
+        log_mass: SameShape = xp.log(-xp.expm1(lower - upper)) - softplus(-upper) - softplus(lower)
+        return log_mass
 
     def beyond(self, mean: SameShape, variance: SameShape) -> SameShape:
         """Expectation exact to 1e-9."""
@@ -137,18 +137,18 @@ class ProbitLink(AbstractOrdinalLink):
     ) -> LevelTerms:
         """Averages over the nodes of the predictor."""
         lower, upper = np.broadcast_to(lower, mean.shape), np.broadcast_to(upper, mean.shape)
-        found: list[np.ndarray] = []
+        terms: list[np.ndarray] = []
         sd, along = np.sqrt(variance), np.zeros(mean.shape)
         for node, weight in zip(NODES, NODE_WEIGHTS, strict=True):
             at = mean + node * sd
             each = self._derivatives(lower - at, upper - at)
             along = along + weight * node * (each[2] - each[1])
-            if not found:
-                found = [weight * one for one in each]
+            if not terms:
+                terms = [weight * one for one in each]
                 continue
-            for total, one in zip(found, each, strict=True):
+            for total, one in zip(terms, each, strict=True):
                 total += weight * one
-        value, up, down, up_bend, down_bend, cross = found
+        value, up, down, up_bend, down_bend, cross = terms
         # E f'' = E[x f'] / sd by parts: this form is the derivative of the rule itself in the
         # variance, so that steps raise the bound as it is computed.
         bent = up_bend + down_bend + 2.0 * cross
@@ -171,8 +171,8 @@ class ProbitLink(AbstractOrdinalLink):
         near, far = xp.where(flipped, -lower, upper), xp.where(flipped, -upper, lower)
         whole = log_ndtr(near)
         share = xp.minimum(log_ndtr(far) - whole, -SMALLEST)
-        found: SameShape = whole + xp.log(-xp.expm1(share))
-        return found
+        log_mass: SameShape = whole + xp.log(-xp.expm1(share))
+        return log_mass
 
     def beyond(self, mean: SameShape, variance: SameShape) -> SameShape:
         """Exact: a normal law of the sum."""

@@ -66,17 +66,17 @@ def thresholds(increments: Increments) -> Float[np.ndarray, "*many experts thres
     xp = namespace(increments)
     steps = xp.exp(increments)
     first = xp.zeros((*steps.shape[:-1], 1))
-    found: Float[np.ndarray, "*many experts thresholds"]
-    found = xp.concatenate([first, xp.cumsum(steps, axis=-1)], axis=-1)
-    return found
+    cuts: Float[np.ndarray, "*many experts thresholds"]
+    cuts = xp.concatenate([first, xp.cumsum(steps, axis=-1)], axis=-1)
+    return cuts
 
 
 def ends(increments: Increments, far: float = np.inf) -> Float[np.ndarray, "*many experts ends"]:
     """Ends of the levels: the thresholds between infinite ones, or such that are ``far``."""
     xp, at = namespace(increments), thresholds(increments)
     last = xp.full((*at.shape[:-1], 1), far)
-    found: Float[np.ndarray, "*many experts ends"] = xp.concatenate([-last, at, last], axis=-1)
-    return found
+    edges: Float[np.ndarray, "*many experts ends"] = xp.concatenate([-last, at, last], axis=-1)
+    return edges
 
 
 @dataclass(frozen=True)

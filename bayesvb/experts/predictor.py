@@ -156,8 +156,8 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
         design = self.design(block)
         known, variance = logit_moments(posterior, design)
         mean, _ = with_offset(known, variance, block)
-        found = self.expected(block, mean, variance, all_orders=True)
-        slopes, bends = in_moments(found, known, responsibilities)
+        expected = self.expected(block, mean, variance, all_orders=True)
+        slopes, bends = in_moments(expected, known, responsibilities)
         present = design.present_products()
         scalars = RowScalars.of_moments(design.columns, *present, len(mean))
         factors = np.concatenate([part.every for part in scalars], axis=1)
@@ -177,8 +177,10 @@ class AbstractPredictorExperts(AbstractLinkedExperts):
     ) -> tuple[LogitStats, Float[np.ndarray, "many entries"]]:
         """Changes of the expectations, and of ``coefficient_squares``, in closed form."""
         moved = change if precision is None else change.with_squares(precision)
-        found = LogitStats(*posterior.expectations_along(moved.linear, unpack(moved.curvature)))
-        return found, -2.0 * found.squares
+        expectations = LogitStats(
+            *posterior.expectations_along(moved.linear, unpack(moved.curvature))
+        )
+        return expectations, -2.0 * expectations.squares
 
     def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         return self.log_mass(block, self.drawn_predictor(draws, block))

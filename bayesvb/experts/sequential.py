@@ -199,8 +199,8 @@ class SequentialExperts(AbstractOrderedExperts):
         return np.asarray(self.coefficients(posterior).squares().sum(axis=-2)[..., : self.n_terms])
 
     def effective_dof(self, posterior: object) -> Float[np.ndarray, "experts terms"]:
-        found = effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
-        return np.asarray(found[..., : self.n_terms])
+        dof = effective_dof(self.coefficients(posterior).covariance, self.prior.precision)
+        return np.asarray(dof[..., : self.n_terms])
 
     def draws(self, posterior: Normal, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, 1, terms), and ``distances`` of the thresholds."""
@@ -223,9 +223,9 @@ class SequentialExperts(AbstractOrderedExperts):
         return at
 
     def drawn_predictor(self, draws: Draws, block: Block) -> DrawExpertRows:
-        found: DrawExpertRows
-        found = draws["coefficients"][:, :, 0] @ block.designs[MEAN]
-        return found if block.offset is None else found + block.offset
+        predictor: DrawExpertRows
+        predictor = draws["coefficients"][:, :, 0] @ block.designs[MEAN]
+        return predictor if block.offset is None else predictor + block.offset
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:
         """``coefficients``, and ``distances``."""
@@ -239,8 +239,8 @@ class SequentialExperts(AbstractOrderedExperts):
         v = self.drawn_excess(draws, block)
         stage = np.arange(v.shape[-1])
         each = softplus(-v) * (stage < place) + softplus(v) * (stage == place)
-        found: DrawExpertRows = -each.sum(axis=-1)
-        return found
+        log_lik: DrawExpertRows = -each.sum(axis=-1)
+        return log_lik
 
     def drawn_masses(
         self, draws: Draws, block: Block
@@ -309,23 +309,23 @@ def sequential_masses(
     (assumed-density filtering).
     """
     n_steps = len(mean)
-    log_reached, found = np.zeros(mean.shape[1:]), []
+    log_reached, masses = np.zeros(mean.shape[1:]), []
     for step in range(n_steps):
         slopes = softplus_moments(mean[step], covariance[step, step], 3)
         share, first, second = slopes[1:]
-        found.append(np.exp(log_reached) * (1.0 - share))
+        masses.append(np.exp(log_reached) * (1.0 - share))
         log_reached = log_reached + np.log(share)
         move = first / share
         bend = second / share - move**2
         own = covariance[step]
         mean = mean + own * move
         covariance = covariance + own[:, None] * own[None] * bend
-    found.append(np.exp(log_reached))
-    return np.maximum(np.moveaxis(np.stack(found), 0, -1), SMALLEST_PROBABILITY)
+    masses.append(np.exp(log_reached))
+    return np.maximum(np.moveaxis(np.stack(masses), 0, -1), SMALLEST_PROBABILITY)
 
 
 def _by_row(values: Floats, row: Int[np.ndarray, " steps"], n_rows: int) -> Floats:
     """Sums over the steps of each row."""
-    found = np.zeros((n_rows, *values.shape[1:]))
-    np.add.at(found, row, values)
-    return found
+    table = np.zeros((n_rows, *values.shape[1:]))
+    np.add.at(table, row, values)
+    return table

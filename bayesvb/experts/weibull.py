@@ -95,23 +95,23 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
     ) -> Expected:
         """All orders of the derivatives are at hand."""
         log_y, seen = np.log(block.response[0]), is_seen(block)
-        found = value * (log_y - mean)
-        exponent = found + 0.5 * value**2 * variance
+        log_density = value * (log_y - mean)
+        exponent = log_density + 0.5 * value**2 * variance
         if exponent.max(initial=0.0) <= LARGEST_LOG_HAZARD:  # three passes over the nodes less
             hazard = beyond = np.exp(exponent)
         else:
             hazard = np.exp(np.minimum(exponent, LARGEST_LOG_HAZARD))
             beyond = hazard * (1.0 + np.maximum(exponent - LARGEST_LOG_HAZARD, 0.0))
         # In place: at 10,000 rows such a sum spends most of its time on new memory.
-        found += np.log(value)
-        found -= log_y
-        found *= seen
-        found -= beyond
+        log_density += np.log(value)
+        log_density -= log_y
+        log_density *= seen
+        log_density -= beyond
         slope = hazard - seen
         slope *= value
         third = value**3 * hazard if all_orders else None
         fourth = -value * third if third is not None else None
-        return Expected(found, slope, value**2 * hazard, third, fourth)
+        return Expected(log_density, slope, value**2 * hazard, third, fourth)
 
     def supports(self, n_components: int) -> dict[str, AbstractSupport]:  # type: ignore[override]
         """Supports of positive responses: censored rows have log probabilities of survival."""
@@ -124,9 +124,9 @@ class WeibullExperts(AbstractIntervalExperts[Any, Any], AbstractPositiveExperts)
         y, seen = block.response[0], is_seen(block)
         density = WEIBULL.log_density(y, predictor, values)
         survival = WEIBULL.log_survival(y, predictor, values)
-        found: DrawExpertRows
-        found = namespace(predictor).where(seen, density, survival)
-        return found
+        log_density: DrawExpertRows
+        log_density = namespace(predictor).where(seen, density, survival)
+        return log_density
 
     def slopes_of_rows(
         self, block: Block, predictor: DrawExpertRows, values: Float[np.ndarray, "draws experts 1"]

@@ -187,8 +187,8 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         every = [own.factors.reshape(1, -1), *(part.every for part in zero)]
         _, variance = logit_moments(posterior.further, local.design)
         higher = softplus_moments(local.logit, variance, 4)[3:]
-        found = _derivatives(local, own, responsibilities, higher)
-        return PartDerivatives(scalars, np.concatenate(every, axis=1), *found)
+        derivatives = _derivatives(local, own, responsibilities, higher)
+        return PartDerivatives(scalars, np.concatenate(every, axis=1), *derivatives)
 
     def predictive(
         self, posterior: FurtherPosterior, weights: ExpertRows, block: Block, response: int

@@ -54,8 +54,8 @@ class ExpertBasis:
         columns = self._upper / np.sqrt(self.noise)[..., None, None]
         n_experts, n_responses, n_terms = columns.shape[:-1]
         here = np.eye(n_experts * n_responses).reshape(2 * (n_experts, n_responses))
-        found = np.einsum("kijt,kilm->kijlmt", columns, here)
-        return np.asarray(found.reshape(-1, n_experts, n_responses, n_terms))
+        tilts = np.einsum("kijt,kilm->kijlmt", columns, here)
+        return np.asarray(tilts.reshape(-1, n_experts, n_responses, n_terms))
 
 
 @dataclass(frozen=True)

@@ -254,14 +254,14 @@ class CommonEffectPrior:
         at, wide = self.columns.places, self.columns.wide
         scaled = precision * terms[:, None, at]
         total, linear = scaled.sum(axis=1), (scaled * coefficients[:, :, 0, at]).sum(axis=1)
-        found = np.asarray(linear / (common + total))
+        mean = np.asarray(linear / (common + total))
         if wide.any():
             grid = self.columns.spread.precision[:, None, None]
             each = _coupling(np, grid, total[:, wide], linear[:, wide]).sum(axis=-1)
             weights = self.columns.spread.weights(each)
             shrunk = linear[:, wide] / (grid + total[:, wide])
-            found[:, wide] = (weights[..., None] * shrunk).sum(axis=0)
-        return found
+            mean[:, wide] = (weights[..., None] * shrunk).sum(axis=0)
+        return mean
 
 
 def noise_through_common(
@@ -370,9 +370,9 @@ class CoupledNormalGamma(AbstractRegressionFactor):
     def apart(self) -> Float[np.ndarray, "*batch experts terms columns"]:
         """``W_k - E``."""
         at = self.prior.columns.places
-        found = self.slope.copy()
-        found[..., at, np.arange(len(at))] -= 1.0
-        return found
+        slopes = self.slope.copy()
+        slopes[..., at, np.arange(len(at))] -= 1.0
+        return slopes
 
     def summed_squares(self) -> Float[np.ndarray, "*batch entries"]:
         """Deviations summed over components, then ``E[b_j^2]``."""
@@ -481,7 +481,7 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         known: Float[np.ndarray, "experts columns columns"],
     ) -> DrawVector:
         """``l' A^-1 l - log |A|`` with ``A = C^-1 + sum_k tau_k E' Lambda W_k``, of each draw."""
-        own, found = np.linalg.inv(self.common_covariance), np.empty(len(tau))
+        own, log_common = np.linalg.inv(self.common_covariance), np.empty(len(tau))
         # One factor for each noise: in second differences most points have that of the centre.
         drawn, number = np.unique(tau, axis=0, return_inverse=True)
         order = np.argsort(number.reshape(-1), kind="stable")
@@ -493,13 +493,13 @@ class CoupledNormalGamma(AbstractRegressionFactor):
             rows = order[ends[0] : ends[-1]]
             if len(drawn) == len(tau):  # as of draws: all at once
                 solved = np.linalg.solve(half, linear[rows, :, None])[..., 0]
-                found[rows] = np.vecdot(solved, solved) - log_det
+                log_common[rows] = np.vecdot(solved, solved) - log_det
                 continue
             each = np.split(rows, ends[1:-1] - ends[0]), half, log_det
             for some, root, less in zip(*each, strict=True):
                 solved = dtrtrs(root.T, linear[some].T, trans=1)[0]  # LAPACK stores by columns
-                found[some] = (solved * solved).sum(axis=0) - less
-        return found
+                log_common[some] = (solved * solved).sum(axis=0) - less
+        return log_common
 
 
 @dataclass(frozen=True)
@@ -602,12 +602,12 @@ class _Change:
         across = (apart @ middle * apart).sum(axis=-1)
         of_across = 2.0 * (self.slope @ middle * apart).sum(axis=-1)
         of_across += (apart @ self.common_covariance[:, None] * apart).sum(axis=-1)
-        found = self.tau[..., None] * (shift**2 + across)
-        found += tau[:, None] * (2.0 * shift * moved + of_across)
-        found += np.diagonal(self.conditional, axis1=-2, axis2=-1)
+        squares = self.tau[..., None] * (shift**2 + across)
+        squares += tau[:, None] * (2.0 * shift * moved + of_across)
+        squares += np.diagonal(self.conditional, axis1=-2, axis2=-1)
         spread = np.diagonal(self.common_covariance, axis1=-2, axis2=-1)
         common = 2.0 * law.common * self.common + spread
-        return np.concatenate([found.sum(axis=1), common], axis=1)
+        return np.concatenate([squares.sum(axis=1), common], axis=1)
 
 
 def _products(

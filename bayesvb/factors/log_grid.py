@@ -92,14 +92,14 @@ class LogGrid:
     def log_density_of_logs(self, logs: SameShape) -> SameShape:
         """Log prior density of the log of the parameter."""
         standard = (logs - self.centre) / self.sd
-        found: SameShape = -0.5 * (standard**2 + LOG_2PI) - np.log(self.sd)
-        return found
+        log_density: SameShape = -0.5 * (standard**2 + LOG_2PI) - np.log(self.sd)
+        return log_density
 
     def log_prior(self, values: SameShape) -> SameShape:
         """Log prior density of values of the parameter, in NumPy or JAX."""
         logs = namespace(values).log(values)
-        found: SameShape = self.log_density_of_logs(logs) - logs
-        return found
+        prior: SameShape = self.log_density_of_logs(logs) - logs
+        return prior
 
     def prior_draws(self, shape: tuple[int, ...], rng: np.random.Generator) -> Floats:
         """Values of the parameter drawn from the prior."""
@@ -229,9 +229,9 @@ class GridLaw:
     @cached_property
     def _basis(self) -> Float[np.ndarray, "*laws points nodes"]:
         """Interpolation weights of all nodes at each point."""
-        found = np.zeros((*self.points.shape, self.grid.n_nodes))
-        np.put_along_axis(found, *self.grid.stencil(self.points), axis=-1)
-        return found
+        basis = np.zeros((*self.points.shape, self.grid.n_nodes))
+        np.put_along_axis(basis, *self.grid.stencil(self.points), axis=-1)
+        return basis
 
     @cached_property
     def weights(self) -> Float[np.ndarray, "*laws nodes"]:
@@ -255,10 +255,10 @@ class GridLaw:
     @property
     def near(self) -> Bool[np.ndarray, "*laws nodes"]:
         """The active nodes and their neighbours, which show where sums rise, under each law."""
-        found = self.active.copy()
-        found[..., 1:] |= self.active[..., :-1]
-        found[..., :-1] |= self.active[..., 1:]
-        return found
+        near = self.active.copy()
+        near[..., 1:] |= self.active[..., :-1]
+        near[..., :-1] |= self.active[..., 1:]
+        return near
 
     @property
     def mean_log(self) -> Float[np.ndarray, "*laws"]:
@@ -279,8 +279,8 @@ class GridLaw:
         """Values of the parameter; the distribution function is linear between the points."""
         below = np.cumsum(self.probabilities, axis=-1) - 0.5 * self.probabilities
         flat = zip(below.reshape(-1, N_POINTS), self.points.reshape(-1, N_POINTS), strict=True)
-        found = [np.interp(rng.random(n), own, points) for own, points in flat]
-        return np.reshape(np.exp(np.stack(found, axis=1)), (n, *self.log_norm.shape))
+        draws = [np.interp(rng.random(n), own, points) for own, points in flat]
+        return np.reshape(np.exp(np.stack(draws, axis=1)), (n, *self.log_norm.shape))
 
     def log_density(
         self, values: Float[np.ndarray, "draws laws"]
@@ -288,5 +288,5 @@ class GridLaw:
         """Log density of values of each parameter."""
         logs = np.log(values)
         sums = np.broadcast_to(self.sums, (*values.shape, self.grid.n_nodes))
-        found = self.grid.interpolate(sums, logs[..., None])[..., 0] - self.log_norm
-        return np.asarray(found + self.grid.log_density_of_logs(logs) - logs)
+        log_density = self.grid.interpolate(sums, logs[..., None])[..., 0] - self.log_norm
+        return np.asarray(log_density + self.grid.log_density_of_logs(logs) - logs)

@@ -160,25 +160,25 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """
         n_experts, n_responses, n_terms = self.mean.shape
         n_pairs = n_terms * (n_terms + 1) // 2
-        found = np.zeros((n_experts, len(some), 1 + n_pairs + n_responses * (n_terms + 1)))
-        found[:, some == 0, 0] = 0.25 * n_responses * polygamma(1, self.shape)[:, None]
+        covariance = np.zeros((n_experts, len(some), 1 + n_pairs + n_responses * (n_terms + 1)))
+        covariance[:, some == 0, 0] = 0.25 * n_responses * polygamma(1, self.shape)[:, None]
         for i in range(n_responses):
             of_terms = 1 + n_pairs + i * n_terms + np.arange(n_terms)
             last = 1 + n_pairs + n_responses * n_terms + i
             at = np.concatenate([1 + np.arange(n_pairs), of_terms, [last]])
-            number = np.full(found.shape[-1], -1)
+            number = np.full(covariance.shape[-1], -1)
             number[at] = np.arange(len(at))
             rows = np.flatnonzero(number[some] >= 0)
             own, sign = self._augmented(i), _signs(n_terms)
             mean = sign * pack(own[:, :, None] * own[:, None, :]) * (0.5 / self.rate[:, i, None])
-            found[:, np.flatnonzero(some == 0)[:, None], at] += mean[:, None]
-            found[:, rows, 0] += mean[:, number[some[rows]]]
+            covariance[:, np.flatnonzero(some == 0)[:, None], at] += mean[:, None]
+            covariance[:, rows, 0] += mean[:, number[some[rows]]]
             for some_rows in pieces(len(rows), n_experts * (n_terms + 1) ** 2, AT_ONCE):
                 part = rows[some_rows]
                 which = number[some[part]]
                 each = self._products_covariance(i, own, which) * sign * sign[which, None]
-                found[:, part[:, None], at] += each
-        return found
+                covariance[:, part[:, None], at] += each
+        return covariance
 
     def expectations_along(
         self,
@@ -274,8 +274,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         whole = np.broadcast_to(mean[:, None], across[0].shape)
         left = (across[0] + tau * own * whole, tau * other * whole, of_tau * own * other * whole)
         right = (across[1], across[0], whole)
-        found = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
-        return np.asarray(pack(found) + pack(np.swapaxes(found, -1, -2)))
+        covariance = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
+        return np.asarray(pack(covariance) + pack(np.swapaxes(covariance, -1, -2)))
 
     def spread_at(self, design: AbstractDesign) -> ExpertTerms:
         """Variance of the linear predictor of each row, in units of the noise variance."""

@@ -60,14 +60,14 @@ class UniformCorrelation:
         """Return Cholesky factors of correlation matrices."""
         z = np.clip(z, -STEEPEST, STEEPEST)
         partial, rest = np.tanh(z), 1.0 / np.cosh(z)  # sqrt(1 - c^2) without cancellation
-        found = np.zeros((*z.shape[:-1], self.n_effects, self.n_effects))
+        root = np.zeros((*z.shape[:-1], self.n_effects, self.n_effects))
         left = np.ones((*z.shape[:-1], self.n_effects))
         for k, (i, j) in enumerate(self.pairs):
-            found[..., i, j] = partial[..., k] * left[..., i]
+            root[..., i, j] = partial[..., k] * left[..., i]
             left[..., i] *= rest[..., k]
         at = np.arange(self.n_effects)
-        found[..., at, at] = left
-        return found
+        root[..., at, at] = left
+        return root
 
     def correlations(self, z: Float[np.ndarray, "*many pairs"]) -> Float[np.ndarray, "*many pairs"]:
         """Return the correlations of the pairs."""
@@ -79,12 +79,12 @@ class UniformCorrelation:
         self, correlations: Float[np.ndarray, "*many pairs"]
     ) -> Float[np.ndarray, "*many effects effects"]:
         """Return correlation matrices from the correlations of the pairs."""
-        found = np.zeros((*correlations.shape[:-1], self.n_effects, self.n_effects))
+        matrix = np.zeros((*correlations.shape[:-1], self.n_effects, self.n_effects))
         first, second = np.array(self.pairs).T
-        found[..., first, second] = found[..., second, first] = correlations
+        matrix[..., first, second] = matrix[..., second, first] = correlations
         at = np.arange(self.n_effects)
-        found[..., at, at] = 1.0
-        return found
+        matrix[..., at, at] = 1.0
+        return matrix
 
     def log_density(self, z: Float[np.ndarray, "*many pairs"]) -> Float[np.ndarray, "*many"]:
         """Return the log density of the numbers ``z``."""

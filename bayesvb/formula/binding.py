@@ -405,8 +405,8 @@ def _numeric_columns(frame: pd.DataFrame) -> list[str]:
         except DataError:
             return False
 
-    found = (name for position, name in enumerate(frame.columns) if is_numeric(position, name))
-    return list(dict.fromkeys(found))
+    columns = (name for position, name in enumerate(frame.columns) if is_numeric(position, name))
+    return list(dict.fromkeys(columns))
 
 
 def _require_numbers(bound: BoundFormula, columns: Mapping[str, pd.Series]) -> None:

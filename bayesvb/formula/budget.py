@@ -225,12 +225,12 @@ def _exponent(node: Any, section: Section) -> int:
 
 def _children_first(tree: object) -> list[object]:
     """Nodes of a tree, each behind its arguments; without recursion, for terms are many."""
-    found, waiting = [], [tree]
+    visited, waiting = [], [tree]
     while waiting:
         node = waiting.pop()
-        found.append(node)
+        visited.append(node)
         waiting += getattr(node, "args", ())
-    return found[::-1]
+    return visited[::-1]
 
 
 def check_columns(

@@ -75,20 +75,20 @@ def check_matrices(
         if bound.keeps_missing:
             _require_values(matrix, names[part])
             continue
-        found = ranges(matrix, names[part])
+        limits = ranges(matrix, names[part])
         if part == OFFSET:
             _check_offset(bound, names[part])
             continue
         if part == RESPONSE:
             _check_width(bound, names[part])
-            _check_response(found, names[part])
+            _check_response(limits, names[part])
             continue
         twins = [other for other, first in bound.same_as.items() if first == part]
         if warn:
             kept = list(plain[part])
             own = matrix if len(kept) == len(names[part]) else matrix[:, kept]
             listed = [names[part][j] for j in kept]
-            of_kept = Ranges(found.lowest[kept], found.highest[kept])
+            of_kept = Ranges(limits.lowest[kept], limits.highest[kept])
             _warn_of_part(" and ".join(twins), own, listed, of_kept)
 
 
@@ -177,11 +177,11 @@ def check_squares(lowest: TermVector, highest: TermVector, names: Sequence[str])
         )
 
 
-def _check_response(found: Ranges, names: Sequence[str]) -> None:
+def _check_response(limits: Ranges, names: Sequence[str]) -> None:
     """Refuse a response that never varies."""
-    for j in np.flatnonzero(found.constant).tolist():
+    for j in np.flatnonzero(limits.constant).tolist():
         raise DataError(
-            f"the response `{names[j]}` is {found.lowest[j]:g} in every row",
+            f"the response `{names[j]}` is {limits.lowest[j]:g} in every row",
             hint="choose a response that varies",
         )
 
@@ -227,14 +227,14 @@ SPLINES = " (a cr or cc spline next to an intercept needs constraints='center')"
 
 
 def _warn_of_part(
-    part: str, matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], found: Ranges
+    part: str, matrix: Float[np.ndarray, "rows terms"], names: Sequence[str], limits: Ranges
 ) -> None:
     """Warn of constant columns, of columns that are sums of others, and of too few rows.
 
     Several parts are the formula: of one component, the weights have none of its terms.
     """
     part = "formula" if " and " in part else part
-    constant = [name for j, name in enumerate(names) if found.constant[j] and name != "Intercept"]
+    constant = [name for j, name in enumerate(names) if limits.constant[j] and name != "Intercept"]
     if constant:
         why = "are confounded with the intercept"
         if _are_combinations(constant):
@@ -248,11 +248,11 @@ def _warn_of_part(
         )
         return
     varying = np.array(
-        [not found.constant[j] or name == "Intercept" for j, name in enumerate(names)]
+        [not limits.constant[j] or name == "Intercept" for j, name in enumerate(names)]
     )
     kept = np.flatnonzero(varying).tolist()
     part_of = matrix if varying.all() else matrix[:, kept]
-    stats = dependent_columns(part_of, lowest=found.lowest[kept], highest=found.highest[kept])
+    stats = dependent_columns(part_of, lowest=limits.lowest[kept], highest=limits.highest[kept])
     sums = [
         f"`{names[kept[j]]}` from {_listed([names[kept[i]] for i in others])}"
         for j, others in stats.items()
@@ -273,27 +273,27 @@ def _are_combinations(names: Sequence[str]) -> bool:
     return all(name.count("[") > 1 and ":" in name for name in names)
 
 
-def warn_of_ids(role: ColumnRole, found: pd.Index, n_rows: int, *, own_noise: bool) -> None:
+def warn_of_ids(role: ColumnRole, levels: pd.Index, n_rows: int, *, own_noise: bool) -> None:
     """Warn of groups of one row each, and of other levels that hardly repeat.
 
     Parameters
     ----------
     role : ColumnRole
         Column, and whether it stands right of a bar.
-    found : pandas.Index
+    levels : pandas.Index
         Its levels.
     n_rows : int
     own_noise : bool
         Whether rows have noise of an estimated size; successes may vary more than binomial ones.
     """
-    column, n_levels, groups = role.column, len(found), role.role == "groups"
+    column, n_levels, groups = role.column, len(levels), role.role == "groups"
     if groups and own_noise and n_levels == n_rows:
         _warn(
             f"`{column}` has {n_levels} groups in {n_rows} rows: with one row per group, effects "
             "are confounded with noise; remove their term"
         )
     if not groups and hardly_repeat(n_levels, n_rows):
-        dates = isinstance(found[0], str) and all(map(DATE.fullmatch, found))
+        dates = isinstance(levels[0], str) and all(map(DATE.fullmatch, levels))
         remedy = (
             f"if they are dates, pandas.to_datetime(data[{column!r}], dayfirst=...) makes them "
             "points in time"
@@ -307,31 +307,31 @@ def warn_of_ids(role: ColumnRole, found: pd.Index, n_rows: int, *, own_noise: bo
         )
 
 
-def warn_levels(column: str, found: pd.Index, *, marked: bool) -> None:
+def warn_levels(column: str, levels: pd.Index, *, marked: bool) -> None:
     """Warn of a column with one level, and of numbers held as text: each becomes a level.
 
     Parameters
     ----------
     column : str
         Its name.
-    found : pandas.Index
+    levels : pandas.Index
         Its levels.
     marked : bool
         Whether the formula asks for levels with C().
     """
-    if len(found) == 1:
-        _warn(f"`{column}` has one level only, {str(found[0])!r}")
+    if len(levels) == 1:
+        _warn(f"`{column}` has one level only, {str(levels[0])!r}")
     if (
         marked
-        or len(found) <= LIMITS.few_levels
-        or not all(isinstance(value, str) for value in found)
+        or len(levels) <= LIMITS.few_levels
+        or not all(isinstance(value, str) for value in levels)
     ):
         return
-    texts = pd.Series(found)
+    texts = pd.Series(levels)
     dates = writes_dates(texts)
     if dates or pd.to_numeric(texts, errors="coerce").notna().mean() > LIMITS.majority:
         _warn(
-            f"`{column}` holds {'dates' if dates else 'numbers'} as text and becomes {len(found)} "
+            f"`{column}` holds {'dates' if dates else 'numbers'} as text and becomes {len(levels)} "
             f"levels; {made_first(column, texts)}"
         )
 

@@ -35,14 +35,14 @@ class Dates:
     @classmethod
     def of(cls, columns: Mapping[str, pd.Series], usable: RowMask) -> Dates:
         """The temporal ones of these columns, days counted from the first date that is used."""
-        found: dict[str, pd.Timestamp | None] = {}
+        dates: dict[str, pd.Timestamp | None] = {}
         for name, column in columns.items():
             kind = _kind(column)
             if kind in DURATIONS:
-                found[name] = None
+                dates[name] = None
             elif kind is not None and usable.any():
-                found[name] = _instants(column[usable]).min()
-        return cls(found)
+                dates[name] = _instants(column[usable]).min()
+        return cls(dates)
 
     def in_days(self, columns: Mapping[str, pd.Series]) -> dict[str, pd.Series]:
         """The columns, with dates as days; numbers in such a column are days already.

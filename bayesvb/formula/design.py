@@ -171,8 +171,8 @@ class Design:
     @property
     def order(self) -> OrderedLevels:
         """Levels of an ordered response; none of any other."""
-        found = None if self.classes is None else self.classes.order
-        return UNORDERED if found is None else found
+        order = None if self.classes is None else self.classes.order
+        return UNORDERED if order is None else order
 
     @property
     def n_rows(self) -> int:
@@ -208,11 +208,11 @@ class Design:
 
         More than ``LIMITS.many_levels``, or than a tenth of the rows; few levels never are many.
         """
-        bound, found = self._encoder.bound, self._encoder.levels
+        bound, many = self._encoder.bound, self._encoder.levels
         read = {role for part in bound.parts.values() for code in part.factors
                 for role in roles_in(code)}  # fmt: skip
         most = min(LIMITS.many_levels, max(self.n_rows // 10, LIMITS.few_levels))
-        sizes = {role.column: len(found[role]) for role in found if role in read}
+        sizes = {role.column: len(many[role]) for role in many if role in read}
         return {name: size for name, size in sizes.items() if size > most}
 
     @property
@@ -362,10 +362,10 @@ class Design:
     def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:
         """Part -> sets of columns that are measured in one unit: of a smooth, of groups."""
         same_as = self._encoder.bound.same_as
-        found = {part: self._encoder.together(first) for part, first in same_as.items()}
+        groups = {part: self._encoder.together(first) for part, first in same_as.items()}
         for name, term in self._encoder.places.items():
-            found[name] = tuple((1 + j,) for j in range(len(term.effects)))
-        return found
+            groups[name] = tuple((1 + j,) for j in range(len(term.effects)))
+        return groups
 
     @property
     def orthogonal(self) -> dict[str, tuple[OrthogonalTerm, ...]]:

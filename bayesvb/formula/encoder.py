@@ -79,14 +79,14 @@ class Encoder:
         Where only the weights have such a term, the lines have its groups too, and no effects.
         """
         alike = self.bound.same_as
-        found = {
+        places = {
             name: term
             for part, name in GROUP_DESIGNS.items()
             if part in alike and (term := self.own[alike[part]].groups) is not None
         }
-        if GATE_GROUPS in found and GROUP_ROWS not in found:
-            found[GROUP_ROWS] = found[GATE_GROUPS].without_effects
-        return found
+        if GATE_GROUPS in places and GROUP_ROWS not in places:
+            places[GROUP_ROWS] = places[GATE_GROUPS].without_effects
+        return places
 
     def blank_names(self, *, response: bool) -> dict[str, tuple[str, ...]]:
         """Names of the columns of every matrix that ``encode`` makes."""
@@ -105,14 +105,14 @@ class Encoder:
 
     def place_matrices(self, placed: Mapping[str, RowColumns | None]) -> Matrices:
         """Groups of rows by the name of their matrix, from the group terms of each part."""
-        found: Matrices = {}
+        matrices: Matrices = {}
         known = self.places
         for part in (GATING, MEAN):  # the lines may have the groups of the weights only
             name, own = GROUP_DESIGNS[part], placed.get(self.bound.same_as.get(part, part))
             if name in known:
-                own = found[GATE_GROUPS] if own is None else own
-                found[name] = own[:, : 1 + len(known[name].effects)]
-        return found
+                own = matrices[GATE_GROUPS] if own is None else own
+                matrices[name] = own[:, : 1 + len(known[name].effects)]
+        return matrices
 
     def together(self, part: str) -> tuple[tuple[int, ...], ...]:
         """Sets of columns of a part's matrix that are measured in one unit."""
@@ -153,29 +153,29 @@ class Encoder:
 
     def unknown(self, rows: UsableRows, *, response: bool) -> dict[str, RowMask]:
         """Rows with levels that the fit does not know, by column; groups do not count."""
-        found = {}
+        unknown = {}
         for role in self.bound.roles(self.bound.encoded(response=response)):
             if role in self.levels and role.role != "groups":
                 known = self.levels[role]
                 own = levels_as_known(rows.columns[role.column], known, role.column)
                 here = np.flatnonzero(pd.Index(own.categories).isin(known))
-                found[role.column] = ~np.isin(own.codes, here)
-        return {column: where for column, where in found.items() if where.any()}
+                unknown[role.column] = ~np.isin(own.codes, here)
+        return {column: where for column, where in unknown.items() if where.any()}
 
     def new_groups(self, rows: UsableRows) -> dict[str, tuple[list[object], bool]]:
         """Return groups that were not there before by column, and whether any other group was.
 
         The typical group, which has a name of its own, is not a new one.
         """
-        found = {}
+        groups = {}
         for role in self.bound.roles(self.bound.encoded(response=False)):
             if role.role == "groups" and len(rows):
                 given = pd.Index(rows.columns[role.column].unique())
                 strange = match_labels(given, self.levels[role], role.column) < 0
                 new = [group for group in given[strange].tolist() if group != UNSEEN]
                 if new:
-                    found[role.column] = new, len(new) < len(given)
-        return found
+                    groups[role.column] = new, len(new) < len(given)
+        return groups
 
     def encode(
         self, rows: UsableRows, *, response: bool, sampled: bool = False, checked: bool = True
@@ -250,13 +250,13 @@ def fit_encoder(
         role for role in roles if role.role != "hashed" and role.has_levels(rows.columns)
     )
     table = role_table(bound, rows, roles, levelled)
-    found = {role: pd.Index(table[role.alias].cat.categories) for role in levelled}
-    for role, categories in found.items():
+    result = {role: pd.Index(table[role.alias].cat.categories) for role in levelled}
+    for role, categories in result.items():
         if role.role != "groups":
             warn_levels(role.column, categories, marked=role.role == "levels")
     for part in parts:
-        check_columns(bound.formula.text, part, bound.parts[part].terms, partial(_levels, found))
-    bound = with_indicators(bound, found)
+        check_columns(bound.formula.text, part, bound.parts[part].terms, partial(_levels, result))
+    bound = with_indicators(bound, result)
     terms = {part: bound.parts[part].terms for part in parts}
     terms |= {_numbers_of(part): TermLists(code) for part, code in _expressions(bound, parts)}
     made, names, specs = evaluate(
@@ -266,9 +266,9 @@ def fit_encoder(
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
         apart = eliminates_groups and part in GROUP_DESIGNS
-        own[part] = fit_own_columns(bound.parts[part], numbers, table, found, eliminates=apart)
-        made[part] = own[part].beside(made[part], numbers, table, found)
-        placed[part] = own[part].places(numbers, table, found)
+        own[part] = fit_own_columns(bound.parts[part], numbers, table, result, eliminates=apart)
+        made[part] = own[part].beside(made[part], numbers, table, result)
+        placed[part] = own[part].places(numbers, table, result)
         first = 1 if part == RESPONSE and bound.call is not None else None
         shown = (*names[part][:first], *own[part].names)
         names[part] = tuple(map(without_controls, shown))
@@ -276,7 +276,7 @@ def fit_encoder(
     each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:
         made |= {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
-    encoder = Encoder(bound, each, names, found, own)
+    encoder = Encoder(bound, each, names, result, own)
     _check_same_groups(encoder.places)
     return encoder, made | response_matrices(bound, made) | encoder.place_matrices(placed)
 
@@ -321,9 +321,9 @@ def _expressions(bound: BoundFormula, parts: Sequence[str]) -> Iterator[tuple[st
             yield part, " + ".join(["0", *(f"{{{code}}}" for code in codes)])
 
 
-def _levels(found: Mapping[ColumnRole, pd.Index], code: str) -> int:
+def _levels(result: Mapping[ColumnRole, pd.Index], code: str) -> int:
     """Levels of the columns that an expression reads, one if they are numbers."""
-    return max([1, *(len(found[role]) for role in roles_in(code) if role in found)])
+    return max([1, *(len(result[role]) for role in roles_in(code) if role in result)])
 
 
 def _check_names(formula: Formula, part: str, names: Sequence[str]) -> None:
@@ -363,12 +363,12 @@ def role_table(
             own = levels(column, name) if known is None else levels_as_known(column, known, name)
             values[role.alias] = pd.Series(own)
         else:
-            found = RESPONSE_ROLES.get(role.role, numbers)(column, name)
+            result = RESPONSE_ROLES.get(role.role, numbers)(column, name)
             if checked:
                 may_lack = bound.keeps_missing or role.role == "upper"
-                given = ~np.isnan(found) if may_lack else slice(None)
-                require_finite(found[given], name, index[given])
-            values[role.alias] = found
+                given = ~np.isnan(result) if may_lack else slice(None)
+                require_finite(result[given], name, index[given])
+            values[role.alias] = result
     return pd.DataFrame(values, index=pd.RangeIndex(len(rows)), copy=False)
 
 

@@ -104,11 +104,11 @@ class GroupColumns(AbstractTermColumns):
         A level there is the level at the covariates' centres less the slopes times these; a slope
         is the same everywhere.
         """
-        found = np.zeros(len(self.effects))
+        columns = np.zeros(len(self.effects))
         if self.intercept and effect == 0:
-            found[1:] = -self.centres
-        found[effect] = 1.0
-        return found
+            columns[1:] = -self.centres
+        columns[effect] = 1.0
+        return columns
 
     @property
     def intercept(self) -> bool:
@@ -192,14 +192,14 @@ def _many_correlated(bound: BoundTerm, term: GroupTerm, count: int) -> FormulaEr
     )
 
 
-def check_columns_of(found: GroupColumns, written: str) -> None:
+def check_columns_of(columns: GroupColumns, written: str) -> None:
     """Refuse more groups than columns can hold.
 
     Raises
     ------
     DataError
     """
-    count = len(found.groups)
+    count = len(columns.groups)
     if count > LIMITS.groups:
         raise DataError(
             f"`{written}` has {count:,} groups, and at most {LIMITS.groups} are possible here: the "
@@ -222,10 +222,10 @@ def _combinations(data: TermData) -> RowIntegers:
 
 def _labels(groups: Int[np.ndarray, " groups"], levels: Sequence[pd.Index | None]) -> list[str]:
     """Names of combinations, joined from the names of their levels."""
-    rest, found = groups, [""] * len(groups)
+    rest, labels = groups, [""] * len(groups)
     for known in reversed(levels):
         names = [] if known is None else list(known)
         rest, place = np.divmod(rest, max(len(names), 1))
         each = [without_controls(str(names[one])) for one in place]
-        found = [f"{a}:{b}" if b else a for a, b in zip(each, found, strict=True)]
-    return found
+        labels = [f"{a}:{b}" if b else a for a, b in zip(each, labels, strict=True)]
+    return labels

@@ -90,7 +90,7 @@ class GroupPlaces(AbstractTermColumns):
         place = own.places(data)
         slopes = [x - centre for x, centre in zip(data.numbers, own.centres, strict=True)]
         values = [np.ones(len(place)), *slopes] if "1" in own.effects else slopes
-        found = np.column_stack([place, *values]).astype(float)
+        places = np.column_stack([place, *values]).astype(float)
         if not data.sampled:
-            found[place == len(own.groups), 1:] = 0.0
-        return found
+            places[place == len(own.groups), 1:] = 0.0
+        return places

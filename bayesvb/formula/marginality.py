@@ -59,15 +59,15 @@ def orthogonal_terms(
     by_variables = defaultdict(list)
     for places, own in known.items():
         by_variables[variables(own)].append(places)
-    found = []
+    terms = []
     for places in sorted(codes, key=lambda one: (degree(known[one]), one)):
         margins = tuple(sorted(_margins(known, by_variables, places)))
         several = len(places) > 1 and (
             is_polynomial(known[places]) or _reads_levels(codes[places], levelled)
         )
         if margins or several:
-            found.append(OrthogonalTerm(places, margins))
-    return tuple(found)
+            terms.append(OrthogonalTerm(places, margins))
+    return tuple(terms)
 
 
 def _margins(

@@ -83,8 +83,8 @@ def evaluate(
 def _explained(error: Exception, table: pd.DataFrame, formula: Formula) -> BayesVBError:
     """Error of a transform, or that its argument was text."""
     message = str(error)
-    found = re.search(r"factor `(.+?)`\. \[\w+: (.*)\]", message, re.S)
-    code, why = (found[1], found[2]) if found else ("", message)
+    match = re.search(r"factor `(.+?)`\. \[\w+: (.*)\]", message, re.S)
+    code, why = (match[1], match[2]) if match else ("", message)
     words = [
         role
         for role in roles_in(code)

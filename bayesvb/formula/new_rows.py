@@ -179,8 +179,8 @@ class _NewRows:
             repeated = rows.at(np.repeat(some, len(table)))
             every = np.tile(np.arange(len(table)), len(some))
             columns = {name: table[name].take(every) for name in names}
-            found = self.tolerant(replace(repeated, columns={**repeated.columns, **columns}))
-            for part, matrix in found.items():
+            filled = self.tolerant(replace(repeated, columns={**repeated.columns, **columns}))
+            for part, matrix in filled.items():
                 each = matrix.reshape(len(some), len(table), matrix.shape[1])
                 made[part][some] = np.einsum("l,rlt->rt", share, each)
 

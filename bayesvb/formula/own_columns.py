@@ -70,12 +70,12 @@ class OwnColumns:
 
         In a matrix in which these columns begin at a place.
         """
-        found = {curve.name: curve.places for curve in self.curves(first)}
+        smooths = {curve.name: curve.places for curve in self.curves(first)}
         for one, start in self._starts(first):
             if isinstance(one, SurfaceColumns):
                 sets = ((b.name, b.columns) for b in one.term_blocks if b.kind == "smooth")
-                found |= {name: tuple(start + place for place in places) for name, places in sets}
-        return found
+                smooths |= {name: tuple(start + place for place in places) for name, places in sets}
+        return smooths
 
     def together(self, first: int) -> tuple[tuple[int, ...], ...]:
         """Sets of columns with one unit, of a matrix in which these begin at a place."""
@@ -92,7 +92,7 @@ class OwnColumns:
 
         These columns begin at a place of the matrix, where slopes are of distances from a centre.
         """
-        found = values.copy()
+        columns = values.copy()
         terms = [
             (one, start) for one, start in self._starts(first) if isinstance(one, GroupColumns)
         ]
@@ -105,23 +105,23 @@ class OwnColumns:
             for places, centre in zip(slopes, one.centres, strict=True):
                 if at is not None:
                     moved = centre * values[..., start + np.array(places)]
-                    found[..., at : at + len(places)] -= moved
-        return found
+                    columns[..., at : at + len(places)] -= moved
+        return columns
 
     def lines(self, first: int) -> dict[tuple[int, ...], tuple[str, ...]]:
         """Straight lines of smooths: their places, and the expressions that they are products of.
 
         In a matrix in which these columns begin at a place.
         """
-        found = {}
+        lines = {}
         for own, (one, start) in zip(self.part.own, self._starts(first), strict=True):
             if isinstance(one, SmoothColumns) and one.n_lines:
                 factors = (*own.numbers, *(role.alias for role in own.columns))
-                found[tuple(range(start, start + one.n_lines))] = factors
+                lines[tuple(range(start, start + one.n_lines))] = factors
             elif isinstance(one, SurfaceColumns):
                 for place, line in enumerate(one.lines, start):
-                    found[(place,)] = tuple(own.numbers[number] for number in line)
-        return found
+                    lines[(place,)] = tuple(own.numbers[number] for number in line)
+        return lines
 
     @property
     def group_terms(self) -> tuple[GroupColumns, ...]:
@@ -261,17 +261,17 @@ def _with_indicators(term: BoundTerm, levels: Levels) -> BoundTerm:
     return replace(term, numbers=tuple(numbers), indicators=indicators)
 
 
-def _check_columns(found: GroupColumns, term: BoundTerm, apart: GroupColumns | None) -> None:
+def _check_columns(columns: GroupColumns, term: BoundTerm, apart: GroupColumns | None) -> None:
     """Raise for more groups than columns can hold, together with a term that has no columns.
 
     Raises
     ------
     DataError
     """
-    if apart is None or len(found.groups) <= LIMITS.groups:
-        return check_columns_of(found, term.term.place.text)
+    if apart is None or len(columns.groups) <= LIMITS.groups:
+        return check_columns_of(columns, term.term.place.text)
     raise DataError(
-        f"`{term.term.place.text}` has {len(found.groups)} groups, and another term has "
+        f"`{term.term.place.text}` has {len(columns.groups)} groups, and another term has "
         f"more than {LIMITS.groups} too: only one term may",
         hint="write (1 + x | g) for several effects of the same groups; keep the term with the "
         "most groups, and join levels of the other's column",

@@ -64,8 +64,8 @@ class Formula:
 
     def place(self, name: str, *, after: int = 0) -> tuple[int, int] | None:
         """First and last position of a name in the text."""
-        found = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.text, after)
-        return (found.start(), found.end() - 1) if found else None
+        search = re.compile(rf"(?<![\w.]){re.escape(name)}(?![\w.])").search(self.text, after)
+        return (search.start(), search.end() - 1) if search else None
 
     def canonical(self, *, gate: bool = True, changed: Mapping[str, str] | None = None) -> str:
         """The formula with every part written out and named.
@@ -146,23 +146,23 @@ def parse_formula(
     text = re.sub(r"\s", " ", text)
     names = ("variables",) if one_sided else parts
     left, sections = split_sections(read_section(text, 0, len(text)), one_sided=one_sided)
-    found = {} if left is None else {RESPONSE: read_response(left, calls=calls)}
+    result = {} if left is None else {RESPONSE: read_response(left, calls=calls)}
     for position, section in enumerate(sections):
         name, body = name_section(section, position, names)
-        if name in found:
+        if name in result:
             raise FormulaError(text, f"`{name}` is given twice", section.span)
         body, known = taken_out(body, (OFFSET,))
         if known:
             _check_offset(known[0], allowed=offset, part=name if position else "")
-            found[OFFSET] = read_offset(known)
-        found[name] = read_part(body, intercept=not one_sided)
-    defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in found}
+            result[OFFSET] = read_offset(known)
+        result[name] = read_part(body, intercept=not one_sided)
+    defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in result}
     # Beside a spread or zeros that covariates change, weights that they change are rarely meant.
-    further = any(name in found for name, part in PARTS.items() if part.coefficient_sd)
+    further = any(name in result for name, part in PARTS.items() if part.coefficient_sd)
     constant = read_part(read_section("1", 0, 1)) if further else None
-    copied = {name: constant or found[first] for name, first in defaults.items() if first}
-    found |= copied
-    ordered = {name: found[name] for name in (RESPONSE, *names, OFFSET) if name in found}
+    copied = {name: constant or result[first] for name, first in defaults.items() if first}
+    result |= copied
+    ordered = {name: result[name] for name in (RESPONSE, *names, OFFSET) if name in result}
     return Formula(text, ordered, not copied)
 
 

@@ -95,8 +95,8 @@ def read_call(section: Section, *, allowed: bool) -> ResponseCall | None:
 
 def _head(token: Token) -> str:
     """Name of the function that a token calls; empty if it calls none."""
-    found = re.match(r"([A-Za-z_]\w*)\s*\(", token.text) if token.kind == "python" else None
-    return found[1] if found else ""
+    match = re.match(r"([A-Za-z_]\w*)\s*\(", token.text) if token.kind == "python" else None
+    return match[1] if match else ""
 
 
 def _refuse(section: Section, bars: Sequence[int]) -> None:

@@ -81,15 +81,15 @@ class Classes:
         DataError
             If a value is none of the classes.
         """
-        found = levels(column, self.column)
-        known = match_labels(pd.Index(found.categories), self.values, self.column)
+        categories = levels(column, self.column)
+        known = match_labels(pd.Index(categories.categories), self.values, self.column)
         if (known < 0).any():
-            unseen = ", ".join(repr(value) for value in found.categories[known < 0])
+            unseen = ", ".join(repr(value) for value in categories.categories[known < 0])
             words = "classes" if self.order is None else "levels"
             raise DataError(
                 f"`{self.column}` has {words} that are not in the data of the fit: {unseen}"
             )
-        return np.asarray(known[found.codes], dtype=np.int64)
+        return np.asarray(known[categories.codes], dtype=np.int64)
 
 
 def _label(value: object) -> str:

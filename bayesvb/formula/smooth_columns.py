@@ -93,13 +93,13 @@ class SmoothColumns(AbstractTermColumns):
 
     def curves_from(self, first: int) -> tuple[SmoothCurve, ...]:
         """The curves, in a matrix in which the columns of the term begin at a place."""
-        found = []
+        curves = []
         for number, name in enumerate(self.curves):
             begin = first + self.n_lines + number * self.n_wiggles
             lines = range(self.n_lines) if self._multiplied else [number] * self.spline.n_lines
             places = (*(first + j for j in lines), *range(begin, begin + self.n_wiggles))
-            found.append(SmoothCurve(name, self.variable, places, self.spline, self._multiplied))
-        return tuple(found)
+            curves.append(SmoothCurve(name, self.variable, places, self.spline, self._multiplied))
+        return tuple(curves)
 
     @property
     def n_lines(self) -> int:

@@ -76,14 +76,15 @@ def row_products(
     return np.asarray(khatri_rao(first.T, second.T).T)
 
 
-def _too_few(term: SmoothTerm, variable: str, n_knots: int, found: int) -> DataError:
+def _too_few(term: SmoothTerm, variable: str, n_knots: int, n_distinct: int) -> DataError:
     """More knots than distinct values."""
-    enough = found >= LIMITS.least_knots
+    enough = n_distinct >= LIMITS.least_knots
     curve = term.place.text.partition("(")[0] if len(term.variables) == 1 else "te"
     others = variable if len(term.variables) == 1 else "x, z"
     return DataError(
-        f"`{term.place.text}` has {n_knots} knots, and `{variable}` has {found} distinct values",
-        hint=f"write {curve}({others}, k={found})"
+        f"`{term.place.text}` has {n_knots} knots, and `{variable}` has {n_distinct} "
+        "distinct values",
+        hint=f"write {curve}({others}, k={n_distinct})"
         if enough
         else f"write {variable} for a line, or C({variable}) for levels",
     )

@@ -70,19 +70,19 @@ def taken_out(section: Section, kinds: Collection[str]) -> tuple[Section, tuple[
     FormulaError
         With the place of one that is subtracted or part of an interaction.
     """
-    found: list[SpecialTerm] = []
+    removed: list[SpecialTerm] = []
     kept: list[Token] = []
     for summand in summands(section.tokens):
         term = _special(section, summand)
         if term is not None and term.kind in kinds:
-            found.append(term)
+            removed.append(term)
         else:
             kept += [token for token in (summand.sign, *summand.tokens) if token is not None]
-    if not found:
+    if not removed:
         return section, ()
     if kept and kept[0].text == "+":
         kept = kept[1:]
-    return replace(section, tokens=tuple(kept), cut=True), tuple(found)
+    return replace(section, tokens=tuple(kept), cut=True), tuple(removed)
 
 
 def summands(tokens: Sequence[Token]) -> Iterator[Summand]:
@@ -130,18 +130,18 @@ def _kind(tokens: Sequence[Token]) -> str | None:
 
 def _depths(tokens: Sequence[Token]) -> list[int]:
     """Number of open brackets after each token."""
-    found, depth = [], 0
+    depths, depth = [], 0
     for token in tokens:
         if token.kind == "bracket":
             depth += 1 if token.text in "([" else -1
-        found.append(depth)
-    return found
+        depths.append(depth)
+    return depths
 
 
 def _head(token: Token) -> str | None:
     """The kind of a term that a token begins."""
-    found = re.match(r"([A-Za-z_]\w*)\s*\(", token.text) if token.kind == "python" else None
-    return HEADS.get(found[1]) if found else None
+    match = re.match(r"([A-Za-z_]\w*)\s*\(", token.text) if token.kind == "python" else None
+    return HEADS.get(match[1]) if match else None
 
 
 def _check_plain(section: Section, tokens: Sequence[Token]) -> None:

@@ -99,10 +99,10 @@ def read_part(section: Section, *, intercept: bool = True) -> Part:
 
 def _own_terms(special: Sequence[SpecialTerm]) -> tuple[SmoothTerm | GroupTerm, ...]:
     """Smooths and groups, each once."""
-    found: list[SmoothTerm | GroupTerm] = []
+    terms: list[SmoothTerm | GroupTerm] = []
     for term in special:
-        found += [read_smooth(term)] if term.kind == SMOOTH else read_group(term)
-    return tuple(found)
+        terms += [read_smooth(term)] if term.kind == SMOOTH else read_group(term)
+    return tuple(terms)
 
 
 def read_response(section: Section, *, calls: bool) -> Part:

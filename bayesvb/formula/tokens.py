@@ -108,8 +108,8 @@ def read_section(formula: str, start: int, stop: int) -> Section:
         raise FormulaError(
             formula, f"cannot read the formula: {first_line(error)}", marked_span(error, start)
         ) from error
-    found = (token for kind, first, last in raw for token in _single(text, kind, first, last))
-    placed = (Token(t.kind, t.text, t.start + start, t.stop + start) for t in found)
+    tokens = (token for kind, first, last in raw for token in _single(text, kind, first, last))
+    placed = (Token(t.kind, t.text, t.start + start, t.stop + start) for t in tokens)
     return Section(formula, start, stop, tuple(placed))
 
 
@@ -142,7 +142,7 @@ def first_line(error: Exception) -> str:
 def marked_span(error: Exception, offset: int) -> tuple[int, int] | None:
     """The place that the formula package means, if it marks one."""
     copy = str(error).splitlines()[-1]
-    found = MARKED.search(copy)
-    if found is None or not found[1]:
+    match = MARKED.search(copy)
+    if match is None or not match[1]:
         return None
-    return offset + found.start(), offset + found.start() + len(found[1]) - 1
+    return offset + match.start(), offset + match.start() + len(match[1]) - 1

@@ -201,10 +201,10 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
 
     def expectations(self, posterior: PosteriorT) -> EntryVector:
         """Expected sufficient statistics, in the order of the statistics of a pass."""
-        found = self.coordinates(posterior)
-        if found is None:
+        expectations = self.coordinates(posterior)
+        if expectations is None:
             raise NotImplementedError(f"{type(self).__name__} has derivatives, no expectations")
-        return found.expectations()
+        return expectations.expectations()
 
     @abc.abstractmethod
     def kl(self, posterior: PosteriorT) -> float:

@@ -213,9 +213,9 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     def log_weights(self, draws: DrawExperts, block: Block) -> Float[np.ndarray, "draws experts 1"]:
         """Log of the drawn weights; a weight that underflowed is taken at the smallest float."""
         xp = namespace(draws)
-        found: Float[np.ndarray, "draws experts 1"]
-        found = xp.log(xp.maximum(draws, np.finfo(float).tiny))[:, :, None]
-        return found
+        log_weights: Float[np.ndarray, "draws experts 1"]
+        log_weights = xp.log(xp.maximum(draws, np.finfo(float).tiny))[:, :, None]
+        return log_weights
 
     def log_density(self, posterior: Dirichlet | None, draws: DrawExperts) -> DrawVector:
         positive = namespace(draws).maximum(draws, np.finfo(float).tiny)

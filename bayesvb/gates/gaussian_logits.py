@@ -93,14 +93,14 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         self, posterior: LogitLaw, block: Block, responsibilities: ExpertRows
     ) -> PartDerivatives | None:
         """Derivatives in the scalars of all statistics, in the order of ``LogitStats``."""
-        found = self.logit_slopes(posterior, block, responsibilities)
-        if found is None:
+        derivatives = self.logit_slopes(posterior, block, responsibilities)
+        if derivatives is None:
             return None
         design = self.design(block)
         present = design.present_products()
-        scalars = RowScalars.of_moments(design.columns, *present, len(found[1]) // 2)
+        scalars = RowScalars.of_moments(design.columns, *present, len(derivatives[1]) // 2)
         factors = np.concatenate([part.every for part in scalars], axis=1)
-        return PartDerivatives(scalars, factors, *found)
+        return PartDerivatives(scalars, factors, *derivatives)
 
     def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
         """Covariance of ``-g g' / 2`` of all logits, packed, then of ``g``."""
@@ -115,10 +115,10 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         known = np.concatenate([mean, np.ones((n_logits, 1))], axis=1)
         each = product_covariance(known[:, :, None] * known[:, None], spread, pairs)
         places = np.concatenate(consecutive(n_logits, [len(first), n_terms]), axis=1)
-        found = np.zeros((places.size, places.size))
+        result = np.zeros((places.size, places.size))
         for at, own in zip(places, each, strict=True):
-            found[np.ix_(at, at)] = sign[:, None] * own * sign
-        return found
+            result[np.ix_(at, at)] = sign[:, None] * own * sign
+        return result
 
     def forms(
         self, posterior: LogitLaw, block: Block, blocks: Float[np.ndarray, "blocks terms"]
@@ -204,14 +204,14 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         Opper, Winther (2000), Gaussian processes for classification: mean-field algorithms, Neural
         Computation 12(11), for leave-one-out by the law of a logit without its own row.
         """
-        found = None
+        weights = None
         if not self.draws_complete:
-            found = self.logit_slopes(posterior, block, responsibilities)
-        if found is None:
+            weights = self.logit_slopes(posterior, block, responsibilities)
+        if weights is None:
             return self.mean_weights(posterior, block)
         design = self.design(block)
         logit, variance = logit_moments(posterior, design)
-        gradient, bend, weight = slopes_in_means(logit, responsibilities, *found)
+        gradient, bend, weight = slopes_in_means(logit, responsibilities, *weights)
         spread = variance.T[:, :, None] * np.eye(len(logit))
         if law is not None and len(law.mean) < len(logit):
             assert isinstance(design, GroupedDesign)

@@ -249,9 +249,9 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
             return _log_weights(draws, design, effects)
         logit = draws @ design
         logit = logit if effects is None else logit + effects
-        found: DrawExpertRows
-        found = logit - xp.expand_dims(log_total(logit, axis=1), 1)
-        return found
+        log_weights: DrawExpertRows
+        log_weights = logit - xp.expand_dims(log_total(logit, axis=1), 1)
+        return log_weights
 
     def permuted(
         self, order: Sequence[int], stats: LogitStats
@@ -302,10 +302,10 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     ) -> Slopes | None:
         """Derivatives of ``t_k - T``, ``T`` the bound on the log normaliser."""
         logit, variance = logit_moments(posterior, self.design(block))
-        found = self.normaliser_derivatives(logit, variance)
-        if found is None:
+        slopes = self.normaliser_derivatives(logit, variance)
+        if slopes is None:
             return None
-        return (found.anchored() if self.flat else found).of_gate(logit)
+        return (slopes.anchored() if self.flat else slopes).of_gate(logit)
 
     def coefficients(
         self, draws: Float[np.ndarray, "draws experts terms"]
@@ -327,9 +327,9 @@ def _log_weights(
 
     Logits are differences to the first one, whose exponential is one.
     """
-    found = np.empty((*draws.shape[:2], design.shape[1]))
+    log_weights = np.empty((*draws.shape[:2], design.shape[1]))
     for some in pieces(len(draws), draws.shape[1] * design.shape[1], IN_CACHE):
-        part = found[some]
+        part = log_weights[some]
         np.matmul(draws[some], design, out=part)
         if effects is not None:
             part += effects[some]
@@ -340,4 +340,4 @@ def _log_weights(
         else:
             part -= part.max(axis=1, keepdims=True)
             part -= np.log(np.exp(part).sum(axis=1, keepdims=True))
-    return found
+    return log_weights

@@ -86,12 +86,12 @@ def _log_weights(
     """
     n_draws, n_sticks, _ = draws.shape
     n_rows = design.shape[1]
-    found = np.empty((n_draws, n_sticks + 1, n_rows))
+    log_weights = np.empty((n_draws, n_sticks + 1, n_rows))
     for some in pieces(n_draws, n_sticks * n_rows, IN_CACHE):
         logit = draws[some] @ design
         if effects is not None:
             logit += effects[some]
-        pass_on, part = softplus(logit), found[some]
+        pass_on, part = softplus(logit), log_weights[some]
         np.negative(pass_on, out=pass_on)
         left = np.zeros((len(logit), n_rows))
         for stick in range(n_sticks):
@@ -99,7 +99,7 @@ def _log_weights(
             part[:, order[stick]] += left
             left += pass_on[:, stick]
         part[:, order[-1]] = left
-    return found
+    return log_weights
 
 
 def _from_own(stops: ExpertRows) -> Float[np.ndarray, "sticks rows"]:

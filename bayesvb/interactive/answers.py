@@ -119,9 +119,9 @@ def _cells(fit: AbstractFit, rows: Profile) -> tuple[tuple[str, ...], list[list[
     predictive = rows.predictive(fit, fit.model.design.response_names[0])
     if response.is_probability:
         return ("probability",), _texts(predictive.mean()[:, None], PROBABILITY)
-    found = predictive.quantile(np.array(CURVES.quantiles)).T
-    decimals = 0 if response.is_discrete else significant([float(np.ptp(found)) or 1.0])
-    return tuple(f"{100 * p:g}%" for p in CURVES.quantiles), _texts(found, decimals)
+    result = predictive.quantile(np.array(CURVES.quantiles)).T
+    decimals = 0 if response.is_discrete else significant([float(np.ptp(result)) or 1.0])
+    return tuple(f"{100 * p:g}%" for p in CURVES.quantiles), _texts(result, decimals)
 
 
 def _texts(values: Float[np.ndarray, "rows columns"], decimals: Decimals) -> list[list[str]]:

@@ -68,8 +68,8 @@ def _prediction(row: _Row, above: str, place: int) -> Prediction:
     )
 
 
-def _quantity(name: str, found: pd.DataFrame) -> Quantity:
-    value, low, high = found[["estimate", "lower", "upper"]].iloc[0].astype(float)
+def _quantity(name: str, table: pd.DataFrame) -> Quantity:
+    value, low, high = table[["estimate", "lower", "upper"]].iloc[0].astype(float)
     decimals = significant([high - low or value or 1.0], 2)
     return Quantity(
         name=name, value=numeral(value, decimals), interval=numeral([low, high], decimals)
@@ -103,10 +103,10 @@ class _Row:
     def effects(self, names: Sequence[str], **quantity: Any) -> tuple[Quantity, ...]:
         """Return quantities with their intervals; none where the distribution has no such."""
         try:
-            found = predictions(self.fit, data=self.data, **self.options, **quantity).summary
+            table = predictions(self.fit, data=self.data, **self.options, **quantity).summary
         except DataError:  # heavy tails have no mean; GaussianMixture and others no effects
             return ()
-        return tuple(_quantity(name, found.iloc[[i]]) for i, name in enumerate(names))
+        return tuple(_quantity(name, table.iloc[[i]]) for i, name in enumerate(names))
 
     def levels(self) -> tuple[Quantity, ...]:
         """Probability of each level."""
@@ -134,10 +134,10 @@ class _Row:
 
     def places(self, *q: float) -> list[float]:
         """Quantiles of a new observation, which include the uncertainty of the parameters."""
-        found = self.fit.predict(
+        quantiles = self.fit.predict(
             self.data, "quantile", q=list(q), extrapolation="keep", **self.options
         )
-        return [float(value) for value in np.asarray(found)[0]]
+        return [float(value) for value in np.asarray(quantiles)[0]]
 
     @cached_property
     def ends(self) -> list[float]:
@@ -173,10 +173,10 @@ class _Row:
         """Probabilities of counts."""
         low, *_, high = self.ends
         at = np.unique(np.round(np.linspace(low, high, POINTS)))
-        found = self.fit.predict(
+        table = self.fit.predict(
             self.data, "probability", at=list(at), extrapolation="keep", **self.options
         )
-        heights = np.asarray(found, dtype=float)[0]
+        heights = np.asarray(table, dtype=float)[0]
         canvas = Canvas(
             number_axis(low - 0.5, high + 0.5), number_axis(0.0, 1.06 * float(heights.max()))
         )

@@ -140,15 +140,15 @@ class ArrowPrecision(AbstractPrecision):
         batch = np.broadcast_shapes(
             *(part.shape[:-n] for part, n in zip(self.parts, (2, 3, 3), strict=True))
         )
-        found = np.zeros((*batch, size, size))
-        found[..., :first, :first] = self.border
+        matrix = np.zeros((*batch, size, size))
+        matrix[..., :first, :first] = self.border
         at = first + np.arange(size - first).reshape(self.n_effects, self.n_groups)
         for a, own in enumerate(at):
-            found[..., own, :first] = np.swapaxes(self.cross[..., a, :, :], -1, -2)
-            found[..., :first, own] = self.cross[..., a, :, :]
+            matrix[..., own, :first] = np.swapaxes(self.cross[..., a, :, :], -1, -2)
+            matrix[..., :first, own] = self.cross[..., a, :, :]
             for b, other in enumerate(at):
-                found[..., own, other] = self.group_blocks[..., a, b, :]
-        return found
+                matrix[..., own, other] = self.group_blocks[..., a, b, :]
+        return matrix
 
     def completed(self) -> ArrowPrecision:
         """Return the same matrices of laws whose draws hold effects, unless groups are too many."""

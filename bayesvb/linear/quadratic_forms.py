@@ -102,9 +102,9 @@ class VectorForms:
         """Standard deviations of the scalars of the rows."""
         n = len(self.rows)
         variance = (self.own[:n] ** 2).sum(axis=1) + (self.common[:n] ** 2).sum(axis=1)
-        found = self.slopes[:, :n] ** 2 * variance
-        found[0] += 0.5 * variance**2 + ((self.noise[:n] @ noise) * self.noise[:n]).sum(axis=1)
-        return np.asarray(np.sqrt(found))
+        variances = self.slopes[:, :n] ** 2 * variance
+        variances[0] += 0.5 * variance**2 + ((self.noise[:n] @ noise) * self.noise[:n]).sum(axis=1)
+        return np.asarray(np.sqrt(variances))
 
     def restricted(self, kept: RowMask) -> VectorForms:
         """Forms of some of the rows, and all squares."""
@@ -169,32 +169,32 @@ class Forms:
     @property
     def covariance(self) -> Float[np.ndarray, "variables variables"]:
         """Covariance of all variables, the identity but for the noise."""
-        found = np.eye(self.n_variables)
-        first = len(found) - len(self.noise)
-        found[first:, first:] = self.noise
-        return found
+        covariance = np.eye(self.n_variables)
+        first = len(covariance) - len(self.noise)
+        covariance[first:, first:] = self.noise
+        return covariance
 
     def squares_times(self, columns: Sequence[Columns]) -> list[Columns]:
         """Covariance of the forms ``-u^2 / 2`` of all vectors times columns, one array for each."""
-        found = [v.covariance_times(c) for v, c in zip(self.vectors, columns, strict=True)]
+        product = [v.covariance_times(c) for v, c in zip(self.vectors, columns, strict=True)]
         if not self.n_common:
-            return found
+            return product
         if has_fewer_pairs(max((v.common for v in self.vectors), key=len)):
             sums = [sum_pairs(v.common, c) for v, c in zip(self.vectors, columns, strict=True)]
-            for vector, image, part in zip(self.vectors, found, sums, strict=True):
+            for vector, image, part in zip(self.vectors, product, sums, strict=True):
                 image += pairs_times(vector.common, sum(sums) - part)
-            return found
+            return product
         for k, one in enumerate(self.vectors):
             for j, other in enumerate(self.vectors):
                 if j != k:
-                    found[k] += squares_times(one.common, other.common, columns[j])
-        return found
+                    product[k] += squares_times(one.common, other.common, columns[j])
+        return product
 
     def squares_with(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "vectors columns"]
     ) -> list[Columns]:
         """``squares_times`` of columns that are zero but for one row each, of all vectors."""
-        found = []
+        squares = []
         for one in self.vectors:
             total = np.zeros((len(one.own), len(rows)))
             for other, value in zip(self.with_rows, values, strict=True):
@@ -202,8 +202,8 @@ class Forms:
                 left, right = (v.loadings if same else v.common for v in (one, other))
                 if left.shape[1]:
                     total += half_squares(left, right[rows]) * value
-            found.append(total)
-        return found
+            squares.append(total)
+        return squares
 
     def squares_at(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "vectors columns"]
@@ -252,11 +252,11 @@ class Forms:
         """Loadings of the statistics of every vector with rows, on all variables."""
         with_rows = self.with_rows
         n_own, n_shared = with_rows[0].own.shape[1], self.n_common + len(self.noise)
-        found = np.zeros((len(with_rows), len(with_rows[0].statistics), self.n_variables))
+        statistics = np.zeros((len(with_rows), len(with_rows[0].statistics), self.n_variables))
         for k, vector in enumerate(with_rows):
-            found[k, :, k * n_own : (k + 1) * n_own] = vector.statistics[:, :n_own]
-            found[k, :, self.n_variables - n_shared :] = vector.statistics[:, n_own:]
-        return found
+            statistics[k, :, k * n_own : (k + 1) * n_own] = vector.statistics[:, :n_own]
+            statistics[k, :, self.n_variables - n_shared :] = vector.statistics[:, n_own:]
+        return statistics
 
 
 def half_squares(
@@ -269,10 +269,10 @@ def half_squares(
     >>> half_squares(np.array([[1.0, 0.0]]), np.array([[0.6, 0.8]]))
     array([[0.18]])
     """
-    found: Float[np.ndarray, "left right"] = left @ right.T
-    found *= found
-    found *= 0.5
-    return found
+    squares: Float[np.ndarray, "left right"] = left @ right.T
+    squares *= squares
+    squares *= 0.5
+    return squares
 
 
 def squares_times(
@@ -289,13 +289,13 @@ def squares_times(
     array([[0.5 , 0.18],
            [0.18, 0.5 ]])
     """
-    found = np.zeros((len(left), columns.shape[1]), dtype=columns.dtype)
+    product = np.zeros((len(left), columns.shape[1]), dtype=columns.dtype)
     for rows in pieces(len(left) if left.shape[1] else 0, len(right), ENTRIES_AT_ONCE):
         spread = left[rows] @ right.T
         spread *= spread
-        found[rows] = spread @ columns
-    found *= 0.5
-    return found
+        product[rows] = spread @ columns
+    product *= 0.5
+    return product
 
 
 def has_fewer_pairs(loadings: Float[np.ndarray, "forms variables"]) -> bool:
@@ -319,47 +319,47 @@ def sum_pairs(
            [0.18, 0.5 ]])
     """
     rows, others = np.triu_indices(loadings.shape[1])
-    found = np.zeros((len(rows), columns.shape[1]), dtype=columns.dtype)
+    pairs = np.zeros((len(rows), columns.shape[1]), dtype=columns.dtype)
     if columns.shape[1] <= FEW_COLUMNS:
-        scale = np.where(rows == others, 1.0, math.sqrt(2.0)).astype(found.dtype)
-        for column, sums in zip(columns.T, found.T, strict=True):
+        scale = np.where(rows == others, 1.0, math.sqrt(2.0)).astype(pairs.dtype)
+        for column, sums in zip(columns.T, pairs.T, strict=True):
             sums[:] = scale * ((loadings * column[:, None]).T @ loadings)[rows, others]
-        return found
+        return pairs
     for part in _parts(*loadings.shape):
-        found += _pairs(loadings[part]) @ columns[part]
-    return found
+        pairs += _pairs(loadings[part]) @ columns[part]
+    return pairs
 
 
 def pairs_times(
     loadings: Float[np.ndarray, "forms variables"], sums: Float[np.ndarray, "pairs columns"]
 ) -> Float[np.ndarray, "forms columns"]:
     """Half the products of two loadings of each form times sums of such products."""
-    found = np.empty((len(loadings), sums.shape[1]), dtype=sums.dtype)
+    product = np.empty((len(loadings), sums.shape[1]), dtype=sums.dtype)
     if sums.shape[1] <= FEW_COLUMNS:
         upper = np.zeros((loadings.shape[1],) * 2, dtype=sums.dtype)
         rows, others = np.triu_indices(len(upper))
         scale = np.where(rows == others, 0.5, math.sqrt(0.5)).astype(sums.dtype)
-        for column, image in zip(sums.T, found.T, strict=True):
+        for column, image in zip(sums.T, product.T, strict=True):
             upper[rows, others] = scale * column
             image[:] = ((loadings @ upper) * loadings).sum(axis=1)
-        return found
+        return product
     for part in _parts(*loadings.shape):
-        np.matmul(_pairs(loadings[part]).T, sums, out=found[part])
-    found *= 0.5
-    return found
+        np.matmul(_pairs(loadings[part]).T, sums, out=product[part])
+    product *= 0.5
+    return product
 
 
 def _pairs(loadings: Float[np.ndarray, "forms variables"]) -> Float[np.ndarray, "pairs forms"]:
     """Products of two loadings of each form, of two different ones by the root of two."""
     by_variable = np.ascontiguousarray(loadings.T)
     n, n_forms = by_variable.shape
-    found = np.empty((n * (n + 1) // 2, n_forms), dtype=loadings.dtype)
+    pairs = np.empty((n * (n + 1) // 2, n_forms), dtype=loadings.dtype)
     starts = accumulate(range(n, 1, -1), initial=0)
     for number, start in enumerate(starts):
-        own = found[start : start + n - number]
+        own = pairs[start : start + n - number]
         np.multiply(by_variable[number:], by_variable[number], out=own)
         own[1:] *= math.sqrt(2.0)
-    return found
+    return pairs
 
 
 def _parts(n_forms: int, n_variables: int) -> list[slice]:

@@ -213,11 +213,11 @@ def _fitted(fit: Fit, state: _State, source: AbstractSource, began: float) -> Fi
     response = fit.response
     if response.failure is None or response.n_iter:  # it was tried, and may go better or worse now
         place = Streams(fit.seed).branch("pruning", "response")
-        found = settled_response(state.core, source, state.stats, rng, fit.engine, place)
-        warn_if_uphill([found.uphill])
-        response = found.response
-        if found.further is not None:
-            ascent = joined(state.ascent, found.further)
+        result = settled_response(state.core, source, state.stats, rng, fit.engine, place)
+        warn_if_uphill([result.uphill])
+        response = result.response
+        if result.further is not None:
+            ascent = joined(state.ascent, result.further)
             state = replace(state, stats=ascent.stats, ascent=ascent)
     q, ascent = state.core.update(state.stats), state.ascent
     draws = state.core.draws(q, count(fit.variational_draws), rng)

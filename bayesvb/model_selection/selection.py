@@ -282,10 +282,10 @@ def _with_alternatives(
         return fits_in_order(known, lambda one: one.fit(**options), {}).get(number)
 
     students: dict[int, Fit] = {}
-    found = ""
+    text = ""
     if not is_sample(model):  # which cannot be made again with another family
-        students, found = student_alternative(selection.fits, results, chosen, fit_student)
-    notes = tuple(note for note in (found, unimodal_noise(selection.best)) if note)
+        students, text = student_alternative(selection.fits, results, chosen, fit_student)
+    notes = tuple(note for note in (text, unimodal_noise(selection.best)) if note)
     return replace(selection, students=students, notes=notes)
 
 

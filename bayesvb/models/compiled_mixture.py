@@ -132,8 +132,8 @@ def compile_mixture(
     sizes += [*order, *scales.places, *scales.points()]
     numbers = [*prior, *scales.numbers()]
     arrays = partial(_arrays, experts.reads_offset, (MEAN, GATING)[: 2 - _is_constant(gate)])
-    found = CompiledPass.of("sweep", sizes, numbers, arrays(block))
-    return None if found is None else found.over(source, arrays)
+    mixture = CompiledPass.of("sweep", sizes, numbers, arrays(block))
+    return None if mixture is None else mixture.over(source, arrays)
 
 
 def compile_gaussians(experts: Any, gate: AnyGate, source: AbstractSource) -> CompiledSweep | None:
@@ -147,8 +147,8 @@ def compile_gaussians(experts: Any, gate: AnyGate, source: AbstractSource) -> Co
     sizes = [block.n_rows, gate.n_components, prior.n_dims, int(block.weight is not None)]
     law = [prior.mean_precision, prior.dof, prior.log_det, prior.mean, prior.scatter]
     arrays = partial(_arrays, False, (VARIABLES,))
-    found = CompiledPass.of("joint", sizes, [*law, gate.prior.concentration], arrays(block))
-    return None if found is None else found.over(source, arrays)
+    compiled = CompiledPass.of("joint", sizes, [*law, gate.prior.concentration], arrays(block))
+    return None if compiled is None else compiled.over(source, arrays)
 
 
 def _arrays(reads_offset: bool, parts: Sequence[str], block: Block) -> list[np.ndarray]:

@@ -99,16 +99,16 @@ class Ensemble:
         self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> object:
         """Mixture of one response given each draw, of members whose experts complete the draws."""
-        places, found = [], []
+        places, result = [], []
         for at, core, own in self._divided(draws):
             places.append(at)
-            found.append(core.drawn(own, weights[at], block, response, scaling))
+            result.append(core.drawn(own, weights[at], block, response, scaling))
         order = np.argsort(np.concatenate(places))
         each = {
-            name: np.concatenate([vars(one)[name] for one in found], axis=1)[:, order]
-            for name in vars(found[0])
+            name: np.concatenate([vars(one)[name] for one in result], axis=1)[:, order]
+            for name in vars(result[0])
         }
-        return replace(found[0], **each)
+        return replace(result[0], **each)
 
     def common_given(self, draws: Draws) -> Float[np.ndarray, "draws columns"]:
         """Expected common coefficients given the parameters of each draw, by its member."""
@@ -122,12 +122,12 @@ class Ensemble:
         """
         if len(self._coefficient_meanings) > 1:
             return {}
-        found = [(at, core.gate_coefficients(own)) for at, core, own in self._divided(draws)]
-        common = set.intersection(*(set(coefficients) for _, coefficients in found))
+        parts = [(at, core.gate_coefficients(own)) for at, core, own in self._divided(draws)]
+        common = set.intersection(*(set(coefficients) for _, coefficients in parts))
         whole = {}
         for k in sorted(common):
-            whole[k] = np.empty((len(draws[MEMBER]), found[0][1][k].shape[1]))
-            for at, coefficients in found:
+            whole[k] = np.empty((len(draws[MEMBER]), parts[0][1][k].shape[1]))
+            for at, coefficients in parts:
                 whole[k][at] = coefficients[k]
         return whole
 
@@ -138,8 +138,8 @@ class Ensemble:
     def responsibilities(self, posterior: Sequence[object], block: Block) -> ExpertRows:
         """Probability of each component given the row's response, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
-        found = np.stack([core.responsibilities(own, block) for core, own in each])
-        return np.asarray(np.tensordot(self.weights, found, 1))
+        responsibilities = np.stack([core.responsibilities(own, block) for core, own in each])
+        return np.asarray(np.tensordot(self.weights, responsibilities, 1))
 
     def drawn_responsibilities(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Probability of each component given each draw and the row's response."""
@@ -152,10 +152,10 @@ class Ensemble:
     ) -> AbstractComponentMixture:
         """Mixture of the members' mixtures: components of the first member, then of the next."""
         each = zip(self.members, posterior, strict=True)
-        found: list[AbstractComponentMixture] = [
+        predictive: list[AbstractComponentMixture] = [
             core.predictive(own, block, response) for core, own in each
         ]
-        return found[0].stacked(found[1:], self.weights)
+        return predictive[0].stacked(predictive[1:], self.weights)
 
     def within(self, nats: float) -> Ensemble:
         """The ensemble of members within this tolerance."""
@@ -181,8 +181,8 @@ class Ensemble:
     def mean_weights(self, posterior: Sequence[object], block: Block) -> ExpertRows:
         """Expected weights of the components, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
-        found = [core.mean_weights(own, block) for core, own in each]
-        return np.asarray(sum(w * one for w, one in zip(self.weights, found, strict=True)))
+        weights = [core.mean_weights(own, block) for core, own in each]
+        return np.asarray(sum(w * one for w, one in zip(self.weights, weights, strict=True)))
 
     def _evaluated(self, draws: Draws, function: Evaluate) -> object:
         whole = None

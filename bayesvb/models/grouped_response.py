@@ -106,11 +106,11 @@ class GroupedResponse(AbstractSharedResponse):
         first = expert_entries(experts).size, experts.n_statistics
         complete = gate[0].draws_complete
         logits = None if complete else LogitElimination(posterior.gate, *first)
-        found = cls(model, posterior, source, experts, *gate, scales, logits, (), ())
+        response = cls(model, posterior, source, experts, *gate, scales, logits, (), ())
         if not parts:
-            return found
-        shared, effects = _couplings(found, *parts)
-        return replace(found, shared=tuple(shared), effects=tuple(effects))
+            return response
+        shared, effects = _couplings(response, *parts)
+        return replace(response, shared=tuple(shared), effects=tuple(effects))
 
     def if_few(self) -> GroupedResponse | None:
         """Itself, unless rows share more statistics than the elimination of groups allows."""
@@ -147,7 +147,7 @@ class GroupedResponse(AbstractSharedResponse):
         if known is not None:
             return np.asarray(known)
         centre = self.gate_stats.to_vector()
-        found = np.empty((centre.size, centre.size))
+        covariance = np.empty((centre.size, centre.size))
         # Step of differences of the gate's expectations, relative to a statistic and at least one.
         for entry, size in enumerate(1e-5 * np.maximum(np.abs(centre), 1.0)):
             ends = []
@@ -156,8 +156,8 @@ class GroupedResponse(AbstractSharedResponse):
                 moved[entry] += step
                 posterior = self.gate.update(self.gate_stats.with_vector(moved))
                 ends.append(self.gate.expectations(posterior))
-            found[entry] = (ends[0] - ends[1]) / (2.0 * size)
-        return np.asarray(0.5 * (found + found.T))
+            covariance[entry] = (ends[0] - ends[1]) / (2.0 * size)
+        return np.asarray(0.5 * (covariance + covariance.T))
 
     def perturbations(self) -> DirectionEntries:
         gate = self.gate.coordinates(self._gate_law).perturbations()
@@ -179,19 +179,19 @@ class GroupedResponse(AbstractSharedResponse):
 
     def curved(self, change: DirectionEntries) -> DirectionEntries:
         """Changes of the statistics with changes of the expectations, effects at their optimum."""
-        found = np.zeros_like(change)
+        product = np.zeros_like(change)
         for one in self.shared:
-            found[:, one.scale] -= 2.0 * change[:, one.entry]
-            found[:, one.entry] -= 2.0 * change[:, one.scale]
+            product[:, one.scale] -= 2.0 * change[:, one.entry]
+            product[:, one.entry] -= 2.0 * change[:, one.scale]
         for piece in self._pieces:
             solved = self._solved(piece)
             for some in pieces(len(change), solved.hessian[0].size, IN_MEMORY):
-                solved.add_answers(change[some], found[some])
+                solved.add_answers(change[some], product[some])
         for effect in self.effects:
             for entries, row in zip(effect.entries, effect.features.sum(axis=2), strict=True):
-                found[:, effect.scale] -= 2.0 * change[:, entries] @ row
-                found[:, entries] -= 2.0 * change[:, effect.scale, None] * row
-        return found
+                product[:, effect.scale] -= 2.0 * change[:, entries] @ row
+                product[:, entries] -= 2.0 * change[:, effect.scale, None] * row
+        return product
 
     def _solved(self, piece: Piece) -> SolvedGroups:
         """The systems of the groups of a piece."""
@@ -221,18 +221,18 @@ class GroupedResponse(AbstractSharedResponse):
         if shared is None:
             return None
         n_experts, n_responses, _, _ = self.experts.shape
-        found = np.empty((n_experts, n_responses, self.experts.n_groups))
+        variances = np.empty((n_experts, n_responses, self.experts.n_groups))
         some = np.flatnonzero(weights).tolist()
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
-            for k, i in np.ndindex(found.shape[:2]):
+            for k, i in np.ndindex(variances.shape[:2]):
                 at = [self._place_of_effect(k, i, effect) for effect in some]
                 each = [weights[e] * self._lean(solved, groups, (k, i, e)) for e in some]
                 lean = sum(each[1:], each[0])
                 own = solved.inverse[:, at][:, :, at]
                 alone = np.einsum("a,gab,b->g", weights[some], own, weights[some])
-                found[k, i, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
-        return np.asarray(found / self.experts.noise_precision[:, :, None])
+                variances[k, i, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
+        return np.asarray(variances / self.experts.noise_precision[:, :, None])
 
     def law_of_logits(self) -> Normal | None:
         """Linear response of coefficients of all logits and effects on these, as one vector.
@@ -389,11 +389,11 @@ def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entrie
 
 
 def _couplings(
-    found: GroupedResponse, of_experts: TermScales, of_gate: TermScales
+    response: GroupedResponse, of_experts: TermScales, of_gate: TermScales
 ) -> tuple[list[Coupling], list[EffectCoupling]]:
     """Squares of coefficients, then of effects, that each precision is multiplied by."""
-    experts, logits, entries = found.experts, found.logits, found.entries
-    first, n_terms = entries.size + found.n_gate, experts.shape[2]
+    experts, logits, entries = response.experts, response.logits, response.entries
+    first, n_terms = entries.size + response.n_gate, experts.shape[2]
     shared, effects = [], []
     own = np.arange(experts.n_statistics).reshape(len(entries), -1)
     for scale, term in np.argwhere(of_experts.membership > 0.0).tolist():
@@ -406,7 +406,7 @@ def _couplings(
             square = 1 + term * (term + 3) // 2
             shared += [Coupling(first + scale, int(one[square])) for one in entries]
     first += len(of_experts.start)
-    n_logits, n_terms = found.posterior.gate.shared.mean.shape if len(of_gate.start) else (0, 0)
+    n_logits, n_terms = response.posterior.gate.shared.mean.shape if len(of_gate.start) else (0, 0)
     n_pairs = n_terms * (n_terms + 1) // 2
     for scale, term in np.argwhere(of_gate.membership > 0.0).tolist():
         if logits is not None and term >= n_terms:

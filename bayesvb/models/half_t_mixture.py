@@ -78,14 +78,14 @@ class HalfTMixture(ScaledMixture):
 
     def integrating(self, stats: MixtureStats) -> HalfTMixture | None:
         """The mixture with its exact posterior given sums over rows; None where it has none."""
-        found = HalfTScales.of(self._regression(stats.experts))
-        if found is None:
+        scales = HalfTScales.of(self._regression(stats.experts))
+        if scales is None:
             return None
-        gram, laws = found.model.sums.gram, None
+        gram, laws = scales.model.sums.gram, None
         if not gram.is_complete:
-            own = EffectsGivenScales(*gram.parts, xy=found.model.sums.xy)
+            own = EffectsGivenScales(*gram.parts, xy=scales.model.sums.xy)
             laws = EffectLaws((Normal(self._linear.prior.mean[0], own),))
-        return replace(self, effect_laws=laws, integrated=found)
+        return replace(self, effect_laws=laws, integrated=scales)
 
     @property
     def _linear(self) -> LinearExperts:
@@ -152,14 +152,14 @@ class HalfTMixture(ScaledMixture):
         """
         if EFFECT_CORRELATION not in draws:
             return []
-        found, first, membership = [], 0, self.of_experts.membership
+        matrices, first, membership = [], 0, self.of_experts.membership
         for blocks in self.correlated:
             prior = UniformCorrelation(len(blocks))
             last = first + len(prior.pairs)
             columns = np.stack([np.flatnonzero(membership[block]) for block in blocks])
-            found.append((columns, prior.matrix(draws[EFFECT_CORRELATION][:, first:last])))
+            matrices.append((columns, prior.matrix(draws[EFFECT_CORRELATION][:, first:last])))
             first = last
-        return found
+        return matrices
 
     def exact_predictive(self, block: Block) -> StudentMixture:
         """Predictive distribution of the response of each row by the exact posterior."""
@@ -250,15 +250,15 @@ class HalfTMixture(ScaledMixture):
                 at = self._places(terms)
                 coefficients[:, 0, 0, at] = prior.root(z) @ coefficients[:, 0, 0, at]
             each.append(prior.correlations(z))
-        found = {**draws, "term_precision": scales}
+        all_draws = {**draws, "term_precision": scales}
         if each:
-            found[EFFECT_CORRELATION] = np.hstack(each)
+            all_draws[EFFECT_CORRELATION] = np.hstack(each)
         if is_complete:
             spread = np.repeat(spread, self.of_experts.sizes.astype(int), axis=1)
         n_held = coefficients.shape[-1]
         if n_held < spread.shape[1]:
-            found[EFFECT_SCALE] = self._effect_roots(found, spread[:, n_held:])
-        return {**found, "coefficients": coefficients * spread[:, None, None, :n_held]}
+            all_draws[EFFECT_SCALE] = self._effect_roots(all_draws, spread[:, n_held:])
+        return {**all_draws, "coefficients": coefficients * spread[:, None, None, :n_held]}
 
     def reduced_space(self, block: Block) -> None:
         """None: half-t scales are integrated numerically."""

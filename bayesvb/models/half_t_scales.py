@@ -233,10 +233,10 @@ class HalfTScales:
             each = [one.log_density(t) + np.log(m / len(t)) for one, m in proposals]
             log_ratio = log_p - np.logaddexp.reduce(each)
             total = logsumexp(log_ratio)
-            found = cls(model, t, log_ratio - total, float(total - np.log(len(t))))
-            if found.effective >= enough:
-                return found
-            proposal = proposal.adapted(t, np.exp(found.log_weight))
+            scales = cls(model, t, log_ratio - total, float(total - np.log(len(t))))
+            if scales.effective >= enough:
+                return scales
+            proposal = proposal.adapted(t, np.exp(scales.log_weight))
             n *= 2
         return None
 
@@ -492,9 +492,9 @@ def _hessian(
     ways = step * np.eye(n)
     moved = signs[:, :1, None] * ways[first] + signs[:, 1:, None] * ways[second]
     values = model.log_marginal((mode + moved).reshape(-1, n)).reshape(4, -1)
-    found = np.zeros((n, n))
-    found[first, second] = -(values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
-    return np.asarray(found + np.tril(found, -1).T)
+    hessian = np.zeros((n, n))
+    hessian[first, second] = -(values[0] - values[1] - values[2] + values[3]) / (4.0 * step**2)
+    return np.asarray(hessian + np.tril(hessian, -1).T)
 
 
 def _sides(
@@ -505,7 +505,7 @@ def _sides(
     """Scale of the posterior along both sides of every axis, in units of the axis."""
     steps = np.geomspace(0.5, 16.0, 16)
     top = model.log_marginal(mode[None])[0]
-    found = np.empty((len(mode), 2))
+    sides = np.empty((len(mode), 2))
     for axis in range(len(mode)):
         for side, sign in enumerate((-1.0, 1.0)):
             t = np.clip(mode + sign * steps[:, None] * axes[:, axis], -FARTHEST, FARTHEST)
@@ -514,8 +514,8 @@ def _sides(
                 fallen = np.append(fallen, model.log_marginal(t[8:]) < top - FALL)
             last = int(np.argmax(fallen)) if fallen.any() else len(steps) - 1
             before = steps[last - 1] if last else 0.5 * steps[0]
-            found[axis, side] = 0.25 * (before + steps[last])
-    return found
+            sides[axis, side] = 0.25 * (before + steps[last])
+    return sides
 
 
 def low_discrepancy(n: int, n_axes: int) -> Float[np.ndarray, "n axes"]:
@@ -529,5 +529,5 @@ def low_discrepancy(n: int, n_axes: int) -> Float[np.ndarray, "n axes"]:
     for _ in range(60):  # the positive root of ratio^(axes + 1) = ratio + 1
         ratio = (1.0 + ratio) ** (1.0 / (n_axes + 1))
     each = ratio ** -np.arange(1.0, n_axes + 1.0)
-    found = (0.5 + np.arange(1.0, n + 1.0)[:, None] * each) % 1.0
-    return np.clip(found, 1e-9, 1.0 - 1e-9)
+    points = (0.5 + np.arange(1.0, n + 1.0)[:, None] * each) % 1.0
+    return np.clip(points, 1e-9, 1.0 - 1e-9)

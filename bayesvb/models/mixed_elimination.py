@@ -96,9 +96,9 @@ class MixedElimination:
         The latter are ``z z'``, ``z x'`` and ``y_i z``, the same of all experts.
         """
         groups = GroupRows.from_matrix(block.designs[GROUP_ROWS])
-        found, own = self.features_of(groups, block.designs[MEAN], block.response)
-        found[:, 0] = 1.0
-        return found, own
+        features, own = self.features_of(groups, block.designs[MEAN], block.response)
+        features[:, 0] = 1.0
+        return features, own
 
     def features_of(
         self, groups: GroupRows, design: TermRows, response: ResponseRows
@@ -106,10 +106,10 @@ class MixedElimination:
         """Features of these rows without the count of rows."""
         values, n_rows = groups.values, design.shape[1]
         left = design - groups.linear(np.swapaxes(self.operator.regression, -3, -2))
-        found = self._features(left, response - groups.linear(self._at_zero))
+        features = self._features(left, response - groups.linear(self._at_zero))
         across = (values[:, None] * design).reshape(-1, n_rows)
         cross = (response[:, None] * values).reshape(-1, n_rows)
-        return found, np.concatenate([products(values), across, cross])
+        return features, np.concatenate([products(values), across, cross])
 
     def taken_over(
         self, change: Float[np.ndarray, "experts own groups"], groups: slice
@@ -173,11 +173,11 @@ class MixedElimination:
         response: Float[np.ndarray, "experts responses cases"],
     ) -> Float[np.ndarray, "experts entries cases"]:
         """Zero, ``x x'``, ``y_i x`` and ``y_i^2``, of each expert its own."""
-        found = []
+        features = []
         for x, y in zip(design, response, strict=True):
             cross = (y[:, None] * x).reshape(-1, x.shape[1])
-            found.append(np.concatenate([np.zeros((1, x.shape[1])), products(x), cross, y * y]))
-        return np.stack(found)
+            features.append(np.concatenate([np.zeros((1, x.shape[1])), products(x), cross, y * y]))
+        return np.stack(features)
 
     def squares_of(self, effect: int) -> int:
         """Index of the square of an effect among the statistics of a group."""
@@ -195,12 +195,12 @@ class MixedElimination:
         """``E[tau (u - E u) | b, tau]`` of an effect in the statistics that all rows share."""
         _, n_responses, n_terms, _ = self.shape
         law, n_pairs = self.posterior, n_terms * (n_terms + 1) // 2
-        found = np.zeros((self.n_groups, 1 + n_pairs + n_responses * (n_terms + 1)))
+        slopes = np.zeros((self.n_groups, 1 + n_pairs + n_responses * (n_terms + 1)))
         at = self._of_response(response, n_pairs)[n_pairs:]
         follows = -self.operator.regression[expert, effect]
-        found[:, at[:-1]] = follows.T
-        found[:, at[-1]] = 2.0 * (law.shared.mean[expert, response] @ follows)
-        return found
+        slopes[:, at[:-1]] = follows.T
+        slopes[:, at[-1]] = 2.0 * (law.shared.mean[expert, response] @ follows)
+        return slopes
 
     @property
     def noise_precision(self) -> Float[np.ndarray, "experts responses"]:
@@ -240,7 +240,7 @@ class MixedElimination:
         sign = np.concatenate(
             [-0.5 * (2.0 - (first == second)), -np.ones(len(term)), np.ones(n_effects)]
         )
-        found = np.zeros((n_experts, n_own) + 2 * (n_common + n_responses * n_effects,))
+        covariance = np.zeros((n_experts, n_own) + 2 * (n_common + n_responses * n_effects,))
         mean = np.ones((n_experts, n_own, size))
         for i in range(n_responses):
             mean[..., :n_effects] = np.moveaxis(self.effects[:, i][..., groups], -1, 1)
@@ -249,5 +249,5 @@ class MixedElimination:
             scaled = tau * mean[..., :, None] * mean[..., None, :] + shared
             own = sign[:, None] * product_covariance(scaled, spread, pairs) * sign
             at = np.concatenate([np.arange(n_common), n_common + i * n_effects + every])
-            found[..., at[:, None], at] += own
-        return found
+            covariance[..., at[:, None], at] += own
+        return covariance

@@ -561,9 +561,9 @@ class Mixture(
 
     def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """``log sum_k pi_k(x) p_k(y | x)``."""
-        found: DrawRows
-        found = log_total(self.component_log_lik(draws, block), axis=1)
-        return found
+        log_lik: DrawRows
+        log_lik = log_total(self.component_log_lik(draws, block), axis=1)
+        return log_lik
 
     def drawn_responsibilities(self, draws: Draws, block: Block) -> DrawExpertRows:
         """Probability of each component given each draw and the row's response."""

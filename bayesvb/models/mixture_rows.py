@@ -62,8 +62,8 @@ class MixtureRows:
         """Log likelihood of all rows, and its gradient in each part."""
         given = u, t, logits, *further
         few = [[part[at] for part in given] for at in self._pieces(u)]
-        found = [self._some(*one, slopes=True) for one in few]
-        return tuple(np.concatenate(part) for part in zip(*found, strict=True))
+        slopes = [self._some(*one, slopes=True) for one in few]
+        return tuple(np.concatenate(part) for part in zip(*slopes, strict=True))
 
     def _pieces(self, u: Coefficients) -> list[slice]:
         """A few draws at a time; sizes depend on nothing but the number of rows."""

@@ -216,14 +216,14 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         squares = squares - copies * strength * (value - posterior.mean) ** 2 / left
         shapes = shape - 0.5 * copies
         rate = (self.prior.precision.rate + 0.5 * squares) / (1.0 - 0.5 / shapes)
-        found = np.full((2, block.n_rows), np.nan)
+        predictions = np.full((2, block.n_rows), np.nan)
         for one in np.unique(shapes[(shapes > 0.5) & (rate > 0.0)]):
             rows = np.flatnonzero((shapes == one) & (rate > 0.0))
             spread = rate[rows] / (left[rows] * one)
-            found[:, rows] = densities_by_row(
+            predictions[:, rows] = densities_by_row(
                 value[rows] - mean[rows], float(one), rate=rate[rows], variance=spread
             )
-        return found
+        return predictions
 
     def exact_predictive(self, exact: NormalGamma) -> StudentMixture:
         """Distribution of one more value under the exact posterior: one Student t, one row."""
@@ -265,9 +265,9 @@ class UnivariateGaussian(AbstractStreamedModel[FactorisedNormalGamma, SampleStat
         """Log density of each row under each draw."""
         precision = draws["precision"][:, None]
         squares = (block.response[0] - draws["mean"][:, None]) ** 2
-        found: DrawRows
-        found = 0.5 * (namespace(precision).log(precision) - LOG_2PI - precision * squares)
-        return found
+        log_lik: DrawRows
+        log_lik = 0.5 * (namespace(precision).log(precision) - LOG_2PI - precision * squares)
+        return log_lik
 
     def log_prior(self, draws: Draws) -> DrawVector:
         return self.prior.log_density(draws["mean"], draws["precision"])

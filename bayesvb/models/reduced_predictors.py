@@ -120,8 +120,8 @@ class PredictorRows(MixtureRows):
             slopes = self.experts.slopes_of_rows(self._counted, predictor, np.exp(t))
             return slopes
         flat = predictor.reshape(-1, predictor.shape[-1])
-        found = self.experts.expected(self._counted, flat, np.zeros_like(flat))
-        return found.value.reshape(predictor.shape), found.slope.reshape(predictor.shape)
+        expected = self.experts.expected(self._counted, flat, np.zeros_like(flat))
+        return expected.value.reshape(predictor.shape), expected.slope.reshape(predictor.shape)
 
 
 @dataclass(frozen=True)

@@ -60,9 +60,9 @@ class ScaledCoordinates(AbstractCoordinates):
 
     def _tilts(self) -> Float[np.ndarray, "drawn blocks"]:
         """Change of the sums of squares by a unit perturbation of each drawn precision."""
-        found = np.zeros((int(self.drawn.sum()), len(self.drawn)))
-        found[:, self.drawn] = np.diag(self.scales.tilts())
-        return found
+        tilts = np.zeros((int(self.drawn.sum()), len(self.drawn)))
+        tilts[:, self.drawn] = np.diag(self.scales.tilts())
+        return tilts
 
     def along_scales(
         self, moved: LinearStats, variance: BlockVector
@@ -144,8 +144,8 @@ class ScaledCoordinates(AbstractCoordinates):
 
 def joined(draws: Draws) -> Float[np.ndarray, "draws blocks"]:
     """Drawn precisions of all terms, the experts' first."""
-    found = [draws[name] for name in SCALE_DRAWS if name in draws]
-    whole: Float[np.ndarray, "draws blocks"] = namespace(found[0]).concatenate(found, axis=1)
+    arrays = [draws[name] for name in SCALE_DRAWS if name in draws]
+    whole: Float[np.ndarray, "draws blocks"] = namespace(arrays[0]).concatenate(arrays, axis=1)
     return whole
 
 
@@ -154,5 +154,5 @@ def parted(
 ) -> dict[str, Float[np.ndarray, "draws _"]]:
     """Drawn precisions by name, where there are any."""
     each = np.split(scales, np.cumsum(sizes)[:-1], axis=1)
-    found = zip(SCALE_DRAWS, each, strict=True)
-    return {name: values for name, values in found if values.shape[1]}
+    pairs = zip(SCALE_DRAWS, each, strict=True)
+    return {name: values for name, values in pairs if values.shape[1]}

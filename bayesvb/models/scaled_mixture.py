@@ -173,10 +173,10 @@ class ScaledMixture(Mixture):
     @property
     def has_draws(self) -> Bool[np.ndarray, " blocks"]:
         """Blocks whose precisions are drawn; all but the block of wide columns."""
-        found = np.ones(len(self.counts), dtype=bool)
+        mask = np.ones(len(self.counts), dtype=bool)
         if self.common is not None and self.common.wide.any():
-            found[int((~self._of_spread).sum()) - 1] = False
-        return found
+            mask[int((~self._of_spread).sum()) - 1] = False
+        return mask
 
     @cached_property
     def _grids(self) -> tuple[tuple[int, BoundedScale], ...]:
@@ -233,10 +233,10 @@ class ScaledMixture(Mixture):
 
     def squares(self, posterior: MixturePosterior) -> BlockVector:
         """Expected sums of squares of the coefficients of every block."""
-        found = []
+        squares = []
         for part, scales, own in self._parts(posterior.experts, posterior.gate):
-            found.append(scales.by_block(part.coefficient_squares(own)))
-        return np.concatenate([np.empty(0), *found])
+            squares.append(scales.by_block(part.coefficient_squares(own)))
+        return np.concatenate([np.empty(0), *squares])
 
     def _parts(self, experts: object, gate: object) -> list[tuple[Any, TermScales, object]]:
         """Parts with learned scales, and what belongs to them."""
@@ -358,8 +358,8 @@ class ScaledMixture(Mixture):
         lean = coordinates.along_scales(LinearStats(*moments), 0.25 * of_scales)
         swapped = -0.5 * np.eye(len(blocks))
         inner = np.block([[-of_squares, swapped], [swapped, -0.25 * np.diag(of_scales)]])
-        found = np.eye(len(lean)) + lean @ np.linalg.solve(inner, lean.T)
-        return np.asarray(0.5 * (found + found.T))
+        covariance = np.eye(len(lean)) + lean @ np.linalg.solve(inner, lean.T)
+        return np.asarray(0.5 * (covariance + covariance.T))
 
     def response_of_shared(
         self, stats: MixtureStats, posterior: MixturePosterior, source: AbstractSource
@@ -377,16 +377,16 @@ class ScaledMixture(Mixture):
 
     def row_derivatives(self, posterior: MixturePosterior, block: Block) -> RowDerivatives | None:
         """Derivatives of the mixture, on which rows depend only."""
-        found = super().row_derivatives(posterior, block)
-        if found is None:
+        derivatives = super().row_derivatives(posterior, block)
+        if derivatives is None:
             return None
-        first, n_blocks = found.n_entries, len(self.counts)
+        first, n_blocks = derivatives.n_entries, len(self.counts)
         precisions = first + np.arange(n_blocks)
-        of_experts, *of_gate = found.factors
+        of_experts, *of_gate = derivatives.factors
         if self.common is not None:  # components are one factor of the posterior
             of_experts = of_experts.reshape(1, -1)
         factors = (of_experts, *of_gate, (precisions + n_blocks)[:, None])
-        return replace(found, factors=factors, shared=precisions, n_more=2 * n_blocks)
+        return replace(derivatives, factors=factors, shared=precisions, n_more=2 * n_blocks)
 
     def row_forms(
         self, posterior: MixturePosterior, block: Block
@@ -404,9 +404,9 @@ class ScaledMixture(Mixture):
         of_both, own = np.zeros((last, last)), kept[len(kept) - last :]
         first, second = np.arange(last).reshape(2, -1)
         of_both[first, second] = of_both[second, first] = -2.0
-        found, at = np.zeros((n_kept, n_kept)), np.arange(n_kept - int(own.sum()), n_kept)
-        found[np.ix_(at, at)] = of_both[np.ix_(own, own)]
-        return found
+        curvature, at = np.zeros((n_kept, n_kept)), np.arange(n_kept - int(own.sum()), n_kept)
+        curvature[np.ix_(at, at)] = of_both[np.ix_(own, own)]
+        return curvature
 
     def expectations(self, posterior: MixturePosterior) -> EntryVector:
         """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
@@ -496,12 +496,12 @@ class ScaledMixture(Mixture):
 
     def parameter_space(self) -> ParameterSpace | None:
         """Supports of the mixture's parameters, and of the precisions, which are positive."""
-        found = super().parameter_space()
-        if found is None:
+        space = super().parameter_space()
+        if space is None:
             return None
         sizes = zip(SCALE_DRAWS, self.draw_sizes, strict=True)
         own = {name: Positive((size,)) for name, size in sizes if size}
-        return ParameterSpace({**found.supports, **own})
+        return ParameterSpace({**space.supports, **own})
 
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Space of the mixture, with the precisions of the terms integrated out."""
@@ -564,9 +564,9 @@ class ScaledMixture(Mixture):
             return plain
         prior, drawn = unit.common, (draws["coefficients"], draws["precision"])
         given = prior.log_density_given(*drawn, *self._drawn_precisions(scales))
-        found: DrawVector
-        found = (given - prior.log_density(*drawn))[:, 0, 0]
-        return found + self._spread_change(draws, scales) if self._of_spread.any() else found
+        result: DrawVector
+        result = (given - prior.log_density(*drawn))[:, 0, 0]
+        return result + self._spread_change(draws, scales) if self._of_spread.any() else result
 
     def _spread_change(self, draws: Draws, scales: Float[np.ndarray, "draws blocks"]) -> DrawVector:
         """Change by the coefficients of the spread, whose blocks come last."""

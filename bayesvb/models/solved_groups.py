@@ -168,15 +168,15 @@ class SolvedGroups:
                 _add_bend(bend, (one, other), hessian[rows, columns], place)
         return cls(scalars, couplings, hessian, place, group_inverses(roots, bend))
 
-    def add_answers(self, change: DirectionEntries, found: DirectionEntries) -> None:
+    def add_answers(self, change: DirectionEntries, answers: DirectionEntries) -> None:
         """Add what these rows and groups answer to changes of the expectations."""
         slopes, effects = self._settled(change)
         for one, at in _with_places(self.scalars):
             pairs = zip(one.entries, one.features, slopes[:, at].swapaxes(0, 1), strict=True)
             for entries, features, slope in pairs:
-                found[:, entries] += slope @ features.T
+                answers[:, entries] += slope @ features.T
         for coupling in self.couplings:
-            found[:, coupling.scale] -= 2.0 * effects[:, coupling.squares].sum(axis=(1, 2))
+            answers[:, coupling.scale] -= 2.0 * effects[:, coupling.squares].sum(axis=(1, 2))
 
     def _settled(
         self, change: DirectionEntries
@@ -211,21 +211,21 @@ class SolvedGroups:
     ) -> Float[np.ndarray, "directions all groups"]:
         """Changed statistics of groups: of changed slopes of rows, and prior precisions."""
         n_groups, size, _ = self.inverse.shape
-        found = np.zeros((len(slopes), size, n_groups))
+        pull = np.zeros((len(slopes), size, n_groups))
         for one, rows in _with_places(self.scalars):
             flat = slopes[:, rows].reshape(-1, slopes.shape[2])
             for at, values in zip(one.at.T, one.own, strict=True):
                 sums = sums_by_group(flat * values, self.place, n_groups)
-                found[:, at] += sums.reshape(len(slopes), len(at), n_groups)
+                pull[:, at] += sums.reshape(len(slopes), len(at), n_groups)
         for coupling in self.couplings:
-            found[:, coupling.squares] -= 2.0 * change[:, coupling.scale, None, None]
-        return found
+            pull[:, coupling.squares] -= 2.0 * change[:, coupling.scale, None, None]
+        return pull
 
     def shared_of(
         self, ways: Float[np.ndarray, "groups all"], n_shared: int
     ) -> Float[np.ndarray, "groups entries"]:
         """Sensitivities of shared statistics to a change of expectations of each group alone."""
-        found, n_groups = np.zeros((len(ways), n_shared)), len(ways)
+        shared, n_groups = np.zeros((len(ways), n_shared)), len(ways)
         moved = np.concatenate([
             np.einsum("en,nme->mn", one.own, ways[:, one.at][self.place]) for one in self.scalars
         ])  # fmt: skip
@@ -233,10 +233,10 @@ class SolvedGroups:
         for one, rows in _with_places(self.scalars):
             each = zip(one.entries, one.features, slopes[rows], strict=True)
             for entries, features, slope in each:
-                found[:, entries] += sums_by_group(features * slope, self.place, n_groups).T
+                shared[:, entries] += sums_by_group(features * slope, self.place, n_groups).T
         for coupling in self.couplings:
-            found[:, coupling.scale] -= 2.0 * ways[:, coupling.squares].sum(axis=1)
-        return found
+            shared[:, coupling.scale] -= 2.0 * ways[:, coupling.squares].sum(axis=1)
+        return shared
 
 
 def _with_places(scalars: tuple[GroupScalars, ...]) -> list[tuple[GroupScalars, slice]]:
@@ -287,10 +287,10 @@ def sums_by_group(
 ) -> Float[np.ndarray, "several groups"]:
     """Sums by group of rows that are in the order of their groups; some groups have none."""
     there, starts = np.unique(place, return_index=True)
-    found = np.zeros((len(values), n_groups))
+    sums = np.zeros((len(values), n_groups))
     if len(there):
-        found[:, there] = np.add.reduceat(values, starts, axis=1)
-    return found
+        sums[:, there] = np.add.reduceat(values, starts, axis=1)
+    return sums
 
 
 def joined_roots(
@@ -299,11 +299,11 @@ def joined_roots(
     """Block-diagonal roots of every group, from the roots of each expert or logit of all parts."""
     each = [root for part in parts for root in part]
     size, first = sum(root.shape[-1] for root in each), 0
-    found = np.zeros((each[0].shape[0], size, size))
+    roots = np.zeros((each[0].shape[0], size, size))
     for root in each:
         at = slice(first, first + root.shape[-1])
-        found[:, at, at], first = root, at.stop
-    return found
+        roots[:, at, at], first = root, at.stop
+    return roots
 
 
 def group_inverses(

@@ -80,8 +80,8 @@ class TermScales:
 
     def by_block(self, squares: Float[np.ndarray, "*many terms"]) -> Float[np.ndarray, "*many _"]:
         """Sums of squares of each block, from the sums of each term."""
-        found: Float[np.ndarray, "*many _"] = squares @ self.membership.T
-        return found
+        totals: Float[np.ndarray, "*many _"] = squares @ self.membership.T
+        return totals
 
 
 @dataclass(frozen=True)

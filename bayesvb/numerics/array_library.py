@@ -33,8 +33,8 @@ def namespace(array: AnyArray) -> ModuleType:
     >>> namespace(np.ones(2)) is np
     True
     """
-    found = getattr(array, "__array_namespace__", None)
-    library: ModuleType = np if found is None else found()
+    lookup = getattr(array, "__array_namespace__", None)
+    library: ModuleType = np if lookup is None else lookup()
     return library
 
 

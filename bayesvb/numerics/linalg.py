@@ -60,9 +60,9 @@ def with_diagonal(
     packed: Float[np.ndarray, "*batch pairs"], more: Float[np.ndarray, "*some terms"]
 ) -> Float[np.ndarray, "*batch pairs"]:
     """Packed lower triangles with these added to their diagonals."""
-    found = np.array(packed)
-    found[..., packed_diagonal(more.shape[-1])] += more
-    return found
+    changed = np.array(packed)
+    changed[..., packed_diagonal(more.shape[-1])] += more
+    return changed
 
 
 @lru_cache(maxsize=64)
@@ -142,10 +142,10 @@ def second_moments(weights: ExpertRows, x: TermRows) -> Float[np.ndarray, "exper
     sparse = sparse_products(x)
     if sparse is not None:
         return np.ascontiguousarray((sparse.T @ weights.T).T)
-    found = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
-    for own, result in zip(weights, found, strict=True):
+    moments = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
+    for own, result in zip(weights, moments, strict=True):
         result[:] = pack((x * own) @ x.T)
-    return found
+    return moments
 
 
 _SPARSE: dict[int, tuple[ref[np.ndarray], csr_array | None]] = {}
@@ -306,11 +306,13 @@ def times_each(
     if namespace(vectors) is not np:
         return times(matrix, vectors)
     batch = np.broadcast_shapes(matrix.shape[:-2], vectors.shape[1:-1])
-    found = np.empty((len(vectors), *batch, vectors.shape[-1]))
-    vectors = vectors.reshape(len(vectors), *(1,) * (found.ndim - vectors.ndim), *vectors.shape[1:])
+    result = np.empty((len(vectors), *batch, vectors.shape[-1]))
+    vectors = vectors.reshape(
+        len(vectors), *(1,) * (result.ndim - vectors.ndim), *vectors.shape[1:]
+    )
     by_matrix = np.moveaxis(vectors, 0, -2), np.swapaxes(matrix, -1, -2)
-    np.matmul(*by_matrix, out=np.moveaxis(found, 0, -2))
-    return found
+    np.matmul(*by_matrix, out=np.moveaxis(result, 0, -2))
+    return result
 
 
 def trace_of_product(
@@ -382,10 +384,10 @@ def quadratic_at(matrix: Float[np.ndarray, "... terms terms"], x: TermRows) -> E
     sparse = sparse_products(x)
     if sparse is not None:
         return np.ascontiguousarray((sparse @ quadratic_weights(matrix).T).T)
-    found = np.empty((len(matrix), x.shape[1]))
-    for own, result in zip(matrix, found, strict=True):
+    values = np.empty((len(matrix), x.shape[1]))
+    for own, result in zip(matrix, values, strict=True):
         np.einsum("in,in->n", own @ x, x, out=result)
-    return found
+    return values
 
 
 def effective_dof(

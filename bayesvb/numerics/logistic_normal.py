@@ -63,11 +63,11 @@ def softplus_moments(mean: SameShape, variance: Floats, order: int = 2) -> list[
     small, variance = (np.broadcast_to(one, mean.shape) for one in (small, variance))
     if not small.any():
         return _mixture(mean, variance, order)
-    found = [np.empty(np.shape(mean)) for _ in range(order + 1)]
+    moments = [np.empty(np.shape(mean)) for _ in range(order + 1)]
     for rule, rows in ((_series, small), (_mixture, ~small)):
-        for whole, part in zip(found, rule(mean[rows], variance[rows], order), strict=True):
+        for whole, part in zip(moments, rule(mean[rows], variance[rows], order), strict=True):
             whole[rows] = part
-    return found
+    return moments
 
 
 def _series(mean: SameShape, variance: Floats, order: int) -> list[SameShape]:
@@ -87,12 +87,12 @@ def _series(mean: SameShape, variance: Floats, order: int) -> list[SameShape]:
     half, highest = 0.5 * variance, _highest_power(variance)
     powers = [half / m for m in range(1, highest + 1)]
     factors = [q, odd, q, odd, q]
-    found = [_summed(powers, q, k) for k in range(order + 1)]
-    for total, factor in zip(found, factors, strict=False):
+    series = [_summed(powers, q, k) for k in range(order + 1)]
+    for total, factor in zip(series, factors, strict=False):
         total *= factor
-    for total, known in zip(found, (value, share), strict=False):
+    for total, known in zip(series, (value, share), strict=False):
         total += known
-    return found
+    return series
 
 
 def _highest_power(variance: SameShape) -> int:
@@ -133,12 +133,12 @@ def _derivatives(highest: int) -> dict[int, tuple[float, ...]]:
     followed by ``q d O(q)``, ``O = P + q P'``, and that by ``q {d^2 (O + q O') - 2 q O}``.
     """
     q = Polynomial([0.0, 1.0])
-    found = {2: Polynomial([1.0])}
+    polynomials = {2: Polynomial([1.0])}
     for order in range(3, highest + 1):
-        before = found[order - 1]
+        before = polynomials[order - 1]
         slope = before + q * before.deriv()
-        found[order] = slope if order % 2 else (1.0 - 4.0 * q) * slope - 2.0 * q * before
-    return {order: tuple(polynomial.coef.tolist()) for order, polynomial in found.items()}
+        polynomials[order] = slope if order % 2 else (1.0 - 4.0 * q) * slope - 2.0 * q * before
+    return {order: tuple(polynomial.coef.tolist()) for order, polynomial in polynomials.items()}
 
 
 MOST_TERMS = 4
@@ -153,7 +153,7 @@ POLYNOMIALS = _derivatives(4 + 2 * MOST_TERMS)
 
 def _mixture(mean: SameShape, variance: SameShape, order: int) -> list[SameShape]:
     """Expectations by the mixture of normals."""
-    found = [np.zeros(np.shape(mean)) for _ in range(order + 1)]
+    mixture = [np.zeros(np.shape(mean)) for _ in range(order + 1)]
     for weight, inverse_scale in NORMAL_MIXTURE:
         factor = inverse_scale / np.sqrt(1.0 + inverse_scale**2 * variance)
         z = factor * mean
@@ -161,16 +161,16 @@ def _mixture(mean: SameShape, variance: SameShape, order: int) -> list[SameShape
         square = z * z
         peak = np.exp(-0.5 * square)
         peak *= weight * PEAK
-        found[0] += mean * below
-        found[0] += peak / factor
+        mixture[0] += mean * below
+        mixture[0] += peak / factor
         if order > 0:
-            found[1] += below
+            mixture[1] += below
         if order > 1:
             peak *= factor
-            found[2] += peak
+            mixture[2] += peak
         if order > 2:
             peak *= factor
-            found[3] -= z * peak
+            mixture[3] -= z * peak
         if order > 3:
-            found[4] += (square - 1.0) * factor * peak
-    return found
+            mixture[4] += (square - 1.0) * factor * peak
+    return mixture

@@ -145,6 +145,6 @@ def _unit_curvature(knots: Float[np.ndarray, " knots"]) -> Float[np.ndarray, "kn
     """
     root = np.linalg.cholesky(_hats(knots))
     _, sizes, directions = np.linalg.svd(root.T @ _curvatures(knots)[1:-1], full_matrices=False)
-    found = (directions / sizes[:, None]).T[:, ::-1]  # those that bend least come first
-    largest = np.abs(found).argmax(axis=0)
-    return np.asarray(found * np.sign(found[largest, np.arange(found.shape[1])]))
+    curvature = (directions / sizes[:, None]).T[:, ::-1]  # those that bend least come first
+    largest = np.abs(curvature).argmax(axis=0)
+    return np.asarray(curvature * np.sign(curvature[largest, np.arange(curvature.shape[1])]))

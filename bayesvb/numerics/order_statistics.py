@@ -193,17 +193,17 @@ def _sorted_within(
             for one, blocks in kept.items():
                 inside = (values >= one.low) & (values < one.high)
                 blocks.append((values[inside], None if weight is None else weight[inside]))
-    found = []
+    pieces = []
     for one, rank in zip(intervals, ranks.tolist(), strict=True):
         if one not in kept:
-            found.append(one.low)
+            pieces.append(one.low)
             continue
         values, weight = _joined(kept[one])
         order = np.argsort(values, kind="stable")
         mass = np.ones(len(values)) if weight is None else weight[order]
         place = int(np.searchsorted(one.below + np.cumsum(mass), rank, side="right"))
-        found.append(float(values[order[min(place, len(order) - 1)]]))
-    return np.array(found)
+        pieces.append(float(values[order[min(place, len(order) - 1)]]))
+    return np.array(pieces)
 
 
 def distinct_values(read: Read, most: int) -> Vector | None:
@@ -214,14 +214,14 @@ def distinct_values(read: Read, most: int) -> Vector | None:
     >>> distinct_values(lambda: iter([np.array([5.0, 1.0]), np.array([1.0])]), 2).tolist()
     [1.0, 5.0]
     """
-    found, waiting, size = np.empty(0), [np.empty(0)], 0
+    distinct, waiting, size = np.empty(0), [np.empty(0)], 0
     for values in read():
         own = np.unique(values)
         waiting.append(own)
         size += len(own)
-        if size > max(len(found) // 2, GATHERED):
-            found, waiting, size = np.unique(np.concatenate([found, *waiting])), [], 0
-            if len(found) > most:
+        if size > max(len(distinct) // 2, GATHERED):
+            distinct, waiting, size = np.unique(np.concatenate([distinct, *waiting])), [], 0
+            if len(distinct) > most:
                 return None
-    found = np.unique(np.concatenate([found, *waiting]))
-    return found if len(found) <= most else None
+    distinct = np.unique(np.concatenate([distinct, *waiting]))
+    return distinct if len(distinct) <= most else None

@@ -35,10 +35,10 @@ def product_covariance(
     """
     i, j = (np.asarray(one)[:, None] for one in pairs)
     k, other = (np.asarray(one)[None, :] for one in pairs)
-    found: Float[np.ndarray, "*batch products products"]
+    result: Float[np.ndarray, "*batch products products"]
     second = mean + covariance
-    found = second[..., i, k] * covariance[..., j, other]
-    found += second[..., i, other] * covariance[..., j, k]
-    found += mean[..., j, k] * covariance[..., i, other]
-    found += mean[..., j, other] * covariance[..., i, k]
-    return found
+    result = second[..., i, k] * covariance[..., j, other]
+    result += second[..., i, other] * covariance[..., j, k]
+    result += mean[..., j, k] * covariance[..., i, other]
+    result += mean[..., j, other] * covariance[..., i, k]
+    return result

@@ -26,15 +26,15 @@ def segment_sums(
     >>> segment_sums(np.array([1.0, 2.0, 4.0, 8.0]), np.array([0, 1, 3]))
     array([1., 6., 8.])
     """
-    found: Float[np.ndarray, "*axes segments"]
+    result: Float[np.ndarray, "*axes segments"]
     if namespace(values) is np:
-        found = np.add.reduceat(values, starts, axis=-1)
-        return found
+        result = np.add.reduceat(values, starts, axis=-1)
+        return result
     import jax
 
     sizes = np.diff(starts, append=values.shape[-1])
     numbers = np.repeat(np.arange(len(starts)), sizes)
     rows = namespace(values).moveaxis(values, -1, 0)
     sums = jax.ops.segment_sum(rows, numbers, len(starts), indices_are_sorted=True)
-    found = namespace(values).moveaxis(sums, 0, -1)
-    return found
+    result = namespace(values).moveaxis(sums, 0, -1)
+    return result

@@ -36,19 +36,19 @@ def inverse_of_blocks(
         if not (matrix > 0.0).all():
             raise np.linalg.LinAlgError("a block is not positive definite")
         return 1.0 / matrix, np.asarray(np.log(matrix).sum(axis=(-3, -2, -1)))
-    found = np.array(matrix, dtype=float)
-    log_det: BatchArray = np.zeros(found.shape[:-3])
-    for j in range(found.shape[-2]):
-        pivot = found[..., j, j, :].copy()
+    inverse = np.array(matrix, dtype=float)
+    log_det: BatchArray = np.zeros(inverse.shape[:-3])
+    for j in range(inverse.shape[-2]):
+        pivot = inverse[..., j, j, :].copy()
         if not (pivot > 0.0).all():
             raise np.linalg.LinAlgError("a block is not positive definite")
         log_det = log_det + np.log(pivot).sum(axis=-1)
-        column = found[..., :, j, :].copy()
+        column = inverse[..., :, j, :].copy()
         scaled = column / pivot[..., None, :]
-        found -= column[..., :, None, :] * scaled[..., None, :, :]
-        found[..., :, j, :] = found[..., j, :, :] = scaled
-        found[..., j, j, :] = -1.0 / pivot
-    return -found, np.asarray(log_det)
+        inverse -= column[..., :, None, :] * scaled[..., None, :, :]
+        inverse[..., :, j, :] = inverse[..., j, :, :] = scaled
+        inverse[..., j, j, :] = -1.0 / pivot
+    return -inverse, np.asarray(log_det)
 
 
 def roots_of_blocks(
@@ -61,10 +61,10 @@ def roots_of_blocks(
     >>> roots_of_blocks(np.array([[[4.0, 9.0]]]))
     array([[[2., 3.]]])
     """
-    found = np.zeros(matrix.shape)
+    roots = np.zeros(matrix.shape)
     for j in range(matrix.shape[-2]):
         rest = matrix[..., j:, j, :] - (
-            found[..., j:, :j, :] * found[..., j, :j, :][..., None, :, :]
+            roots[..., j:, :j, :] * roots[..., j, :j, :][..., None, :, :]
         ).sum(axis=-2)
-        found[..., j:, j, :] = rest / np.sqrt(rest[..., :1, :])
-    return found
+        roots[..., j:, j, :] = rest / np.sqrt(rest[..., :1, :])
+    return roots

@@ -48,8 +48,8 @@ def log_total(terms: SameShape, axis: int) -> Float[np.ndarray, "*_"]:
     [4.0]
     """
     if namespace(terms) is not np:
-        found: Float[np.ndarray, "*_"] = special(terms).logsumexp(terms, axis=axis)
-        return found
+        total: Float[np.ndarray, "*_"] = special(terms).logsumexp(terms, axis=axis)
+        return total
     top = terms.max(axis=axis, keepdims=True)
     # Minus infinity less itself would be nan: an event without probability has log zero.
     top = np.where(np.isfinite(top), top, 0.0)
@@ -62,8 +62,8 @@ def log_total(terms: SameShape, axis: int) -> Float[np.ndarray, "*_"]:
 def softplus(logits: SameShape) -> SameShape:
     """``log(1 + exp(u))`` in NumPy or JAX, to the rounding of one."""
     if namespace(logits) is not np:
-        found: SameShape = namespace(logits).logaddexp(0.0, logits)
-        return found
+        values: SameShape = namespace(logits).logaddexp(0.0, logits)
+        return values
     tail = np.abs(logits)
     np.exp(np.negative(tail, out=tail), out=tail)
     tail += 1.0

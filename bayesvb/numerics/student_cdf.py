@@ -41,10 +41,10 @@ def student_cdf(
     expanded = dof >= many
     if expanded.all():
         return _by_expansion(dof[:, None], z)[0]
-    found = np.empty(np.broadcast_shapes(z.shape, (1, len(dof), 1)))
-    found[:, expanded] = _by_expansion(dof[expanded][:, None], z[:, expanded])[0]
-    found[:, ~expanded] = stdtr(dof[~expanded][:, None], z[:, ~expanded])
-    return found
+    cdf = np.empty(np.broadcast_shapes(z.shape, (1, len(dof), 1)))
+    cdf[:, expanded] = _by_expansion(dof[expanded][:, None], z[:, expanded])[0]
+    cdf[:, ~expanded] = stdtr(dof[~expanded][:, None], z[:, ~expanded])
+    return cdf
 
 
 def expanded_cdf_and_density(

@@ -66,15 +66,15 @@ def truncated_normal(lower: Floats, upper: Floats) -> TruncatedNormal:
     with np.errstate(invalid="ignore"):
         # Distance of the nearer end beyond which differences of moments lose digits.
         hard = (near >= 4.0) | (far - near <= NARROW)
-    found = TruncatedNormal(*(np.empty(lower.shape) for _ in fields(TruncatedNormal)))
+    result = TruncatedNormal(*(np.empty(lower.shape) for _ in fields(TruncatedNormal)))
     for where, method in ((~hard, _by_differences), (hard, _by_quadrature)):
         if where.any():
             moments = method(near[where], far[where])
             for name, values in vars(moments).items():
-                getattr(found, name)[where] = values
+                getattr(result, name)[where] = values
     side = np.where(flipped, -1.0, 1.0)
     return TruncatedNormal(
-        found.log_mass, side * found.mean, found.variance, side * found.third, found.fourth
+        result.log_mass, side * result.mean, result.variance, side * result.third, result.fourth
     )
 
 

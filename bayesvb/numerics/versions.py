@@ -24,9 +24,9 @@ def show_versions() -> None:
     """
     for name in PACKAGES:
         try:
-            found = version(name)
+            versions = version(name)
         except PackageNotFoundError:
-            found = "not installed"
-        print(f"{name}: {found}")
+            versions = "not installed"
+        print(f"{name}: {versions}")
     print(f"python: {platform.python_version()}, {platform.platform()}")
     print(f"compiled core: {describe_core()}")

@@ -163,13 +163,13 @@ def _residuals_of(fit: AbstractFit, name: str) -> tuple[pd.Series, pd.Series]:
             "residuals of a binary response are not drawn, because they are mostly random",
             hint="bvb.plots.calibration(fit) compares probabilities with the data",
         )
-    found, means = residuals(fit, "quantile"), fitted(fit)
-    if isinstance(found, pd.DataFrame):
-        found = found[name]
+    result, means = residuals(fit, "quantile"), fitted(fit)
+    if isinstance(result, pd.DataFrame):
+        result = result[name]
     if isinstance(means, pd.DataFrame):
         means = means[name]
     at = sample(fit, LIMITS.quick_subsample).at
-    return found.iloc[at], means.iloc[at]
+    return result.iloc[at], means.iloc[at]
 
 
 def _residual_bars(
@@ -181,8 +181,8 @@ def _residual_bars(
     ordered: bool = False,
 ) -> None:
     """Quantile residuals, or their sizes, against fitted values or the order of the rows."""
-    found, means = _residuals_of(fit, name)
-    y = np.abs(found.to_numpy()) if absolute else found.to_numpy()
+    bars, means = _residuals_of(fit, name)
+    y = np.abs(bars.to_numpy()) if absolute else bars.to_numpy()
     x = np.arange(len(y), dtype=float) if ordered else means.to_numpy(dtype=float)
     palette = palette_of(ax)
     label = "row" if ordered else f"fitted {fit.model.design.label(name)}"

@@ -120,25 +120,25 @@ def quantiles(
     values = one.grid(CURVES.points)
     rows = curve_rows(fit, along, values, at, others)
     distribution, name, observed = _conditional(fit, rows, response, transform)
-    found = distribution.quantile(np.array(CURVES.quantiles))
+    result = distribution.quantile(np.array(CURVES.quantiles))
     axes = marks.new_axes((6.8, 4.2)) if ax is None else ax
     palette = palette_of(axes)
     label = fit.model.design.label
     marks.dress(axes, palette, x=label(along), y=label(name))
     _cloud(axes, fit.model.design.frame[along], one, observed, palette.point)
-    axes.set_ylim(*_limits(np.concatenate([observed, found.ravel()])))
+    axes.set_ylim(*_limits(np.concatenate([observed, result.ravel()])))
     if one.discrete:
         x = np.arange(len(values), dtype=float)
-        marks.quantile_bars(axes, x, found, colour=palette.accent, ink=palette.ink)
+        marks.quantile_bars(axes, x, result, colour=palette.accent, ink=palette.ink)
         marks.level_ticks(axes, [value_text(value) for value in values])
     else:
-        marks.ribbons(axes, np.array(values, dtype=float), found, palette.accent)
+        marks.ribbons(axes, np.array(values, dtype=float), result, palette.accent)
         if has_support(fit):
             seen = rows.averaged(supported(fit, rows.frame).astype(float)) > CURVES.supported
             marks.hatched(axes, np.array(values, dtype=float), ~seen, palette.line)
         axes.margins(x=0.01)
         words = [f"{100 * prob:g}%" if prob != 0.5 else "median" for prob in CURVES.quantiles]
-        marks.end_labels(axes, found[:, -1].tolist(), words, [palette.accent] * len(words))
+        marks.end_labels(axes, result[:, -1].tolist(), words, [palette.accent] * len(words))
     marks.note(axes, rows.words, palette)
     return axes
 
@@ -212,17 +212,17 @@ def _along(fit: AbstractFit, name: str | None) -> Covariate:
 def _places(fit: AbstractFit, one: Covariate) -> list[object]:
     if one.discrete:
         return list(one.values)
-    found = covariate_quantiles(fit.model.design, one.name, CURVES.quantiles)
-    return [float(value) for value in dict.fromkeys(found)]
+    result = covariate_quantiles(fit.model.design, one.name, CURVES.quantiles)
+    return [float(value) for value in dict.fromkeys(result)]
 
 
 def _conditional(
     fit: AbstractFit, rows: CurveRows, response: str | None, transform: str | None
 ) -> tuple[AbstractRowDistribution, str, Float[np.ndarray, " rows"]]:
     """Distributions of a response at each value, its name, and its observed values."""
-    found = rows.predictive(fit, response)
+    predictive = rows.predictive(fit, response)
     name = next(iter(fit.model.observed())) if response is None else response
-    return transformed(fit, found, transform, name)
+    return transformed(fit, predictive, transform, name)
 
 
 def _limits(values: Float[np.ndarray, " some"]) -> tuple[float, float]:

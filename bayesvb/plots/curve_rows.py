@@ -54,8 +54,8 @@ class CurveRows:
 
     def predictive(self, fit: AbstractFit, response: str | None) -> AbstractRowDistribution:
         """Predictive distribution at each value; of a group that was not there, of any one."""
-        found: AbstractRowDistribution = predictive_of_any_group(fit, self.frame, response)
-        return averages_of(found, self.n_each, self.shares)
+        predictive: AbstractRowDistribution = predictive_of_any_group(fit, self.frame, response)
+        return averages_of(predictive, self.n_each, self.shares)
 
 
 def curve_rows(
@@ -108,15 +108,15 @@ def _averages(
     fit: AbstractFit, along: str, values: Sequence[object], given: Mapping[str, object]
 ) -> CurveRows:
     """Every value in each row of a sample, whose rows count by their case weights."""
-    found = observed_rows(fit, LIMITS.printed_rows)
-    frame = found.frame_of(along, values)
+    rows = observed_rows(fit, LIMITS.printed_rows)
+    frame = rows.frame_of(along, values)
     for name, value in given.items():
         frame[name] = column_like(frame[name], [value] * len(frame))
-    chosen = found.chosen
+    chosen = rows.chosen
     which = f"all {len(chosen.at)}" if chosen.whole else f"{len(chosen.at)} of {chosen.n_all}"
     told = [_words(given)] if given else []
     words = ", ".join([*told, f"averages over {which} rows as observed"])
-    return CurveRows(frame, words, len(chosen.at), found.shares)
+    return CurveRows(frame, words, len(chosen.at), rows.shares)
 
 
 def _words(held: Mapping[str, object]) -> str:

@@ -120,12 +120,12 @@ def calibration(fit: AbstractFit, *, response: str | None = None, ax: Axes | Non
     check_numeric(fit)
     names = fit.model.design.response_names
     name = _chosen(response, names)
-    found = pit_ecdf(pits_at(fit, sample(fit, LIMITS.quick_subsample).at)[names.index(name)])
+    curve = pit_ecdf(pits_at(fit, sample(fit, LIMITS.quick_subsample).at)[names.index(name)])
     marks.dress(axes, palette, x="PIT value", y="ECDF minus uniform")
-    axes.fill_between(found.points, found.lower, found.upper, step="mid", color=palette.accent,
+    axes.fill_between(curve.points, curve.lower, curve.upper, step="mid", color=palette.accent,
                       alpha=0.16, linewidth=0)  # fmt: skip
     axes.axhline(0.0, color=palette.line, linewidth=1.0)
-    axes.step(found.points, found.difference, where="mid", color=palette.accent, linewidth=1.8)
+    axes.step(curve.points, curve.difference, where="mid", color=palette.accent, linewidth=1.8)
     axes.set_xlim(0.0, 1.0)
     if pits_seen(fit):
         marks.note(axes, "of training rows; for held-out rows use fit.pit()", palette)
@@ -150,16 +150,16 @@ def residual(fit: AbstractFit, *, response: str | None = None, ax: Axes | None =
     Dunn, Smyth (1996), Randomized quantile residuals, Journal of Computational and Graphical
     Statistics 5(3).
     """
-    found, means = residuals(fit, "quantile"), fitted(fit)
+    result, means = residuals(fit, "quantile"), fitted(fit)
     names = fit.model.design.response_names
     name = _chosen(response, names)
-    if isinstance(found, pd.DataFrame):
-        found, means = found[name], means[name]
+    if isinstance(result, pd.DataFrame):
+        result, means = result[name], means[name]
     at = sample(fit, LIMITS.quick_subsample).at
     axes = marks.new_axes((6.4, 3.8)) if ax is None else ax
     palette = palette_of(axes)
     marks.dress(axes, palette, x=f"fitted {fit.model.design.label(name)}", y="quantile residual")
-    x, y = np.asarray(means)[at], np.asarray(found)[at]
+    x, y = np.asarray(means)[at], np.asarray(result)[at]
     axes.plot(x, y, "o", color=palette.point, markersize=3.5, alpha=0.7, markeredgewidth=0)
     for height, line in ((-2.0, "--"), (0.0, "-"), (2.0, "--")):
         axes.axhline(height, color=palette.mute, linewidth=0.8, linestyle=line)

@@ -190,8 +190,8 @@ def _probabilities(fit: AbstractFit, along: str, ax: Axes) -> Axes:
         return effects(held, ax=ax)
     each = predictions(fit, data=rows.frame).draws.to_numpy()
     draws = rows.averaged(each.reshape(len(each), len(rows.frame), -1), axis=1)
-    found = summarised(draws.reshape(len(draws), -1), held.prob)
-    ends = {"estimate": found.centre, "lower": found.lower, "upper": found.upper}
+    summary = summarised(draws.reshape(len(draws), -1), held.prob)
+    ends = {"estimate": summary.centre, "lower": summary.lower, "upper": summary.upper}
     axes = effects(replace(held, summary=held.summary.assign(**ends), held={}), ax=ax)
     marks.note(axes, rows.words, palette_of(axes))
     return axes

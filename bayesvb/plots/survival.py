@@ -46,16 +46,16 @@ def survival(fit: AbstractFit, *, ax: Axes | None = None) -> Axes:
     >>> model = bvb.DensityRegression("cens(log(wage), top) ~ education", data, n_components=1)
     >>> axes = bvb.plots.survival(model.fit(seed=1))
     """
-    found = survival_curves(fit)
+    curves = survival_curves(fit)
     axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
     palette = palette_of(axes)
-    marks.dress(axes, palette, x=fit.model.design.label(found.name), y="share of rows above it")
-    own = found.observed
+    marks.dress(axes, palette, x=fit.model.design.label(curves.name), y="share of rows above it")
+    own = curves.observed
     axes.fill_between(own.times, own.lower, own.upper, step="post", color=palette.ink, alpha=0.12,
                       linewidth=0)  # fmt: skip
-    start = np.append(found.points[0], own.times), np.append(1.0, own.survival)
+    start = np.append(curves.points[0], own.times), np.append(1.0, own.survival)
     axes.step(*start, where="post", color=palette.ink, linewidth=1.4)
-    axes.plot(found.points, found.fitted, color=palette.accent, linewidth=1.8)
+    axes.plot(curves.points, curves.fitted, color=palette.accent, linewidth=1.8)
     axes.set_ylim(0.0, 1.02)
     marks.note(axes, "Kaplan-Meier estimate (dark, 95% intervals), mean over the fit", palette)
     return axes

@@ -54,8 +54,8 @@ def check_all_rows(model: HasRows, what: str, why: str) -> None:
 
 def fitted_rows(model: Any) -> AbstractSource:
     """The rows that a model is fitted to, in memory or not."""
-    found: AbstractSource = model.all_rows or model.source
-    return found
+    rows: AbstractSource = model.all_rows or model.source
+    return rows
 
 
 def rows_to_keep(model: HasRows) -> pd.DataFrame:

@@ -67,25 +67,25 @@ def transformation_of(
         undoing, inside = written_function(response)
         name = inside if undoing == transform else f"{transform}({response})"
         return TRANSFORMATIONS[transform], name
-    found, original = inverse_of(response)
-    if found is None:
+    transformation, original = inverse_of(response)
+    if transformation is None:
         raise DataError(
             f"transform='{INVERSE}' cannot undo `{response}`",
             hint=f"it can undo {', '.join(UNDOES)} of a column or of a linear function of one, as "
             "log(y + 1); or name the function, transform='exp'",
         )
-    return found, original
+    return transformation, original
 
 
 def transformed(
     fit: AbstractFit, predicted: AbstractRowDistribution, transform: str | None, response: str
 ) -> tuple[AbstractRowDistribution, str, RowVector]:
     """Distributions of the transformed response, its name, and its observed values."""
-    found, name = transformation_of(fit.model, transform, response)
+    values, name = transformation_of(fit.model, transform, response)
     observed = np.asarray(fit.model.observed()[response], dtype=float)
-    if found is None:
+    if values is None:
         return predicted, name, observed
-    return Transformed(predicted, found), name, found.apply(observed)
+    return Transformed(predicted, values), name, values.apply(observed)
 
 
 def response_of(model: AbstractPublicModel, response: str | None) -> str:
@@ -115,8 +115,8 @@ def asked_for(
         return options
     names = fit.model.design.response_names
     response = response_of(fit.model, options.response) if names else ""
-    found, _ = transformation_of(fit.model, transform, response)
-    return replace(options, transformation=found)
+    values, _ = transformation_of(fit.model, transform, response)
+    return replace(options, transformation=values)
 
 
 def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions) -> pd.Series:
@@ -150,9 +150,9 @@ def moment(fit: AbstractFit, data: object, kind: str, options: PredictionOptions
     mean = weights @ means
     with np.errstate(over="ignore", invalid="ignore"):
         spread = np.sqrt(weights @ (sds**2 + (means - mean) ** 2))
-    found = mean if kind == "mean" else np.where(np.isfinite(mean), spread, np.inf)
+    result = mean if kind == "mean" else np.where(np.isfinite(mean), spread, np.inf)
     values = np.full(len(rows.index), np.nan)
-    values[rows.complete] = found
+    values[rows.complete] = result
     return pd.Series(values, rows.index, name=kind)
 
 
@@ -167,7 +167,7 @@ def _medians(
     size = max(LIMITS.entries_in_memory // (count(fit.draws) * fit.core.n_components), 1)
     model = fit.model
     assert isinstance(model, HasDrawnDistributions)
-    found: list[Moments] = [(np.empty(0), np.empty(0))]
+    medians: list[Moments] = [(np.empty(0), np.empty(0))]
     for start in range(0, block.n_rows, size):
         part = block.part(start, min(start + size, block.n_rows))
         drawn = model.drawn_mixture(fit, part, response)
@@ -175,8 +175,8 @@ def _medians(
             drawn = _over_groups(fit, drawn, part, marginal.part(start, start + part.n_rows))
         assert isinstance(drawn, AbstractLocationScaleMixture)
         both = transformation.moments(drawn)
-        found.append((np.median(both[0], axis=0), np.median(both[1], axis=0)))
-    means, sds = zip(*found, strict=True)
+        medians.append((np.median(both[0], axis=0), np.median(both[1], axis=0)))
+    means, sds = zip(*medians, strict=True)
     return np.concatenate(means), np.concatenate(sds)
 
 
@@ -227,9 +227,9 @@ def row_jacobian(fit: AbstractFit, rows: Rows) -> RowVector:
     names, observed = fit.model.design.response_names, np.asarray(rows.response, dtype=float)
     columns = observed.reshape(len(observed), -1).T
     each = [jacobian_of(name, values) for name, values in zip(names, columns, strict=True)]
-    found = np.asarray(np.sum(each, axis=0))
+    log_slope = np.asarray(np.sum(each, axis=0))
     ends = rows.matrices.get(INTERVAL)
-    return found if ends is None else np.where(ends.any(axis=1), 0.0, found)
+    return log_slope if ends is None else np.where(ends.any(axis=1), 0.0, log_slope)
 
 
 def data_scale(fit: AbstractFit, data: object, scores: pd.Series) -> pd.Series:
@@ -246,9 +246,11 @@ def data_scale(fit: AbstractFit, data: object, scores: pd.Series) -> pd.Series:
             hint="omit jacobian; bvb.compare(fits, jacobian=True) compares models with group=",
         )
     rows = fit.model.rows(data, response=True)
-    found, names = scores.copy(), fit.model.design.response_names
-    found[rows.complete] += row_jacobian(fit, rows)
-    return found.rename(str(scores.name).replace(", ".join(names), ", ".join(untransformed(names))))
+    values, names = scores.copy(), fit.model.design.response_names
+    values[rows.complete] += row_jacobian(fit, rows)
+    return values.rename(
+        str(scores.name).replace(", ".join(names), ", ".join(untransformed(names)))
+    )
 
 
 def original(response: str, values: RowVector) -> RowVector:

@@ -62,12 +62,12 @@ def _linear_baseline(fit: AbstractFit) -> RowVector | None:
     for one in fit.model.observed().values():
         one = one if design.offset is None else one - design.offset
         if grouping is None:
-            found = leave_one_out(terms, one, fit.model.weights)
+            scores = leave_one_out(terms, one, fit.model.weights)
         else:
-            found = leave_groups_out(terms, one, grouping.number, fit.model.weights)
-        if found is None:
+            scores = leave_groups_out(terms, one, grouping.number, fit.model.weights)
+        if scores is None:
             return None
-        total += found
+        total += scores
     total.flags.writeable = False
     return total
 

@@ -66,9 +66,9 @@ def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
     at = sample(fit, LIMITS.subsample).at
     tables, p_values = {}, {}
     for name, pit in zip(fit.model.design.response_names, pit_values(fit, at), strict=True):
-        found = coverage(np.clip(pit, 0.0, 1.0), PROBS)
-        columns = {"observed": found.observed, "se": found.standard_error}
-        tables[name] = pd.DataFrame(columns, index=pd.Index(found.prob, name="expected"))
+        result = coverage(np.clip(pit, 0.0, 1.0), PROBS)
+        columns = {"observed": result.observed, "se": result.standard_error}
+        tables[name] = pd.DataFrame(columns, index=pd.Index(result.prob, name="expected"))
         p_values[name] = uniformity_p_value(pit)
     if len(tables) > 1:
         whole = pd.concat(tables, names=["response"])
@@ -79,18 +79,20 @@ def _of_numbers(fit: AbstractFit) -> pd.DataFrame:
     return whole
 
 
-def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]) -> pd.DataFrame:
+def _of_classes(
+    fit: AbstractFit, held_out: HeldOutClasses, labels: tuple[str, ...]
+) -> pd.DataFrame:
     """Share of each class among rows with about the same probability of it; of 1 if binary."""
     import pandas as pd
 
-    if not len(found.codes):
+    if not len(held_out.codes):
         raise DataError("the fit has no rows")
-    rng = Streams(fit.seed).reliability(len(found.codes))
+    rng = Streams(fit.seed).reliability(len(held_out.codes))
     tables = {}
     for code, label in enumerate(labels):
         if fit.model.response.is_binary and not code:
             continue
-        one = reliability(found.probabilities[:, code], found.codes == code, rng=rng)
+        one = reliability(held_out.probabilities[:, code], held_out.codes == code, rng=rng)
         used = one.count > 0
         columns = {
             "expected": one.confidence[used],
@@ -101,9 +103,9 @@ def _of_classes(fit: AbstractFit, found: HeldOutClasses, labels: tuple[str, ...]
         }
         tables[label] = pd.DataFrame(columns)
     whole = pd.concat(tables, names=["class", "bin"])
-    whole.attrs["ece"] = calibration_error(found.probabilities, found.codes).error
+    whole.attrs["ece"] = calibration_error(held_out.probabilities, held_out.codes).error
     how = "each row" if fit.model.response.is_binary else "a fifth at a time"
-    whole.attrs["left_out"] = how if found.folds is not None else "none"
+    whole.attrs["left_out"] = how if held_out.folds is not None else "none"
     return whole
 
 
@@ -182,15 +184,15 @@ def jackknife_plus(
     share = 0.5 * (1.0 - prob)
     rows = fit.model.rows(data)
     points, weight = _counterparts(fit, fit.model.block(rows), number)
-    found = np.full((len(rows.index), 2), np.nan)
+    intervals = np.full((len(rows.index), 2), np.nan)
     lower, upper = _smallest(points, weight, share), -_smallest(-points, weight, share)
     scaling = fit.model.scales.response  # type: ignore[attr-defined]
     ends = np.stack([lower, upper], axis=1) * scaling.scale[number] + scaling.centre[number]
     if rows.offset is not None:
         ends += rows.offset[:, None]
     change = options.transformation
-    found[rows.complete] = ends if change is None else change.apply(ends)
-    return pd.DataFrame(found, rows.index, ["lower", "upper"])
+    intervals[rows.complete] = ends if change is None else change.apply(ends)
+    return pd.DataFrame(intervals, rows.index, ["lower", "upper"])
 
 
 def _check(fit: AbstractFit, kind: str, options: PredictionOptions) -> None:
@@ -236,10 +238,10 @@ def _counterparts(
     with np.errstate(all="ignore"):
         direct = -deletion.of_rows(block) * copies(block)[:, None]
         evaluate = partial(_at_new, one.core, new, number)
-        found = deletion.under(direct, deletion.solve(direct), block, evaluate)
+        pieces = deletion.under(direct, deletion.solve(direct), block, evaluate)
     weight = np.ones(len(chosen)) if block.weight is None else block.weight
-    kept = np.isfinite(found).all(axis=0) & (weight > 0.0)
-    return found.T[kept], weight[kept]
+    kept = np.isfinite(pieces).all(axis=0) & (weight > 0.0)
+    return pieces.T[kept], weight[kept]
 
 
 def _at_new(
@@ -248,8 +250,8 @@ def _at_new(
     """Values at new rows that have the shares of these rows below them, by row's posterior."""
     share = core.predictive(posterior, block, number).cdf(block.response[number])
     each = (new.take(np.full(block.n_rows, m)) for m in range(new.n_rows))
-    found = [core.predictive(posterior, one, number).quantile_by_row(share) for one in each]
-    return np.reshape(found, (new.n_rows, block.n_rows))
+    quantiles = [core.predictive(posterior, one, number).quantile_by_row(share) for one in each]
+    return np.reshape(quantiles, (new.n_rows, block.n_rows))
 
 
 def _smallest(

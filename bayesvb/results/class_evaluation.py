@@ -98,11 +98,11 @@ def held_out_classes(fit: AbstractFit) -> HeldOutClasses:
     if not folds_affordable(fit) or len(codes) < 2 * FOLDS:
         return HeldOutClasses(codes, fitted, fitted, None)
     leave_folds_out(fit)
-    found = np.zeros_like(fitted)
+    held_out = np.zeros_like(fitted)
     for part in fit.parts:
-        found += part.weight * fold_probabilities(part.fit).T
-    found = found / found.sum(axis=1, keepdims=True)
-    return HeldOutClasses(codes, found, fitted, assigned(model.source))
+        held_out += part.weight * fold_probabilities(part.fit).T
+    held_out = held_out / held_out.sum(axis=1, keepdims=True)
+    return HeldOutClasses(codes, held_out, fitted, assigned(model.source))
 
 
 Probabilities = Float[np.ndarray, "rows classes"]
@@ -116,26 +116,26 @@ class JudgedClasses:
     ----------
     fit : Fit
         Of a ``ConditionalMixtureNetwork`` for classes.
-    found : HeldOutClasses
+    held_out : HeldOutClasses
     """
 
     fit: AbstractFit
-    found: HeldOutClasses
+    held_out: HeldOutClasses
 
     @cached_property
     def baseline(self) -> tuple[Probabilities, str] | None:
         """Multinomial regression on the same folds and its prior; None without folds."""
-        folds = self.found.folds
+        folds = self.held_out.folds
         return None if folds is None else multinomial_baseline(self.fit, folds)
 
     @cached_property
     def reliability(self) -> Reliability:
         """Reliability curves of all classes, from a choice of many rows."""
-        found, n_rows = self.found, len(self.found.codes)
+        bins, n_rows = self.held_out, len(self.held_out.codes)
         rng, at = Streams(self.fit.seed).reliability(n_rows), np.arange(n_rows)
         if n_rows > LIMITS.subsample:
             at = np.sort(rng.choice(at, LIMITS.subsample, replace=False))
-        return reliability(found.probabilities[at], found.codes[at], rng)
+        return reliability(bins.probabilities[at], bins.codes[at], rng)
 
 
 def judged_classes(fit: AbstractFit) -> JudgedClasses:

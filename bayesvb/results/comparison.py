@@ -122,15 +122,15 @@ def compare(
     check_comparable(fits, jacobian=jacobian)
     folds = folds_for_all(fits)
     method = "folds" if folds else None
-    found = {name: loo(fit, method=method) for name, fit in fits.items()}
+    criteria = {name: loo(fit, method=method) for name, fit in fits.items()}
     if jacobian:
-        found = {
+        criteria = {
             name: replace(one, pointwise=one.pointwise + log_jacobian(fits[name].model))
-            for name, one in found.items()
+            for name, one in criteria.items()
         }
     reference = next(iter(fits.values()))
-    found = {name: _in_order_of(reference, fits[name], one) for name, one in found.items()}
-    table = ComparisonTable(compare_elpd(found))
+    criteria = {name: _in_order_of(reference, fits[name], one) for name, one in criteria.items()}
+    table = ComparisonTable(compare_elpd(criteria))
     table.attrs["left out"] = "a fifth at a time" if folds else "one at a time"
     return table
 
@@ -364,9 +364,9 @@ def doubtful_nats(fit: AbstractFit, *, refits: bool = True) -> tuple[int, float]
 
     rows, nats = 0, 0.0
     for part in fit.parts:
-        found, weights = every_row_without(part.fit, refits=refits), fit.model.weights
-        lost = found.seen - found.log_density
-        lost = lost if weights is None else lost * weights[found.at]
-        rows = max(rows, int(found.doubtful.sum()))
-        nats += part.weight * float(np.abs(lost[found.doubtful]).sum())
+        doubtful, weights = every_row_without(part.fit, refits=refits), fit.model.weights
+        lost = doubtful.seen - doubtful.log_density
+        lost = lost if weights is None else lost * weights[doubtful.at]
+        rows = max(rows, int(doubtful.doubtful.sum()))
+        nats += part.weight * float(np.abs(lost[doubtful.doubtful]).sum())
     return rows, nats

@@ -159,21 +159,21 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool, refits: bool 
         check_all_rows(fit.model, f"fit.loo(groups={groups!r})", "whole groups are held out")
     integrated = groups is None and is_integrated(fit)
     if integrated or (groups is None and not exact):
-        found = every_row_without(fit, refits=refits)
+        scores = every_row_without(fit, refits=refits)
     else:
         every, design = np.arange(fit.model.source.n_rows), fit.model.design
         _check_ungrouped(fit, groups)
         numbers = None if groups is None else group_numbers(groups, design, name="groups")
-        found = leave_one_out(fit.one_restart, every, groups=numbers, exact=exact)
-    if found.doubtful.any():
+        scores = leave_one_out(fit.one_restart, every, groups=numbers, exact=exact)
+    if scores.doubtful.any():
         warn(
-            f"{found.doubtful.sum()} of {len(found.at)} rows change the fit so much that they "
+            f"{scores.doubtful.sum()} of {len(scores.at)} rows change the fit so much that they "
             "need refits, which takes long: use fit.loo(method='exact')",
         )
     method = "integrated" if integrated else "exact" if exact else "linear-response"
     units = units_of(fit.model)
-    pointwise, p = of_all_rows(fit, found)
-    doubtful, n_refitted = bool(found.doubtful.any()), int(found.refitted.sum())
+    pointwise, p = of_all_rows(fit, scores)
+    doubtful, n_refitted = bool(scores.doubtful.any()), int(scores.refitted.sum())
     return Elpd(
         kind="loo", pointwise=pointwise, p=p, warning=doubtful, labels=units.index,
         weights=units.weights, method=method, n_refitted=n_refitted,
@@ -190,7 +190,7 @@ def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
         )
 
 
-def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[RowVector, float]:
+def of_all_rows(fit: AbstractFit, held_out: RowsLeftOut) -> tuple[RowVector, float]:
     """Log densities in the data's units, and how much the rows lose together.
 
     Rows outside the sample lose the sample's average, a difference estimator:
@@ -202,14 +202,14 @@ def of_all_rows(fit: AbstractFit, found: RowsLeftOut) -> tuple[RowVector, float]
     comparison in large data, AISTATS, section 2.2.
     """
     source, weights = fit.model.source, units_of(fit.model).weights
-    lost = found.seen - found.log_density
-    if len(found.at) == source.n_rows:
-        pointwise = found.log_density - fit.model.log_jacobian
+    lost = held_out.seen - held_out.log_density
+    if len(held_out.at) == source.n_rows:
+        pointwise = held_out.log_density - fit.model.log_jacobian
         return pointwise, sum_and_error(lost, weights)[0]
-    mean = float(np.average(lost, weights=None if weights is None else weights[found.at]))
+    mean = float(np.average(lost, weights=None if weights is None else weights[held_out.at]))
     density = cast("Callable[[Block], np.ndarray]", partial(fit.core.log_predictive, fit.q))
     pointwise = source.map_rows(density) - mean
-    pointwise[found.at] = found.log_density
+    pointwise[held_out.at] = held_out.log_density
     return pointwise - fit.model.log_jacobian, mean * source.total_weight
 
 
@@ -243,19 +243,21 @@ def left_out(fit: AbstractFit, at: Indices | None = None) -> Elpd:
         return np.asarray(one.log_density(model.design.data_at(rows)), dtype=float)
 
     if fit.held_out is not None:
-        found = fit.held_out[chosen] - model.log_jacobian
+        densities = fit.held_out[chosen] - model.log_jacobian
     elif fit.core.predicts_classes and not fit.is_point_estimate:
         codes = np.asarray(model.design.response, dtype=int)[chosen]
         with np.errstate(divide="ignore"):  # a probability may round to zero
-            found = np.log(fold_probabilities(fit)[codes, chosen])
+            densities = np.log(fold_probabilities(fit)[codes, chosen])
     else:
-        found = by_fold(source, fit.without_folds, density, chosen)
+        densities = by_fold(source, fit.without_folds, density, chosen)
     seen = density(fit.stats, chosen)
     units = units_of(model)
     labels, weights = units.index[chosen], units.weights
     weights = None if weights is None else weights[chosen]
-    p = sum_and_error(seen - found, weights)[0]
-    return Elpd(kind="loo", pointwise=found, p=p, labels=labels, weights=weights, method="folds")
+    p = sum_and_error(seen - densities, weights)[0]
+    return Elpd(
+        kind="loo", pointwise=densities, p=p, labels=labels, weights=weights, method="folds"
+    )
 
 
 def waic(fit: AbstractFit) -> Elpd:

@@ -143,16 +143,16 @@ def automatic_draws(fit: AbstractFit) -> PosteriorDraws:
     if space is None or np.ptp(log_importance_ratio(fit, FEW_DRAWS)) < CONSTANT:
         return given  # among others if the approximation is the exact posterior
     try:
-        found = importance_sample(fit, space, partial(log_importance_ratio, fit))
+        sample = importance_sample(fit, space, partial(log_importance_ratio, fit))
     except KeyboardInterrupt:
         warn(
             "the sampler of the exact posterior was interrupted: intervals come from "
             f"covariance={given.covariance!r}"
         )
         return given
-    if found.is_exact:
-        return resample_posterior(fit, found, "exact")
-    return replace(given, sampler=found.record)
+    if sample.is_exact:
+        return resample_posterior(fit, sample, "exact")
+    return replace(given, sampler=sample.record)
 
 
 def _affordable_space(fit: AbstractFit) -> AbstractReducedSpace | None:

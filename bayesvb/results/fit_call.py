@@ -171,20 +171,20 @@ def _expression(code: str) -> str:
 def _arguments(fit: AbstractFit) -> dict[str, object]:
     """Arguments of ``model.fit``, without defaults after the first two."""
     n_restarts = len(fit.restarts) - bool(number_before(fit.restarts))
-    found: dict[str, object] = {"restarts": n_restarts, "draws": count(fit.variational_draws)}
+    arguments: dict[str, object] = {"restarts": n_restarts, "draws": count(fit.variational_draws)}
     if fit.method != DEFAULT_METHOD:
-        found["method"] = fit.method
+        arguments["method"] = fit.method
     if (combine := _combine(fit)) != fit.model.default_combination:
-        found["combine"] = combine
+        arguments["combine"] = combine
     if covariance := _covariance(fit):
-        found["covariance"] = covariance
+        arguments["covariance"] = covariance
     if fit.tol not in (None, Budget.tol):
-        found["tol"] = fit.tol
+        arguments["tol"] = fit.tol
     if fit.max_iter not in (None, Budget.max_iter):
-        found["max_iter"] = fit.max_iter
+        arguments["max_iter"] = fit.max_iter
     if PREVIOUS_FIT in fit.restarts["initialisation"].to_numpy():
-        found["start"] = START
-    return {**found, **fit.method_options, "seed": fit.seed}
+        arguments["start"] = START
+    return {**arguments, **fit.method_options, "seed": fit.seed}
 
 
 def _combine(fit: AbstractFit) -> str:

@@ -123,13 +123,13 @@ def integrated_covariances(
     in_noise = 1.0 / np.sqrt(draws["term_precision"] * draws["precision"][:, :, 0])
     sds = in_noise * scales.response.scale[0] / block_scales(blocks, design, scales)
     matrices = [matrix for _, matrix in core.correlation_matrices(draws)]
-    found = []
+    covariances = []
     for term in design.group_terms(MEAN):
         own = sds[:, [places[block.name] for block in term.term_blocks]]
         correlated = term.correlated and EFFECT_CORRELATION in draws
         matrix = matrices[joint.index(term.term)] if correlated else None
-        found.append(GroupCovariance.from_sds(term, own, matrix))
-    return found
+        covariances.append(GroupCovariance.from_sds(term, own, matrix))
+    return covariances
 
 
 def group_notes(design: Design, *, integrated: bool) -> list[str]:
@@ -141,7 +141,7 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
     integrated : bool
         Whether the posterior is integrated over standard deviations and correlations.
     """
-    found = []
+    notes = []
     of_mean = design.group_terms(MEAN)
     names = {term.term for term in of_mean}
     gating = design.group_terms(GATING) if GATING in design.terms else ()
@@ -153,14 +153,14 @@ def group_notes(design: Design, *, integrated: bool) -> list[str]:
             if term.correlated:
                 why = "; correlations need one Gaussian component and its exact intervals"
             where = f" at {values_text(term, term.centres)}" if term.intercept else ""
-            found.append(f"Effects of {written} are independent of each other{where}{why}.")
+            notes.append(f"Effects of {written} are independent of each other{where}{why}.")
         if n_groups < FEW_GROUPS and term in of_mean:
-            found.append(
+            notes.append(
                 f"{written} has {n_groups} groups, fewer than {FEW_GROUPS}: the prior largely "
                 f"determines their standard deviation, and a factor, {term.grouping}, has the "
                 "same information."
             )
-    return found
+    return notes
 
 
 def values_text(term: GroupColumns, values: Float[np.ndarray, " covariates"]) -> str:

@@ -49,10 +49,10 @@ def group_numbers(groups: object, design: Design, *, name: str) -> RowIntegers:
             f"{name} has {int(labels.isna().sum())} missing labels",
             hint="give these rows a label of their own",
         )
-    numbers, found = pd.factorize(labels)
-    if len(found) < 2:
+    numbers, levels = pd.factorize(labels)
+    if len(levels) < 2:
         raise DataError(
-            f"{name} has a single level: {found.tolist()[0]!r}",
+            f"{name} has a single level: {levels.tolist()[0]!r}",
             hint="at least two groups are needed",
         )
     return np.asarray(numbers, dtype=np.intp)

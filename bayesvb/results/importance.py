@@ -121,10 +121,10 @@ def with_default_covariance(fit: AbstractFit) -> AbstractFit:
     than the variational posterior is requested.
     """
     covariance = default_covariance(fit)
-    found = None
+    result = None
     if covariance != "robust" and fit.response.failure != NOT_ASKED:
-        found = with_integrated_scales(fit)
-    return of_one_restart(fit, covariance) if found is None else found
+        result = with_integrated_scales(fit)
+    return of_one_restart(fit, covariance) if result is None else result
 
 
 def _resampled(fit: AbstractFit) -> AbstractFit:
@@ -135,9 +135,9 @@ def _resampled(fit: AbstractFit) -> AbstractFit:
     ratio = log_ratio(fit)
     space = None if fit.is_sampled else space_of(fit)
     if space is not None:
-        found = importance_sample(fit, space, lambda: ratio)
-        check_weights(found.record.khat, found.record.effective, LIMITS.exact_draws)
-        return replace_draws(fit, resample_posterior(fit, found, "importance"))
+        sample = importance_sample(fit, space, lambda: ratio)
+        check_weights(sample.record.khat, sample.record.effective, LIMITS.exact_draws)
+        return replace_draws(fit, resample_posterior(fit, sample, "importance"))
     log_weights, k = psis(ratio[:, None])
     weights = np.exp(log_weights[:, 0])
     check_weights(float(k[0]), float(1.0 / (weights**2).sum()), LIMITS.draws)

@@ -65,13 +65,13 @@ def changes_without_rows(own: Jackknife) -> Float[np.ndarray, "rows coordinates"
     n_rows = deletion.source.n_rows
     if n_rows <= CURVED:
         return own.changes(-group_sums(deletion, np.arange(n_rows)))
-    found = own.linear_without_rows()
-    if found is None:
+    changes = own.linear_without_rows()
+    if changes is None:
         parts = deletion.parts(np.arange(n_rows))
-        found = own.linear(-_sums(deletion, rows) for rows in parts)
-    far = np.argsort(-(found**2).sum(axis=1), kind="stable")[: LIMITS.draws]
-    found[far] = own.changes(-_sums(deletion, far))
-    return found
+        changes = own.linear(-_sums(deletion, rows) for rows in parts)
+    far = np.argsort(-(changes**2).sum(axis=1), kind="stable")[: LIMITS.draws]
+    changes[far] = own.changes(-_sums(deletion, far))
+    return changes
 
 
 def _sums(deletion: Deletion, rows: Indices) -> Float[np.ndarray, "chosen entries"]:
@@ -121,13 +121,13 @@ def leverages(own: Jackknife) -> RowVector:
     Statistics 25(1).
     """
     deletion = own.deletion
-    found = []
+    leverage = []
     with single_threaded_blas(), np.errstate(all="ignore"):
         for rows in deletion.parts(np.arange(deletion.source.n_rows)):
             block = deletion.source.take(rows)
             each = [_leverage(own, rows, block, i) for i in range(len(block.response))]
-            found.append(np.mean(each, axis=0) if each else np.full(block.n_rows, np.nan))
-    return np.concatenate(found)
+            leverage.append(np.mean(each, axis=0) if each else np.full(block.n_rows, np.nan))
+    return np.concatenate(leverage)
 
 
 def _leverage(own: Jackknife, rows: RowIntegers, block: Block, response: int) -> RowVector:

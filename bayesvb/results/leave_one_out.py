@@ -208,8 +208,8 @@ class Fitted:
         """Predictions of rows before refits, computed once for all rows."""
         if groups is not None or len(at) < self.source.n_rows:
             return _first_order(self.deletion, at, groups)
-        found = self.cache.once("first order", lambda: _first_order(self.deletion, at, None))
-        return found[0].copy(), found[1], found[2]
+        first_order = self.cache.once("first order", lambda: _first_order(self.deletion, at, None))
+        return first_order[0].copy(), first_order[1], first_order[2]
 
     @cached_property
     def has_slow_refits(self) -> bool:
@@ -230,8 +230,8 @@ class Fitted:
             few = few and self.source.n_rows <= LIMITS.all_rows
             if few and self.core.row_derivatives(posterior, one) is not None:
                 return False
-        found = self.core.row_predictions_without(posterior, one, np.zeros(one.n_rows))
-        return found is not None
+        predictions = self.core.row_predictions_without(posterior, one, np.zeros(one.n_rows))
+        return predictions is not None
 
     @cached_property
     def quick(self) -> bool:
@@ -361,8 +361,8 @@ def without_rows(fit: Any, at: Indices) -> RowsLeftOut:
     With very many rows none is refitted: no single row changes the fit.
     """
     if fit.model.source.n_rows > LIMITS.all_rows:
-        found = leave_one_out(fit.one_restart, at, row_passes=0.0)
-        return replace(found, doubtful=np.zeros_like(found.doubtful))
+        scores = leave_one_out(fit.one_restart, at, row_passes=0.0)
+        return replace(scores, doubtful=np.zeros_like(scores.doubtful))
     every: RowsLeftOut = fit.rows_left_out
     return RowsLeftOut(
         at,
@@ -412,8 +412,8 @@ def _in_parts(
     places = processors() if len(at) * deletion.derivative.n_entries >= LIMITS.little_work else 1
     shares = [rest[place::places] for place in range(places)]
     tasks = [partial(_each_predicted, predict, share) for share in shares]
-    found = list(side_by_side(tasks, places))
-    parts += [found[number % places][number // places] for number in range(len(rest))]
+    result = list(side_by_side(tasks, places))
+    parts += [result[number % places][number // places] for number in range(len(rest))]
     values, alone, seen = (np.concatenate(each, axis=1) for each in zip(*parts, strict=True))
     return values, alone, seen
 
@@ -521,13 +521,13 @@ def _refits(
         rest = without_one(source, int(left[0])) if groups is None else source.without(left)
         block, own = source.take(at[together]), fitted.streams.branch(int(left[0]))
         change = -deletion.solve(_together(deletion, source.take(left), groups)[None])[0]
-        found, passes = refitted(
+        refits, passes = refitted(
             deletion, change, rest, block, evaluate, fitted.engine, own,
             most=(limit - spent) / max(rest.n_rows, REFITS.least_rows),
         )  # fmt: skip
         spent += passes * max(rest.n_rows, REFITS.least_rows)
-        if found is not None:
-            values[:, together], done[together] = found, True
+        if refits is not None:
+            values[:, together], done[together] = refits, True
     return done
 
 

@@ -161,13 +161,13 @@ def supported(fit: AbstractFit, data: object) -> Bool[np.ndarray, " given"]:
     """Whether the prediction of each row of the data is supported; False for an incomplete row."""
     model = _regressors(fit)
     known, rows = support_of(fit), fit.model.rows(data)
-    found = np.zeros(len(rows.index), dtype=bool)
+    support = np.zeros(len(rows.index), dtype=bool)
     pieces = [
         known.supported(fit.mixture.mean_weights(fit.q, block), model.regressors(block))
         for block in fit.model.block(rows).split(BLOCK_ROWS)
     ]
-    found[rows.complete] = np.concatenate(pieces)
-    return found
+    support[rows.complete] = np.concatenate(pieces)
+    return support
 
 
 def with_support(
@@ -203,8 +203,8 @@ def _chosen(source: AbstractSource, seed: int) -> AbstractSource:
 
 
 def _summed(source: AbstractSource, moments: Callable[[Block], Moments]) -> Moments:
-    found: Moments = source.map_reduce(moments)
-    return found
+    total: Moments = source.map_reduce(moments)
+    return total
 
 
 def _shared(weights: ExpertTerms, leverage: ExpertRows) -> RowVector:

@@ -176,23 +176,23 @@ class NamedChanges:
         slopes: Float[np.ndarray, "coordinates values"],
     ) -> Float[np.ndarray, "points values"]:
         """Differences from the centre: linear, except for the farthest points."""
-        found = points @ slopes
+        changes = points @ slopes
         far = np.argsort(-(points**2).sum(axis=1), kind="stable")[:CURVED]
-        found[far] = self._changes(points[far], function)
-        return np.asarray(found)
+        changes[far] = self._changes(points[far], function)
+        return np.asarray(changes)
 
     def _changes(
         self, points: Points, function: Callable[[Points], Float[np.ndarray, "points values"]]
     ) -> Float[np.ndarray, "points values"]:
         """Differences to the centre, which goes with each batch: shares depend on its size."""
-        found = []
+        changes = []
         for start in range(0, len(points), POINTS_AT_ONCE - 1):
             part = points[start : start + POINTS_AT_ONCE - 1]
             padded = np.zeros((POINTS_AT_ONCE, points.shape[1]))
             padded[1 : len(part) + 1] = part
             values = function(padded)
-            found.append(values[1 : len(part) + 1] - values[0])
-        return np.concatenate(found)
+            changes.append(values[1 : len(part) + 1] - values[0])
+        return np.concatenate(changes)
 
     def _slopes(
         self, function: Callable[[Points], Float[np.ndarray, "points values"]]

@@ -165,7 +165,7 @@ def _by_draws(
     source, design = fit.model.source, fit.model.design
     some = ModelDraws(fit.core, fit.variational_draws)
     observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
-    found = np.empty((observed.shape[1], len(at)))
+    draws = np.empty((observed.shape[1], len(at)))
     step = max(LIMITS.entries_in_memory // (count(some.draws) * fit.core.n_components), 1)
     for start in range(0, len(at), step):
         rows = at[start : start + step]
@@ -178,8 +178,8 @@ def _by_draws(
             for i, values in enumerate(observed[rows].T)
         ]
         cdf = np.stack([(weights * one).sum(axis=0) for one in each])
-        found[:, start : start + step] = randomised(fit, rows, cdf, (weights * mass).sum(axis=0))
-    return found
+        draws[:, start : start + step] = randomised(fit, rows, cdf, (weights * mass).sum(axis=0))
+    return draws
 
 
 def _seen(fit: AbstractFit, at: Indices) -> Float[np.ndarray, "responses _"]:
@@ -230,8 +230,8 @@ def within_groups(fit: AbstractFit) -> Transforms:
         for block in fit.model.source.iterate()
         for part in block.split(max(BLOCK_ROWS // 8, 1))
     ]
-    found = units_of(fit.model).in_row_order(np.concatenate(pieces, axis=-1))
-    return found[:-1], found[-1]
+    values = units_of(fit.model).in_row_order(np.concatenate(pieces, axis=-1))
+    return values[:-1], values[-1]
 
 
 def _of_posterior(fit: AbstractFit, block: Block) -> Float[np.ndarray, "transforms rows"]:
@@ -278,13 +278,13 @@ def _each_cdf(
     law: Any, values: RowVector, shares: Float[np.ndarray, "nodes experts *axes"]
 ) -> ExpertValues:
     """Distribution function of each component of a mixture, by mixtures of that one alone."""
-    found = []
+    cdfs = []
     for component in range(shares.shape[1]):
         only = np.zeros_like(shares)
         only[:, component] = shares[:, component]
         one = replace(law, weights=only.reshape(law.weights.shape))
-        found.append(one.below(values) if law.weights.ndim > 2 else one.cdf(values))
-    return np.stack(found)
+        cdfs.append(one.below(values) if law.weights.ndim > 2 else one.cdf(values))
+    return np.stack(cdfs)
 
 
 def earlier_rows(
@@ -298,12 +298,12 @@ def earlier_rows(
     >>> earlier_rows(np.array([1.0, 2.0, 4.0]), Members(rows, np.array([0, 2])))
     array([0., 1., 0.])
     """
-    found = np.zeros_like(values)
+    earlier = np.zeros_like(values)
     for start, size in zip(members.starts, members.sizes, strict=True):
-        found[..., start + 1 : start + size] = np.cumsum(
+        earlier[..., start + 1 : start + size] = np.cumsum(
             values[..., start : start + size - 1], axis=-1
         )
-    return found
+    return earlier
 
 
 def chosen_groups(fit: AbstractFit) -> Indices:
@@ -341,16 +341,16 @@ def without_groups(fit: AbstractFit, groups: Indices) -> tuple[ResponseRows, Row
     of a group depend on one another. Of combined restarts the mean by weight. The posterior is
     the linear-response one, with a full update; nothing is refitted.
     """
-    found = sum(part.weight * _of_one_restart(part.fit, groups) for part in fit.parts)
+    cdf = sum(part.weight * _of_one_restart(part.fit, groups) for part in fit.parts)
     block = fit.model.source.take(groups)
     assert block.members is not None
     weight = np.ones(len(groups)) if block.weight is None else block.weight
-    return np.asarray(found), block.members.repeated(weight)
+    return np.asarray(cdf), block.members.repeated(weight)
 
 
 def _of_one_restart(fit: AbstractFit, groups: Indices) -> ResponseRows:
     """Transforms by one restart."""
-    one, found = fit.one_restart, []
+    one, cdfs = fit.one_restart, []
     deletion = one.deletion
     with single_threaded_blas(), np.errstate(all="ignore"):
         for some in pieces(len(groups), 1, ROWS_AT_ONCE):
@@ -359,8 +359,8 @@ def _of_one_restart(fit: AbstractFit, groups: Indices) -> ResponseRows:
             direct = -deletion.of_rows(block) * weight[:, None]
             change = deletion.solve(direct)
             for n in range(block.n_rows):
-                found.append(_of_group(deletion, direct[n], change[n], block.part(n, n + 1)))
-    return np.concatenate(found, axis=-1)
+                cdfs.append(_of_group(deletion, direct[n], change[n], block.part(n, n + 1)))
+    return np.concatenate(cdfs, axis=-1)
 
 
 def _of_group(
@@ -379,13 +379,13 @@ def _of_group(
         try:
             moved = deletion.stats.with_vector(centre + share * (change - direct))
             posterior = model.update(moved)
-            found = [
+            cdfs = [
                 model.predictive(posterior, group, i).cdf(seen) for i, seen in enumerate(observed)
             ]
         except np.linalg.LinAlgError:
             continue
-        if np.isfinite(found).all():
-            return np.stack(found)
+        if np.isfinite(cdfs).all():
+            return np.stack(cdfs)
     return np.full(observed.shape, np.nan)
 
 
@@ -424,13 +424,17 @@ def residuals(fit: AbstractFit, kind: str) -> pd.Series | pd.DataFrame:
             return pd.Series(normal_scores(values.to_numpy()), values.index, name="residual")
         scores = {name: normal_scores(values[name].to_numpy()) for name in values}
         return pd.DataFrame(scores, index=values.index)
-    found, design = fitted(fit), fit.model.design
+    fitted_values, design = fitted(fit), fit.model.design
     if fit.model.response.is_categorical:
         codes = np.asarray(design.response)
         hits = np.eye(len(design.class_labels))[codes]
-        return pd.DataFrame(hits - found.to_numpy(), found.index, list(design.class_labels))
+        return pd.DataFrame(
+            hits - fitted_values.to_numpy(), fitted_values.index, list(design.class_labels)
+        )
     observed = np.asarray(design.response, dtype=float).reshape(design.n_rows, -1)
-    if isinstance(found, pd.Series):
-        own = np.where(design.hidden, np.nan, observed[:, 0] - found.to_numpy())
-        return pd.Series(own, found.index, name="residual")
-    return pd.DataFrame(observed - found.to_numpy(), found.index, list(design.response_names))
+    if isinstance(fitted_values, pd.Series):
+        own = np.where(design.hidden, np.nan, observed[:, 0] - fitted_values.to_numpy())
+        return pd.Series(own, fitted_values.index, name="residual")
+    return pd.DataFrame(
+        observed - fitted_values.to_numpy(), fitted_values.index, list(design.response_names)
+    )

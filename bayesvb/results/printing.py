@@ -216,15 +216,15 @@ def _without(table: pd.DataFrame, part: str, empty: frozenset[object]) -> pd.Dat
 def _chain_lines(fit: AbstractFit, table: pd.DataFrame) -> list[str]:
     """Agreement of several chains, and findings of the engine."""
     findings = {name: value for name, value in fit.findings.items() if name != "parameters"}
-    found = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in findings.items()]
+    lines = [f"{name.replace('_', ' ')} {value:.3g}" for name, value in findings.items()]
     if fit.chains > 1:
         each = count(fit.draws) // fit.chains
         mixed = (
             f"R-hat at most {table['r_hat'].max():.2f}, ESS at least {table['ess_bulk'].min():.0f}"
         )
-        found = [f"{fit.chains} of {each} draws, {mixed}", *found]
+        lines = [f"{fit.chains} of {each} draws, {mixed}", *lines]
     label = "Chains:" if fit.chains > 1 else "Engine:"
-    return [f"{label:11}{', '.join(found)}"] if found else []
+    return [f"{label:11}{', '.join(lines)}"] if lines else []
 
 
 def _fit_lines(fit: AbstractFit) -> list[str]:

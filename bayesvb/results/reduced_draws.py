@@ -137,12 +137,12 @@ def truncate(log_ratio: DrawVector, n_numbers: int) -> DrawVector:
     return np.asarray(np.minimum(weights, weights.mean() * np.sqrt(len(weights))))
 
 
-def resample_posterior(fit: AbstractFit, found: ImportanceSample, label: str) -> PosteriorDraws:
+def resample_posterior(fit: AbstractFit, sample: ImportanceSample, label: str) -> PosteriorDraws:
     """Resample as many draws as the fit has, by their weights."""
     rng = streams_of(fit).rng("resampling")
-    chosen = resample(found.weights, count(fit.draws), rng)
-    draws = {name: values[chosen] for name, values in found.sample.draws.items()}
-    return sampled_draws(fit, draws, found.record, label)
+    chosen = resample(sample.weights, count(fit.draws), rng)
+    draws = {name: values[chosen] for name, values in sample.sample.draws.items()}
+    return sampled_draws(fit, draws, sample.record, label)
 
 
 def sampled_draws(

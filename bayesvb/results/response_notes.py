@@ -53,7 +53,7 @@ def response_notes(design: Design, described: Response) -> list[str]:
     values = np.asarray(design.response, dtype=float).reshape(len(design.response), -1)
     # Largest number of rows examined; more are thinned evenly.
     values = values[:: max(len(values) // 100_000, 1)]
-    found = []
+    notes = []
     for name, column in zip(design.response_names, values.T, strict=True):
         support = response_support(column)
         remedies = REMEDIES
@@ -62,8 +62,8 @@ def response_notes(design: Design, described: Response) -> list[str]:
         if support is not None and remedies[support.kind] is not None:
             short = name if len(name) <= LONGEST_NAME else f"{name[:LONGEST_NAME]}..."
             remedy = str(remedies[support.kind]).format(name=short)
-            found.append(f"`{short}` {support.words}: {remedy}")
-    return found
+            notes.append(f"`{short}` {support.words}: {remedy}")
+    return notes
 
 
 def interval_note(design: Design) -> str | None:
@@ -87,6 +87,6 @@ def interval_note(design: Design) -> str | None:
 
 def warn_of_response(design: Design, described: Response) -> None:
     """Warn once, of all responses together."""
-    found = response_notes(design, described)
-    if found:
-        warn("; ".join(found), DesignWarning)
+    notes = response_notes(design, described)
+    if notes:
+        warn("; ".join(notes), DesignWarning)

@@ -124,16 +124,16 @@ def _by_cluster(
     sums: Float[np.ndarray, "rows entries"], clusters: RowIntegers, weights: RowVector | None
 ) -> Float[np.ndarray, "clusters entries"]:
     """Sums of the rows of each cluster that has any weight."""
-    found = np.zeros((int(clusters.max()) + 1, sums.shape[1]))
-    np.add.at(found, clusters, sums)
+    result = np.zeros((int(clusters.max()) + 1, sums.shape[1]))
+    np.add.at(result, clusters, sums)
     weight = np.ones(len(clusters)) if weights is None else weights
-    found = found[np.bincount(clusters, weight) > 0.0]
-    if len(found) < 2:
+    result = result[np.bincount(clusters, weight) > 0.0]
+    if len(result) < 2:
         raise DataError(
             "cluster has a single cluster with positive weight",
             hint="at least two clusters are needed",
         )
-    return found
+    return result
 
 
 def cluster_numbers(fit: AbstractFit, cluster: object) -> RowIntegers | None:
@@ -159,5 +159,5 @@ def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:
     one = with_complete_draws(fit)
     with single_threaded_blas():
         draws, log_q = robust.move(one.core, one.q, one.variational_draws, rng)
-    found = PosteriorDraws(draws, log_q, "robust")
-    return replace_draws(replace(fit, robust=robust), found)
+    result = PosteriorDraws(draws, log_q, "robust")
+    return replace_draws(replace(fit, robust=robust), result)

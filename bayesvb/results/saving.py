@@ -101,14 +101,14 @@ def _part(member: Member) -> dict[str, object]:
 
 def _found_out(fit: AbstractFit) -> dict[str, np.ndarray]:
     """Stored predictions of one restart for held-out rows, and statistics of its sampler."""
-    found = {} if fit.held_out is None else {"held_out": fit.held_out}
-    found |= {f"sample_stats.{name}": values for name, values in fit.sample_stats.items()}
+    arrays = {} if fit.held_out is None else {"held_out": fit.held_out}
+    arrays |= {f"sample_stats.{name}": values for name, values in fit.sample_stats.items()}
     rows = fit.cache.get("leave-one-out predictions")
     if rows is not None:
-        found |= {f"left_out.{name}": np.asarray(values) for name, values in vars(rows).items()}
+        arrays |= {f"left_out.{name}": np.asarray(values) for name, values in vars(rows).items()}
     return {
         name: values.astype(np.int8) if values.dtype == bool else values
-        for name, values in found.items()
+        for name, values in arrays.items()
     }
 
 
@@ -116,8 +116,8 @@ def _imputed(fit: AbstractFit, one: AbstractFit) -> list[np.ndarray]:
     """Values of one completed table where the data have none, by column."""
     lacking = list(fit.model.design.imputed)
     given = fit.model.design.given[lacking]
-    found = CovariateModel.from_frame(given).to_numbers(one.model.design.complete_frame)
-    return [found[name] for name in lacking]
+    values = CovariateModel.from_frame(given).to_numbers(one.model.design.complete_frame)
+    return [values[name] for name in lacking]
 
 
 def _state(fit: AbstractFit) -> xr.Dataset:

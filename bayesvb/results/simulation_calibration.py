@@ -86,13 +86,13 @@ class SimulationCalibration:
             off = (self.fractions[kind] - 0.5).abs().to_numpy()
             for prob in PROBS:
                 each = (off <= 0.5 * prob).mean(axis=1)
-                found, n = float(each.mean()), len(each)
+                share, n = float(each.mean()), len(each)
                 spread = float(each.std(ddof=1)) if n > 1 else np.nan
                 least = np.sqrt(prob * (1.0 - prob) / off.size)  # as if all were independent
                 rows[kind, prob] = {
-                    "coverage": found,
+                    "coverage": share,
                     "se": max(spread / np.sqrt(n), least),
-                    "deviation": found - prob,
+                    "deviation": share - prob,
                 }
         table = pd.DataFrame.from_dict(rows, orient="index")
         table.index = pd.MultiIndex.from_tuples(rows, names=["kind", "prob"])
@@ -208,8 +208,8 @@ class SimulationCalibration:
 
     @cached_property
     def _p_values(self) -> pd.Series:
-        found = np.array([uniformity_p_value(self._of(name)) for name in self.quantities])
-        return pd.Series(holm(found), self.ranks.columns)
+        values = np.array([uniformity_p_value(self._of(name)) for name in self.quantities])
+        return pd.Series(holm(values), self.ranks.columns)
 
     def _of(self, name: tuple[str, str]) -> Float[np.ndarray, " replications"]:
         return np.asarray(self.fractions[name], dtype=float)
@@ -270,48 +270,48 @@ class Audit(Protocol):
         """Key of the engine."""
 
 
-def calibration_text(found: Audit) -> str:
+def calibration_text(audit: Audit) -> str:
     """Coverage by kind, the verdict on the ranks, and what failed."""
     lines = [
-        f"Simulation-based calibration, parameters from the {found.parameters_from}",
-        f"{found.description}: {found.formula}",
-        f"{len(found.ranks)} of {found.planned} replications, {drawn_by(found)}",
+        f"Simulation-based calibration, parameters from the {audit.parameters_from}",
+        f"{audit.description}: {audit.formula}",
+        f"{len(audit.ranks)} of {audit.planned} replications, {drawn_by(audit)}",
         "",
-        *coverage_columns(found).to_string().splitlines(),
+        *coverage_columns(audit).to_string().splitlines(),
         "Coverage in % of central intervals, Monte Carlo standard error behind it.",
-        verdict(found),
-        *troubles(found),
+        verdict(audit),
+        *troubles(audit),
     ]
     return "\n".join(lines)
 
 
-def drawn_by(found: Audit) -> str:
+def drawn_by(audit: Audit) -> str:
     """The engine, and what its draws were made with."""
-    fits = found.replications[found.replications["problem"] == ""]
+    fits = audit.replications[audit.replications["problem"] == ""]
     counted = fits["covariance"].value_counts()
     named = ", ".join(
         str(name) if len(counted) == 1 else f"{name} ({n})" for name, n in counted.items()
     )
-    return f"method {found.method}, draws {named}"
+    return f"method {audit.method}, draws {named}"
 
 
-def coverage_columns(found: Audit) -> pd.DataFrame:
+def coverage_columns(audit: Audit) -> pd.DataFrame:
     """Coverage in % with its standard error, one row per kind, one column per interval."""
-    table = found.coverage
+    table = audit.coverage
     each = 100.0 * table[["coverage", "se"]].to_numpy(dtype=float)
     cells = [f"{share:.1f} ({se:.1f})" for share, se in each]
-    wide = pd.Series(cells, table.index).unstack("prob").loc[list(found.kinds)]
+    wide = pd.Series(cells, table.index).unstack("prob").loc[list(audit.kinds)]
     wide.columns = [f"{100 * float(prob):.0f}%" for prob in wide.columns]
     return wide.rename_axis(index=None)
 
 
-def verdict(found: Audit) -> str:
+def verdict(audit: Audit) -> str:
     """Whether the ranks look uniform."""
-    n, uneven = found.ranks.shape[1], found.uneven
+    n, uneven = audit.ranks.shape[1], audit.uneven
     if not uneven:
         return (
             f"Ranks of all {n} quantities are compatible with uniform ranks in "
-            f"{len(found.ranks)} replications (5% level)."
+            f"{len(audit.ranks)} replications (5% level)."
         )
     named = [f"{kind} at {place}" for kind, place in uneven[: LIMITS.named]]
     more = f" and {len(uneven) - LIMITS.named} more" if len(uneven) > LIMITS.named else ""
@@ -321,17 +321,17 @@ def verdict(found: Audit) -> str:
     )
 
 
-def troubles(found: Audit) -> list[str]:
+def troubles(audit: Audit) -> list[str]:
     """Replications that were not made, failed, or count although they did not converge."""
-    lines, made = [], len(found.replications)
-    if made < found.planned:
-        lines.append(f"Interrupted: {found.planned - made} replications were not made.")
-    failed = found.replications[found.replications["problem"] != ""]
+    lines, made = [], len(audit.replications)
+    if made < audit.planned:
+        lines.append(f"Interrupted: {audit.planned - made} replications were not made.")
+    failed = audit.replications[audit.replications["problem"] != ""]
     if len(failed):
         reasons = failed["problem"].value_counts()
         shown = "; ".join(f"{reason} ({n})" for reason, n in reasons.head(LIMITS.named).items())
         lines.append(f"{len(failed)} replications have no fit and are in no number above: {shown}.")
-    unsettled = found.replications["problem"].eq("") & ~found.replications["converged"]
+    unsettled = audit.replications["problem"].eq("") & ~audit.replications["converged"]
     if unsettled.any():
         lines.append(f"{int(unsettled.sum())} fits did not converge; their ranks count.")
     return lines

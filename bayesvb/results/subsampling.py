@@ -171,8 +171,8 @@ def _of_some(fit: AbstractFit, at: RowIntegers) -> Elpd:
     """``loo_of_some`` of one restart."""
     if not answers(fit):
         return loo_at(fit, at)
-    found = leave_one_out(fit.one_restart, at, row_passes=0.0)
-    return replace(of_rows(fit, found), warning=False)
+    scores = leave_one_out(fit.one_restart, at, row_passes=0.0)
+    return replace(of_rows(fit, scores), warning=False)
 
 
 def loo_at(fit: AbstractFit, at: RowIntegers, values: DrawRows | None = None) -> Elpd:
@@ -188,19 +188,19 @@ def loo_at(fit: AbstractFit, at: RowIntegers, values: DrawRows | None = None) ->
     return of_rows(fit, without_rows(fit, at))
 
 
-def of_rows(fit: AbstractFit, found: RowsLeftOut) -> Elpd:
+def of_rows(fit: AbstractFit, held_out: RowsLeftOut) -> Elpd:
     """Criterion of the held-out rows of a fit of one restart."""
     units = units_of(fit.model)
-    weights = None if units.weights is None else units.weights[found.at]
+    weights = None if units.weights is None else units.weights[held_out.at]
     return Elpd(
         kind="loo",
-        pointwise=found.log_density - fit.model.log_jacobian,
-        p=sum_and_error(found.seen - found.log_density, weights)[0],
-        warning=bool(found.doubtful.any()),
-        labels=units.index[found.at],
+        pointwise=held_out.log_density - fit.model.log_jacobian,
+        p=sum_and_error(held_out.seen - held_out.log_density, weights)[0],
+        warning=bool(held_out.doubtful.any()),
+        labels=units.index[held_out.at],
         weights=weights,
         method="linear-response",
-        n_refitted=int(found.refitted.sum()),
+        n_refitted=int(held_out.refitted.sum()),
     )
 
 

@@ -48,13 +48,13 @@ def coefficient_table(
         flat = named.values[name].reshape(len(named.values[name]), -1)
         signed = name in named.signed
         dof = linear_dof(fit) if signed else None
-        found = summarised(flat, prob, robust=robust if points is None else False, dof=dof)
+        summary = summarised(flat, prob, robust=robust if points is None else False, dof=dof)
         columns = {
-            "mean": found.centre,
-            "sd": found.spread,
-            "lower": found.lower,
-            "upper": found.upper,
-            "p_positive": found.positive if signed else np.nan,
+            "mean": summary.centre,
+            "sd": summary.spread,
+            "lower": summary.lower,
+            "upper": summary.upper,
+            "p_positive": summary.positive if signed else np.nan,
         }
         if fit.chains > 1:
             columns |= mixing(in_chains(flat, fit.chains))
@@ -67,7 +67,7 @@ def coefficient_table(
             columns |= dict.fromkeys(("sd", "lower", "upper", "p_positive"), np.nan)
         tables.append(pd.DataFrame(columns, index=labels(named, name, part)))
         if name not in named.single:
-            replaced += list(tables[-1].index[found.robust])
+            replaced += list(tables[-1].index[summary.robust])
     whole = pd.concat(tables)
     whole.index = in_reading_order(whole.index)
     whole.attrs = intervals(fit) | {"robust": replaced}
@@ -191,12 +191,12 @@ def empty_components(fit: AbstractFit) -> frozenset[object]:
 def empty_words(fit: AbstractFit) -> str:
     """Note that their parameters are omitted; empty if there are none."""
     empty = empty_components(fit)
-    found = sorted(empty, key=lambda label: (len(str(label)), str(label)))  # 9 before 10
-    if not found:
+    result = sorted(empty, key=lambda label: (len(str(label)), str(label)))  # 9 before 10
+    if not result:
         return ""
-    listed = ", ".join(map(str, found))
+    listed = ", ".join(map(str, result))
     share = f"{LIMITS.negligible_weight:.0%}"
-    if len(found) == 1:
+    if len(result) == 1:
         return (
             f"Component {listed} has less than {share} of the rows, so its parameters follow the "
             "prior."

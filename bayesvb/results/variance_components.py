@@ -126,20 +126,20 @@ class VarianceParts:
 
     def sds(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return standard deviations of the effects, levels at each place, and of the noise."""
-        found = {}
+        sds = {}
         for i, (one, _) in enumerate(self.groups):
             for j, block in enumerate(one.term.term_blocks):
                 for place in (*self.places, *self.further_places):
                     moves = one.term.intercept and j == 0
                     where = values_text(one.term, place[i]) if moves else ""
-                    found["sd", block.name, where] = np.sqrt(one.at(place[i])[:, j, j])
+                    sds["sd", block.name, where] = np.sqrt(one.at(place[i])[:, j, j])
         if self.noise is not None:
-            found["sd", RESIDUAL, ""] = np.sqrt(self.noise)
-        return found
+            sds["sd", RESIDUAL, ""] = np.sqrt(self.noise)
+        return sds
 
     def correlations(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return correlations of effects with a full covariance at each place."""
-        found = {}
+        correlations = {}
         for i, (one, _) in enumerate(self.groups):
             for place in self.places if one.correlated else []:
                 covariance, term = one.at(place[i]), one.term
@@ -148,18 +148,20 @@ class VarianceParts:
                     name = f"({term.effects[b]}, {term.effects[a]} | {term.grouping})"
                     moves = term.intercept and b == 0
                     where = values_text(term, place[i]) if moves else ""
-                    found["correlation", name, where] = covariance[:, a, b] / (sd[:, a] * sd[:, b])
-        return found
+                    correlations["correlation", name, where] = covariance[:, a, b] / (
+                        sd[:, a] * sd[:, b]
+                    )
+        return correlations
 
     def intraclass(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return intraclass correlations: shares of the variance given the covariates."""
-        found = {}
+        coefficients = {}
         for place in (*self.places, *self.further_places) if self.noise is not None else ():
             each = [one.variance(own) for (one, _), own in zip(self.groups, place, strict=True)]
             total = np.sum(each, axis=0) + self.noise
             for (one, _), variance in zip(self.groups, each, strict=True):
-                found["icc", one.term.term, self.at(place)] = variance / total
-        return found
+                coefficients["icc", one.term.term, self.at(place)] = variance / total
+        return coefficients
 
     def shares(self) -> dict[tuple[str, str, str], DrawVector]:
         """Return shares of the variance of the response over rows."""
@@ -250,13 +252,13 @@ def _blocks(design: Design, term: GroupColumns) -> list[TermBlock]:
 
 def _sds(fit: AbstractFit, term: GroupColumns) -> Float[np.ndarray, "draws effects"]:
     """Standard deviation of each effect over groups, in units of the response or of its link."""
-    design, named, scales, found = fit.model.design, fit.named_draws, scales_of(fit), []
+    design, named, scales, sds = fit.model.design, fit.named_draws, scales_of(fit), []
     noise = named.values["sigma"][:, 0] if "sigma" in named.values else 1.0
     blocks = _blocks(design, term)
     for block in blocks:
         scale = named.values["scale_mean"][:, named.coords["block_mean"].index(block.name)]
-        found.append(scale * noise)
-    return np.asarray(np.stack(found, axis=1) / block_scales(blocks, design, scales))
+        sds.append(scale * noise)
+    return np.asarray(np.stack(sds, axis=1) / block_scales(blocks, design, scales))
 
 
 def _multiplier(design: Design, block: TermBlock) -> RowVector:

@@ -117,10 +117,10 @@ class LinearResponse:
 
 def coordinates_of(model: AnyModel, posterior: object) -> AbstractCoordinates:
     """Standard coordinates of a model that has them."""
-    found = model.coordinates(posterior)
-    if found is None:
+    coordinates = model.coordinates(posterior)
+    if coordinates is None:
         raise TypeError(f"{type(model).__name__} has no standard coordinates")
-    return found
+    return coordinates
 
 
 def withheld(why: str, n_iter: int = 0) -> LinearResponse:
@@ -291,15 +291,15 @@ class _Differences:
     ) -> DirectionEntries:
         """Central differences, as many directions at a time as memory allows."""
         centre = self.stats.to_vector()
-        found = np.empty_like(directions)
+        changes = np.empty_like(directions)
         together = max(TOGETHER // max(centre.size, 1), 1)
         for first in range(0, len(directions), together):
             some = directions[first : first + together]
             moved = [centre + step * one for one in some for step in (STEP, -STEP)]
             values = function([self.model.update(self.stats.with_vector(v)) for v in moved])
             ends = np.stack(values)
-            found[first : first + together] = (ends[::2] - ends[1::2]) / (2.0 * STEP)
-        return found
+            changes[first : first + together] = (ends[::2] - ends[1::2]) / (2.0 * STEP)
+        return changes
 
 
 class _SecondDerivatives(_Differences):

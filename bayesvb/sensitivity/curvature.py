@@ -124,11 +124,11 @@ class Curving:
 
     def times(self, change: DirectionEntries) -> DirectionEntries:
         """Product with each of these changes, some at a time."""
-        found = self._of_rows(change) if self._matrix is None else change @ self._matrix
+        product = self._of_rows(change) if self._matrix is None else change @ self._matrix
         alone, bend = self._of_prior
         if bend is not None:
-            found[:, alone] += change[:, alone] @ bend
-        return found
+            product[:, alone] += change[:, alone] @ bend
+        return product
 
     def _of_rows(self, change: DirectionEntries) -> DirectionEntries:
         """Contribution of the rows to the product."""

@@ -232,11 +232,11 @@ class Deletion:
                 return evaluate(self.model.update(moved), block)
             except np.linalg.LinAlgError:  # of one row or more: which they are, halves show
                 values, ends = self.under, (0, n_rows // 2, n_rows)
-        found = [
+        pieces = [
             values(direct[start:end], change[start:end], block.part(start, end), evaluate)
             for start, end in pairwise(ends)
         ]
-        return np.concatenate(found, axis=-1)
+        return np.concatenate(pieces, axis=-1)
 
     def _one(
         self,

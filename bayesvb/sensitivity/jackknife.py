@@ -136,9 +136,9 @@ class Jackknife:
         """Derivatives of the centre in these statistics, zeros in the others."""
         if used.all():
             return self.derivative
-        found = np.zeros((self.size, len(used)))
-        found[:, used] = self._differences(np.flatnonzero(used))
-        return found
+        slopes = np.zeros((self.size, len(used)))
+        slopes[:, used] = self._differences(np.flatnonzero(used))
+        return slopes
 
     def _linear(
         self, change: Float[np.ndarray, "groups entries"]
@@ -177,7 +177,7 @@ class Jackknife:
         stats = self.deletion.stats
         at = stats.to_vector()
         size = STEP * np.maximum(np.abs(at), 1.0)
-        found = np.empty((self.size, len(entries)))
+        differences = np.empty((self.size, len(entries)))
         for place, entry in enumerate(entries):
             step = size[entry]
             ahead, behind = at.copy(), at.copy()
@@ -187,8 +187,8 @@ class Jackknife:
                 self.centre(self.deletion.model.update(stats.with_vector(vector)))
                 for vector in (ahead, behind)
             ]
-            found[:, place] = (ends[0] - ends[1]) / (2.0 * step)
-        return found
+            differences[:, place] = (ends[0] - ends[1]) / (2.0 * step)
+        return differences
 
     @cached_property
     def covariance(self) -> Float[np.ndarray, "coordinates coordinates"]:
@@ -205,8 +205,8 @@ class Jackknife:
             return response.covariance
         tilts = self._perturbations
         with single_threaded_blas(), np.errstate(all="ignore"):
-            found = changes_along(model, stats, tilts) @ deletion.solve(tilts).T
-        return np.asarray(0.5 * (found + found.T))
+            covariance = changes_along(model, stats, tilts) @ deletion.solve(tilts).T
+        return np.asarray(0.5 * (covariance + covariance.T))
 
     @cached_property
     def prior_information(self) -> Float[np.ndarray, "coordinates coordinates"]:
@@ -231,16 +231,16 @@ class Jackknife:
         single = PRIOR_STEP * np.eye(self.size)
         middle = self._log_densities(np.zeros((1, self.size)))
         sides = self._log_densities(single) + self._log_densities(-single) - 2.0 * middle
-        found = np.empty((len(sides), self.size, self.size))
-        found[:, np.arange(self.size), np.arange(self.size)] = 2.0 * sides
+        curvatures = np.empty((len(sides), self.size, self.size))
+        curvatures[:, np.arange(self.size), np.arange(self.size)] = 2.0 * sides
         first, second = np.triu_indices(self.size, 1)
         together = max(TOGETHER // self.size, 1)
         for start in range(0, len(first), together):
             i, j = first[start : start + together], second[start : start + together]
             pair = single[i] + single[j]
             both = self._log_densities(pair) + self._log_densities(-pair) - 2.0 * middle
-            found[:, i, j] = found[:, j, i] = both - sides[:, i] - sides[:, j]
-        return found / (-2.0 * PRIOR_STEP**2)
+            curvatures[:, i, j] = curvatures[:, j, i] = both - sides[:, i] - sides[:, j]
+        return curvatures / (-2.0 * PRIOR_STEP**2)
 
     def _log_densities(
         self, standard: Float[np.ndarray, "points coordinates"]
@@ -267,18 +267,18 @@ class Jackknife:
                 each = [
                     self._curved(*both, self.centre) for both in zip(direct, change, strict=True)
                 ]
-                found = np.empty((len(change), self.size))
+                changes = np.empty((len(change), self.size))
                 flat = [one is None for one in each]
                 if any(flat):
-                    found[flat] = self._linear(change[flat])
+                    changes[flat] = self._linear(change[flat])
                 for place, one in enumerate(each):
-                    found[place] = found[place] if one is None else one
-                return found
-            found = self._linear(change)
-            for place in np.argsort(-(found**2).sum(axis=1), kind="stable")[:CURVED]:
+                    changes[place] = changes[place] if one is None else one
+                return changes
+            changes = self._linear(change)
+            for place in np.argsort(-(changes**2).sum(axis=1), kind="stable")[:CURVED]:
                 curved = self._curved(direct[place], change[place], self.centre)
-                found[place] = found[place] if curved is None else curved
-        return np.asarray(found)
+                changes[place] = changes[place] if curved is None else curved
+        return np.asarray(changes)
 
     def _check_neighbours(self) -> None:
         """Raise where the fit has no neighbours to all sides, as ``derivative`` does.
@@ -305,11 +305,11 @@ class Jackknife:
         for share in SHARES:
             moved = at + direct + share * (change - direct)
             try:
-                found = evaluate(model.update(stats.with_vector(moved)))
+                values = evaluate(model.update(stats.with_vector(moved)))
             except np.linalg.LinAlgError:
                 continue
-            if np.isfinite(found).all():
-                return found
+            if np.isfinite(values).all():
+                return values
         return None
 
 

@@ -101,12 +101,12 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these, some at a time."""
-        found = np.array(added, dtype=float)
+        solution = np.array(added, dtype=float)
         together = max(TOGETHER // self.n_entries, 1)
         for start in range(0, len(added), together):
             part = slice(start, start + together)
-            found[part] += self._indirect(self.curved(self.metric_of(added[part])))
-        return found
+            solution[part] += self._indirect(self.curved(self.metric_of(added[part])))
+        return solution
 
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
@@ -122,7 +122,7 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
         """Solve ``(I - F') x = right`` for all rows at once, each with its own step lengths."""
         slow = self.deflation
         share = slow.among(right @ slow.metric.T)
-        found, rest = share @ slow.directions, right - share @ slow.images
+        shares, rest = share @ slow.directions, right - share @ slow.images
         scale = np.vecdot(right, self.metric_of(right))
         metric = self.metric_of(rest)
         length = np.vecdot(rest, metric)
@@ -132,7 +132,7 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
         for _ in range(100):
             left = length > self.tolerance**2 * scale
             if not left.any():
-                return np.asarray(found)
+                return np.asarray(shares)
             # Conjugate to the deflated directions too: rounding would let them grow back.
             share = slow.among(metric @ slow.images.T)
             step = rest - share @ slow.directions + ratio[:, None] * step
@@ -142,7 +142,7 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
             if (bend[left] <= 0.0).any():
                 break
             size = np.divide(length, bend, out=np.zeros_like(bend), where=left)[:, None]
-            found, rest = found + size * step, rest - size * image
+            shares, rest = shares + size * step, rest - size * image
             metric, before = self.metric_of(rest), length
             length = np.vecdot(rest, metric)
             ratio = np.divide(length, before, out=np.zeros_like(before), where=left)

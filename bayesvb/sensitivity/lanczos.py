@@ -163,13 +163,13 @@ class _Space:
 
     def _combination(self, shares: Float[np.ndarray, " all"]) -> EntryVector:
         """Sum of all directions with these coefficients."""
-        found = np.zeros(self.metric[0].shape[1])
-        found[self.touched] = shares[: len(self.first)] @ self.first
+        combination = np.zeros(self.metric[0].shape[1])
+        combination[self.touched] = shares[: len(self.first)] @ self.first
         start = len(self.first)
         for directions in self.more:
-            found += shares[start : start + len(directions)] @ directions
+            combination += shares[start : start + len(directions)] @ directions
             start += len(directions)
-        return found
+        return combination
 
     def remainder(self, answers: DirectionEntries) -> DirectionEntries:
         """Subtract from the latest answers, in place, their projection on the space."""
@@ -211,8 +211,8 @@ class _Space:
     def covariance(self) -> Float[np.ndarray, "tilts tilts"]:
         """Covariance of the perturbations."""
         own = self.gram[: len(self.first), : len(self.first)]
-        found = own @ self.inverse_columns()[: len(own)] @ own
-        return np.asarray(0.5 * (found + found.T))
+        covariance = own @ self.inverse_columns()[: len(own)] @ own
+        return np.asarray(0.5 * (covariance + covariance.T))
 
 
 def _combined(
@@ -222,5 +222,5 @@ def _combined(
     for start in range(0, rows.shape[1], COLUMNS):
         part = slice(start, start + COLUMNS)
         rows[: len(shares), part] = shares @ rows[:, part]
-    found = rows[: len(shares)]
-    return found.copy() if 2 * len(shares) < len(rows) else found
+    total = rows[: len(shares)]
+    return total.copy() if 2 * len(shares) < len(rows) else total

@@ -103,10 +103,10 @@ class LowRankSensitivity(AbstractSensitivity):
 
 def few_directions(known: RowDerivatives, n_entries: int) -> tuple[Directions, ...] | None:
     """Directions in which rows contribute curvature; None unless they are few for these entries."""
-    found = tuple(Directions.of(one) for one in known.scalars)
+    directions = tuple(Directions.of(one) for one in known.scalars)
     n_shared = len(known.shared)
-    size = sum(one.size for one in found) + 2 * n_shared
-    return found if size <= SHARE * n_entries else None
+    size = sum(one.size for one in directions) + 2 * n_shared
+    return directions if size <= SHARE * n_entries else None
 
 
 def low_rank_sensitivity(
@@ -155,11 +155,11 @@ def _of_prior(
 ) -> tuple[Int[np.ndarray, " single"], Float[np.ndarray, "single single"]]:
     """Entries at the end, to which rows add nothing, that the prior bends, and how."""
     alone = kept & (np.arange(len(kept)) >= len(kept) - known.n_more)
-    found = model.prior_curvature(model.update(stats), alone)
-    if found is None:
+    curvature = model.prior_curvature(model.update(stats), alone)
+    if curvature is None:
         return np.empty(0, dtype=int), np.zeros((0, 0))
-    bent = np.flatnonzero(found.any(axis=0))
-    return np.flatnonzero(alone)[bent], found[np.ix_(bent, bent)]
+    bent = np.flatnonzero(curvature.any(axis=0))
+    return np.flatnonzero(alone)[bent], curvature[np.ix_(bent, bent)]
 
 
 def _add_bends(
@@ -223,12 +223,12 @@ def _along_single(
     """Changes of the expectations along single entries."""
     place = {int(entry): row for entry, row in zip(known.shared, shared, strict=True)}
     alone = units(single, known.n_entries)
-    moved, found = changes_along(model, stats, alone), np.zeros_like(alone)
+    moved, changes = changes_along(model, stats, alone), np.zeros_like(alone)
     for number, entry in enumerate(single.tolist()):
         if entry in place:
-            found[number] = place[entry]
+            changes[number] = place[entry]
             continue
         factor = _factor_of(np.array([entry]), known)
-        found[number, factor] = moved[number, factor]
-        found[number, known.shared] = shared[:, entry]
-    return found
+        changes[number, factor] = moved[number, factor]
+        changes[number, known.shared] = shared[:, entry]
+    return changes

@@ -84,15 +84,15 @@ def expectations_along(
     model: AnyModel, stats: SufficientStats, posterior: object, directions: DirectionEntries
 ) -> DirectionEntries | None:
     """Derivatives of the expectations along directions; None where they have no closed form."""
-    found = [directions[:0]]
+    expectations = [directions[:0]]
     together = max(TOGETHER // max(directions.shape[1], 1), 1)
     for start in range(0, len(directions), together):
         change = stats.with_vector(directions[start : start + together])
         moved = model.expectations_along(posterior, change)
         if moved is None:
             return None
-        found.append(moved.to_vectors())
-    return np.concatenate(found)
+        expectations.append(moved.to_vectors())
+    return np.concatenate(expectations)
 
 
 def changes_along(
@@ -102,18 +102,18 @@ def changes_along(
     known = expectations_along(model, stats, model.update(stats), directions)
     if known is not None:
         return known
-    size, found = np.maximum(np.abs(stats.to_vector()), 1.0), np.empty_like(directions)
+    size, changes = np.maximum(np.abs(stats.to_vector()), 1.0), np.empty_like(directions)
     for number, direction in enumerate(directions):
         step = STEP / float((np.abs(direction) / size).max())
-        found[number] = change_along(model, stats, step * direction) / step
-    return found
+        changes[number] = change_along(model, stats, step * direction) / step
+    return changes
 
 
 def units(entries: Int[np.ndarray, " some"], size: int) -> Float[np.ndarray, "some size"]:
     """Directions that are one in one entry, zero in the others."""
-    found = np.zeros((len(entries), size))
-    found[np.arange(len(entries)), entries] = 1.0
-    return found
+    vectors = np.zeros((len(entries), size))
+    vectors[np.arange(len(entries)), entries] = 1.0
+    return vectors
 
 
 def change_along(model: AnyModel, stats: SufficientStats, step: EntryVector) -> EntryVector:

@@ -49,8 +49,8 @@ class Directions:
 
     def summed(self, value: RowVector, other: Directions) -> Float[np.ndarray, "different others"]:
         """Sum over rows of these values times products of both coordinates."""
-        found = self.coordinates.T.multiply(value).tocsr() @ other.coordinates
-        return np.asarray(found.toarray())
+        total = self.coordinates.T.multiply(value).tocsr() @ other.coordinates
+        return np.asarray(total.toarray())
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,12 @@ class RowDirections:
     @cached_property
     def places(self) -> list[list[Int[np.ndarray, " _"]]]:
         """Numbers of the directions of each scalar, by group."""
-        found, first = [], 0
+        places, first = [], 0
         for one in self.each:
             different = np.arange(one.size).reshape(len(one.scalars.entries), -1)
-            found.append(list(first + different))
+            places.append(list(first + different))
             first += one.size
-        return found
+        return places
 
     @property
     def size(self) -> int:
@@ -92,29 +92,29 @@ class RowDirections:
 
     def present(self) -> Bool[np.ndarray, " entries"]:
         """Entries in which some direction is not zero."""
-        found = np.zeros(self.n_entries, dtype=bool)
-        found[self.single] = True
+        mask = np.zeros(self.n_entries, dtype=bool)
+        mask[self.single] = True
         for one, entries, _ in self.scalars():
-            found[entries] |= one.features.any(axis=1)
-        return found
+            mask[entries] |= one.features.any(axis=1)
+        return mask
 
     def products(
         self, vectors: Float[np.ndarray, "vectors entries"]
     ) -> Float[np.ndarray, "vectors directions"]:
         """``B' v`` of each of these."""
-        found = np.zeros((len(vectors), self.size))
+        products = np.zeros((len(vectors), self.size))
         for one, entries, places in self.scalars():
             if (own := vectors[:, entries]).any():
-                found[:, places] = own @ one.features
-        found[:, self.size - len(self.single) :] = vectors[:, self.single]
-        return found
+                products[:, places] = own @ one.features
+        products[:, self.size - len(self.single) :] = vectors[:, self.single]
+        return products
 
     def combined(
         self, shares: Float[np.ndarray, "vectors directions"]
     ) -> Float[np.ndarray, "vectors entries"]:
         """``B c`` of each of these."""
-        found = np.zeros((len(shares), self.n_entries))
+        total = np.zeros((len(shares), self.n_entries))
         for one, entries, places in self.scalars():
-            found[:, entries] = shares[:, places] @ one.features.T
-        found[:, self.single] += shares[:, self.size - len(self.single) :]
-        return found
+            total[:, entries] = shares[:, places] @ one.features.T
+        total[:, self.single] += shares[:, self.size - len(self.single) :]
+        return total

@@ -128,20 +128,20 @@ class RowSensitivity(AbstractAppliedSensitivity):
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these, some at a time."""
-        found = np.array(added, dtype=float)
+        solution = np.array(added, dtype=float)
         for part in _parts(len(added)):
-            if found[part].any():
-                found[part] += self._indirect(self.metric_of(added[part]))
-        return found
+            if solution[part].any():
+                solution[part] += self._indirect(self.metric_of(added[part]))
+        return solution
 
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """``I + V B (D^-1 - B' V B)^-1 B'`` times each of these."""
-        found = np.array(slopes, dtype=float)
+        solution = np.array(slopes, dtype=float)
         for part in _parts(len(slopes)):
-            found[part] += self.metric_of(self._indirect(slopes[part]))
-        return found
+            solution[part] += self.metric_of(self._indirect(slopes[part]))
+        return solution
 
     def whole(self) -> Float[np.ndarray, "entries entries"]:
         """Images of the units."""
@@ -160,10 +160,10 @@ class RowSensitivity(AbstractAppliedSensitivity):
         as ``\Gamma + C L' P L \Gamma = C``: the first term, of second moments, is small, so that
         conjugate gradients take few steps. No product of two columns is made but in the result.
         """
-        found = np.empty((len(rows), self.n_entries))
+        changes = np.empty((len(rows), self.n_entries))
         for some in _parts(len(rows)):
-            found[some] = self._solved(*self._covariances(rows[some], weight[some]))
-        return found
+            changes[some] = self._solved(*self._covariances(rows[some], weight[some]))
+        return changes
 
     def own_changes(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
@@ -179,7 +179,7 @@ class RowSensitivity(AbstractAppliedSensitivity):
         of which ``L \Gamma L' + Q`` is direct. ``Q P Q``, of the order of the fourth power of the
         leverage, is neglected.
         """
-        found = np.empty((3, len(rows)))
+        changes = np.empty((3, len(rows)))
         products, covariance = self._variables
         n_rows, n_quadratic = self.space.n_rows, self.space.n_quadratic
         by_row = products[: n_rows * n_quadratic].reshape(n_rows, n_quadratic, -1)
@@ -189,8 +189,8 @@ class RowSensitivity(AbstractAppliedSensitivity):
             moved = loaded + np.einsum("nsv,sn->vn", by_row[rows[some]], gradient[:n_quadratic])
             direct = (loaded * (self.space.covariance @ loaded)).sum(axis=0)
             whole = (moved * (covariance @ moved)).sum(axis=0)
-            found[:, some] = direct, self.space.squares_at(rows[some], gradient), whole - direct
-        return np.asarray(found * weight)
+            changes[:, some] = direct, self.space.squares_at(rows[some], gradient), whole - direct
+        return np.asarray(changes * weight)
 
     def indirect_of_difference(
         self, rows: Int[np.ndarray, " some"], ends: Sequence[RowsAdded]
@@ -202,11 +202,11 @@ class RowSensitivity(AbstractAppliedSensitivity):
             for end, gradient in zip(ends, gradients, strict=True)
         ]
         gradient, loadings = np.sum(gradients, axis=0), np.sum(loaded, axis=0)
-        found = np.empty((len(rows), self.n_entries))
+        changes = np.empty((len(rows), self.n_entries))
         for some in _parts(len(rows)):
             given = self._given(rows[some], gradient[:, some], loadings[:, some])
-            found[some] = self._solved(*given)
-        return found
+            changes[some] = self._solved(*given)
+        return changes
 
     def change_of_variables(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
@@ -215,11 +215,11 @@ class RowSensitivity(AbstractAppliedSensitivity):
 
         By the identity of ``indirect`` they are ``C (L' + L' P Q) g``: nothing is solved for.
         """
-        found = np.empty((len(rows), self.space.n_variables))
+        change = np.empty((len(rows), self.space.n_variables))
         for some in _parts(len(rows)):
             _, loaded = self._covariances(rows[some], weight[some])
-            found[some] = (self._variables[1] @ loaded).T
-        return found
+            change[some] = (self._variables[1] @ loaded).T
+        return change
 
     def _covariances(
         self, rows: Int[np.ndarray, " some"], weight: Float[np.ndarray, " some"]
@@ -280,12 +280,12 @@ class RowSensitivity(AbstractAppliedSensitivity):
 
     def _combined(self, values: Scalars) -> Rows:
         """``B`` times each column."""
-        found = np.zeros((values.squares.shape[1], self.n_entries))
+        total = np.zeros((values.squares.shape[1], self.n_entries))
         for slot, (entries, features) in enumerate(self._features):
-            found[:, entries] = values.rows[:, slot].T @ features
+            total[:, entries] = values.rows[:, slot].T @ features
         last = np.concatenate([values.squares, values.precisions])
-        found[:, self.n_entries - len(last) :] = last.T
-        return found
+        total[:, self.n_entries - len(last) :] = last.T
+        return total
 
     @cached_property
     def _features(self) -> list[tuple[Int[np.ndarray, " features"], Rows]]:

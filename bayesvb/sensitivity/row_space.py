@@ -194,17 +194,17 @@ class RowSpace:
             for vector, slot in zip(part.vectors, slots, strict=True)
         ]
 
-    def _collect(self, found: Scalars, number: int, firsts: Sequence[Columns]) -> None:
+    def _collect(self, scalars: Scalars, number: int, firsts: Sequence[Columns]) -> None:
         """Fill in the first scalars of a part, the transpose of ``_firsts``."""
-        part, squares = self.parts[number], found.squares[self.scale_slices[number]]
+        part, squares = self.parts[number], scalars.squares[self.scale_slices[number]]
         for vector, own in zip(part.vectors, firsts, strict=True):
             squares += vector.squares.T @ own[len(vector.rows) :]
         for vector, own, slot in zip(part.with_rows, firsts, self.slots[number][0], strict=False):
-            found.rows[vector.rows, slot] = own[: len(vector.rows)]
+            scalars.rows[vector.rows, slot] = own[: len(vector.rows)]
 
     def loaded(self, values: Scalars) -> Float[np.ndarray, "variables columns"]:
         """``L'`` times each column."""
-        found = []
+        loaded = []
         for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
             firsts = self._firsts(values, number)
             linear = [v.slopes[0][:, None] * c for v, c in zip(part.vectors, firsts, strict=True)]
@@ -212,22 +212,22 @@ class RowSpace:
                 for vector, own, slot in zip(part.with_rows, linear, slots[kind], strict=True):
                     n = len(vector.rows)
                     own[:n] += vector.slopes[kind, :n, None] * values.rows[vector.rows, slot]
-            found.append(part.loaded(firsts, linear))
-        return np.concatenate([*found, self.scale[:, None] * values.precisions])
+            loaded.append(part.loaded(firsts, linear))
+        return np.concatenate([*loaded, self.scale[:, None] * values.precisions])
 
     def loadings(self, variables: Float[np.ndarray, "variables columns"]) -> Scalars:
         """``L`` times each column."""
-        found = self.zeros(self.hessian.shape[1], variables.shape[1])
+        loadings = self.zeros(self.hessian.shape[1], variables.shape[1])
         for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
             predictors, noises = part.predicted(variables[self.places[number]])
             each = zip(part.vectors, predictors, noises, strict=True)
-            self._collect(found, number, [v.slopes[0][:, None] * u + e for v, u, e in each])
+            self._collect(loadings, number, [v.slopes[0][:, None] * u + e for v, u, e in each])
             for kind in range(1, len(slots)):
                 for vector, own, slot in zip(part.with_rows, predictors, slots[kind], strict=True):
                     n = len(vector.rows)
-                    found.rows[vector.rows, slot] = vector.slopes[kind, :n, None] * own[:n]
-        found.precisions[:] = self.scale[:, None] * variables[self.places[-1]]
-        return found
+                    loadings.rows[vector.rows, slot] = vector.slopes[kind, :n, None] * own[:n]
+        loadings.precisions[:] = self.scale[:, None] * variables[self.places[-1]]
+        return loadings
 
     def bent(self, values: Scalars) -> Scalars:
         """``D`` times each column.
@@ -239,11 +239,11 @@ class RowSpace:
 
     def squares_times(self, columns: Columns) -> Columns:
         """``Q`` times each column, of scalars that have a square, on one axis."""
-        values, found = self.quadratic(columns), np.zeros_like(columns)
-        into = self.quadratic(found)
+        values, product = self.quadratic(columns), np.zeros_like(columns)
+        into = self.quadratic(product)
         for number, part in enumerate(self.parts):
             self._collect(into, number, part.squares_times(self._firsts(values, number)))
-        return found
+        return product
 
     def quadratic(self, columns: Columns) -> Scalars:
         """Scalars that have a square, from one axis: of all rows, then sums of squares."""
@@ -302,14 +302,14 @@ class RowSpace:
         NoMaximum
         """
         rest = self.bent_quadratic(values)
-        found, product = np.zeros_like(rest), np.zeros_like(rest)
+        solution, product = np.zeros_like(rest), np.zeros_like(rest)
         active = np.flatnonzero(self.gain_bound(rest) > last)
         rest, step, step_metric = rest[:, active], 0.0, 0.0
         before = np.full(len(active), np.inf)
         # Steps of conjugate gradients; two are usual.
         for _ in range(50):
             if not active.size:
-                return found, product
+                return solution, product
             metric = self.squares_times(rest)
             length = np.einsum("ij,ij->j", rest, metric)
             ratio = (length / before).astype(rest.dtype)
@@ -319,7 +319,7 @@ class RowSpace:
             if (bend < -last[active]).any():
                 break
             size = np.divide(length, bend, out=np.zeros_like(bend), where=bend > 0.0)
-            found[:, active] += size * step
+            solution[:, active] += size * step
             product[:, active] += size * step_metric
             rest -= size * image
             left = (self.gain_bound(rest) > last[active]) & (size * length > last[active])
@@ -338,12 +338,12 @@ class RowSpace:
         kind = np.float32 if ACCURATE >= SINGLE else np.float64
         space, size = self.astype(kind), self.n_quadratic * self.n_rows + len(self.scale)
         products, residuals = np.empty((2, size, self.n_variables), dtype=kind)
-        found = np.empty((self.n_variables, self.n_variables))
+        information = np.empty((self.n_variables, self.n_variables))
         for start in range(0, self.n_variables, COLUMNS_AT_ONCE):
             some = slice(start, start + COLUMNS_AT_ONCE)
-            found[:, some], products[:, some], residuals[:, some] = self._columns(space, some)
-        found += products.T @ residuals
-        return np.asarray(0.5 * (found + found.T)), products
+            information[:, some], products[:, some], residuals[:, some] = self._columns(space, some)
+        information += products.T @ residuals
+        return np.asarray(0.5 * (information + information.T)), products
 
     def _columns(
         self, space: RowSpace, some: slice
@@ -380,33 +380,33 @@ class RowSpace:
     ) -> Float[np.ndarray, "variables columns"]:
         """``L'`` times columns that are zero but for the scalars of one row each."""
         each = zip(self.parts, self.slots, strict=True)
-        found = [part.loaded_with(rows, values[slots]) for part, slots in each]
-        return np.concatenate([*found, np.zeros((len(self.scale), len(rows)))])
+        loadings = [part.loaded_with(rows, values[slots]) for part, slots in each]
+        return np.concatenate([*loadings, np.zeros((len(self.scale), len(rows)))])
 
     def squares_at(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
     ) -> Float[np.ndarray, " columns"]:
         """Quadratic form of ``Q`` in columns that are zero but for the scalars of one row each."""
         each = zip(self.parts, self.slots, strict=True)
-        found = [part.squares_at(rows, values[slots[0]]) for part, slots in each]
-        return np.asarray(np.sum(found, axis=0))
+        squares = [part.squares_at(rows, values[slots[0]]) for part, slots in each]
+        return np.asarray(np.sum(squares, axis=0))
 
     def squares_rows(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "scalars columns"]
     ) -> Columns:
         """``Q`` times columns that are zero but for the scalars of one row each."""
-        found = self.zeros(self.n_quadratic, len(rows))
+        result = self.zeros(self.n_quadratic, len(rows))
         for number, (part, slots) in enumerate(zip(self.parts, self.slots, strict=True)):
-            self._collect(found, number, part.squares_with(rows, values[slots[0]]))
-        return np.concatenate([found.rows.reshape(-1, len(rows)), found.squares])
+            self._collect(result, number, part.squares_with(rows, values[slots[0]]))
+        return np.concatenate([result.rows.reshape(-1, len(rows)), result.squares])
 
     def inverse(
         self, information: Float[np.ndarray, "variables variables"]
     ) -> Float[np.ndarray, "variables variables"]:
         """``(Gamma^-1 - L' P L)^-1``: linear-response covariance of the variables at a maximum."""
         root, inner = self._standardised(information)
-        found = root @ np.linalg.solve(inner, root.T)
-        return np.asarray(0.5 * (found + found.T))
+        inverse = root @ np.linalg.solve(inner, root.T)
+        return np.asarray(0.5 * (inverse + inverse.T))
 
     def _standardised(
         self, information: Float[np.ndarray, "variables variables"]
@@ -446,12 +446,12 @@ def scalar_slots(parts: Sequence[Forms]) -> list[Int[np.ndarray, "kinds vectors"
     """Positions of the scalars of each part: first scalars of all parts, then the others."""
     shapes = [(len(part.vectors[0].slopes), len(part.with_rows)) for part in parts]
     first, later = 0, sum(vectors for _, vectors in shapes)
-    found = []
+    slots = []
     for kinds, vectors in shapes:
         more = later + np.arange((kinds - 1) * vectors).reshape(kinds - 1, vectors)
-        found.append(np.concatenate([first + np.arange(vectors)[None], more]))
+        slots.append(np.concatenate([first + np.arange(vectors)[None], more]))
         first, later = first + vectors, later + more.size
-    return found
+    return slots
 
 
 def scalar_order(parts: Sequence[Forms]) -> Int[np.ndarray, " scalars"]:

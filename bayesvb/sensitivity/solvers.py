@@ -93,25 +93,25 @@ class DenseSensitivity(AbstractSensitivity):
         moved = added[:, own]
         if (rest := added[:, ~own]).any():
             moved = moved + rest @ rows[:, ~own].T
-        found = np.array(added, dtype=float)
-        found[:, own] = lu_solve(self._factor, moved.T).T
-        return found
+        solution = np.array(added, dtype=float)
+        solution[:, own] = lu_solve(self._factor, moved.T).T
+        return solution
 
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """Product of each of these slopes with ``(I - F')^-1``."""
         own, rows = self.answering, self.rows
-        found = np.array(slopes, dtype=float)
-        found[:, own] = lu_solve(self._factor, slopes[:, own].T, trans=1).T
-        found[:, ~own] += found[:, own] @ rows[:, ~own]
-        return found
+        solution = np.array(slopes, dtype=float)
+        solution[:, own] = lu_solve(self._factor, slopes[:, own].T, trans=1).T
+        solution[:, ~own] += solution[:, own] @ rows[:, ~own]
+        return solution
 
     def whole(self) -> Float[np.ndarray, "entries entries"]:
         """Derivative as a matrix, with rows of zeros for the entries that do not change."""
-        found = np.zeros((self.n_entries, self.n_entries))
-        found[self.answering] = self.rows
-        return found
+        matrix = np.zeros((self.n_entries, self.n_entries))
+        matrix[self.answering] = self.rows
+        return matrix
 
 
 def choose_solver(
@@ -150,8 +150,8 @@ def choose_solver(
     if first is None:
         n_entries = stats.to_vector().size
         _check_size(n_entries, n_entries)
-        found = _by_differences(model, source, stats)
-        return DenseSensitivity(np.ones(len(found), dtype=bool), found)
+        differences = _by_differences(model, source, stats)
+        return DenseSensitivity(np.ones(len(differences), dtype=bool), differences)
     rows = row_sensitivity(model, source, stats, LONGER)
     if rows is not None:
         return rows
@@ -278,9 +278,9 @@ def _answering(
     """Entries to which some row adds; all, if they are few."""
     if n_entries <= FEW_ENTRIES:
         return np.ones(n_entries, dtype=bool)
-    found: Bool[np.ndarray, " entries"]
-    found = source.map_reduce(partial(_presence, model, posterior)).parts > 0.0
-    return found
+    mask: Bool[np.ndarray, " entries"]
+    mask = source.map_reduce(partial(_presence, model, posterior)).parts > 0.0
+    return mask
 
 
 def _by_factor(
@@ -294,13 +294,13 @@ def _by_factor(
     What several factors share varies with all of them.
     """
     place, shared = np.cumsum(kept) - 1, known.shared[kept[known.shared]]
-    found = curvature[:, place[shared]] @ covariance[place[shared]]
+    product = curvature[:, place[shared]] @ covariance[place[shared]]
     for entries in known.factors:
         for own in entries:
             at = np.setdiff1d(place[own[kept[own]]], place[shared])
-            found[:, own] += curvature[:, at] @ covariance[np.ix_(at, own)]
-    found[:, known.shared] = curvature @ covariance[:, known.shared]
-    return np.asarray(found)
+            product[:, own] += curvature[:, at] @ covariance[np.ix_(at, own)]
+    product[:, known.shared] = curvature @ covariance[:, known.shared]
+    return np.asarray(product)
 
 
 def _presence(model: AnyModel, posterior: object, block: Block) -> Presence:
@@ -326,14 +326,14 @@ def expectation_changes(
     """
     centre, posterior = stats.to_vector(), model.update(stats)
     size, place = np.maximum(np.abs(centre), 1.0), np.cumsum(kept) - 1
-    found = np.zeros((int(kept.sum()), centre.size))
+    result = np.zeros((int(kept.sum()), centre.size))
     for kind, entries in enumerate(factors):
         some = np.flatnonzero(kept[entries].any(axis=0))
         known = model.factor_covariance(posterior, kind, some)
         if known is not None:
             for own, change in zip(entries, known, strict=True):
                 there = kept[own[some]]
-                found[place[own[some[there]]][:, None], own] = change[there]
+                result[place[own[some[there]]][:, None], own] = change[there]
             continue
         steps = np.zeros((len(some), centre.size))
         for own in entries:
@@ -342,11 +342,11 @@ def expectation_changes(
         for own in entries:
             there = kept[own[some]]
             changes = moved[there][:, own] / size[own[some[there]], None]
-            found[place[own[some[there]]][:, None], own] = changes
+            result[place[own[some[there]]][:, None], own] = changes
     moved = changes_along(model, stats, units(shared, centre.size))
-    found[:, shared] = moved[:, kept].T
-    found[place[shared[kept[shared]]]] = moved[kept[shared]]
-    return found
+    result[:, shared] = moved[:, kept].T
+    result[place[shared[kept[shared]]]] = moved[kept[shared]]
+    return result
 
 
 def _by_differences(

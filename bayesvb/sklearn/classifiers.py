@@ -80,10 +80,14 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
     def predict_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:
         """Probability of each class of each row, columns in the order of ``classes_``."""
         rows = self._table(X)
-        found = np.asarray(
+        probabilities = np.asarray(
             self.fit_.predict(rows, kind="probability", extrapolation="keep"), dtype=float
         )
-        return found if found.ndim == 2 else np.column_stack([1.0 - found, found])
+        return (
+            probabilities
+            if probabilities.ndim == 2
+            else np.column_stack([1.0 - probabilities, probabilities])
+        )
 
     def predict_log_proba(self, X: object) -> Float[np.ndarray, "rows classes"]:
         """Log probabilities."""
@@ -99,5 +103,5 @@ class AbstractClassifier(ClassifierMixin, AbstractModelEstimator):
         """Log probability of the class of each row; minus infinity of one that was not there."""
         p = self.predict_log_proba(X)
         place = pd.Index(self.classes_).get_indexer(pd.Index(column_or_1d(y)))
-        found = np.where(place >= 0, p[np.arange(len(p)), np.maximum(place, 0)], -np.inf)
-        return np.asarray(found)
+        log_density = np.where(place >= 0, p[np.arange(len(p)), np.maximum(place, 0)], -np.inf)
+        return np.asarray(log_density)

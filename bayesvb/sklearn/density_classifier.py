@@ -75,8 +75,8 @@ class DensityClassifier(AbstractClassifier):
             If there are several classes without an order, or a class that ``levels`` lacks.
         """
         check_choice("family", self.family, FAMILIES)
-        found = np.unique(labels)
-        if self.family == "bernoulli" and len(found) > 2:
+        classes = np.unique(labels)
+        if self.family == "bernoulli" and len(classes) > 2:
             raise ValueError(
                 "Only binary classification is supported. The type of the target is "
                 f"{type_of_target(y)}. Classes with an order: family='ordinal'"
@@ -86,12 +86,12 @@ class DensityClassifier(AbstractClassifier):
         if order is None and isinstance(kind, pd.CategoricalDtype) and kind.ordered:
             order = kind.categories
         if order is None:
-            return found
+            return classes
         known = pd.Index(list(order))
-        lacking = found[known.get_indexer(pd.Index(found)) < 0]
+        lacking = classes[known.get_indexer(pd.Index(classes)) < 0]
         if len(lacking):
             raise ValueError(f"levels={list(order)!r} lacks the class {lacking.tolist()[0]!r}")
-        return np.asarray(known[known.isin(found)])
+        return np.asarray(known[known.isin(classes)])
 
     def _response(self, codes: RowIntegers) -> object:
         if len(self.classes_) == 2:

@@ -75,15 +75,15 @@ class PlainFile:
 
     def numbers(self, group: str) -> dict[str, np.ndarray]:
         """Arrays of a group, by name."""
-        found = {}
+        values = {}
         for path, dataset in self.arrays.items():
             parent, _, name = path.rpartition("/")
             if parent == group and dataset.dtype.kind in SIZES:
                 array = np.empty(dataset.shape, dtype=dataset.dtype)
                 if array.size:
                     _h5py().h5d.DatasetID.read(dataset, _h5py().h5s.ALL, _h5py().h5s.ALL, array)
-                found[name] = array
-        return found
+                values[name] = array
+        return values
 
     def text(self, path: str) -> str:
         """The one text in a data set.
@@ -174,13 +174,13 @@ class _Inspector:
         """Names in a group."""
         if group.get_num_objs() * LIMITS.least_object > self.size_of_file:
             raise DataError(f"{path!r} claims more objects than the file has room for")
-        found = []
+        names = []
         for raw in group:
             name = raw.decode("utf-8", "strict")
             if len(raw) > LIMITS.name or name in ("", ".", "..") or "/" in name:
                 raise DataError(f"{name[:60]!r} is not a valid name in a saved file")
-            found.append(name)
-        return found
+            names.append(name)
+        return names
 
     def link(self, path: str, group: h5g.GroupID, name: str) -> None:
         """Refuse what leads elsewhere."""

@@ -36,11 +36,11 @@ def unseal(sealed: bytes) -> tuple[bytes, bool]:
     DataError
         If the checksum is of other bytes.
     """
-    found = SEAL.fullmatch(sealed[-LENGTH:])
-    if found is None:
+    match = SEAL.fullmatch(sealed[-LENGTH:])
+    if match is None:
         return sealed, False
     content = sealed[:-LENGTH]
-    if hashlib.sha256(content).hexdigest().encode() != found[1]:
+    if hashlib.sha256(content).hexdigest().encode() != match[1]:
         raise DataError(
             "the checksum does not match: the file was changed or damaged after it was saved",
             hint="use another copy",

@@ -86,21 +86,21 @@ def _own_data(models: Mapping[str, object]) -> tuple[pd.DataFrame, int]:
     DataError
         If a model brings no data, or they were given other rows.
     """
-    found: pd.DataFrame | None = None
+    data: pd.DataFrame | None = None
     common = _rows_in_all(models)
     for name, model in models.items():
         assert isinstance(model, AbstractEstimator)
         check_all_rows(model, f"models: {name!r} without data=", "fits are made of most of them")
         own = model.design.given[common[model.design.complete]]
-        if found is None:
-            found = own
+        if data is None:
+            data = own
             continue
-        shared = [column for column in own if column in found]
-        if not own.index.equals(found.index) or not own[shared].equals(found[shared]):
+        shared = [column for column in own if column in data]
+        if not own.index.equals(data.index) or not own[shared].equals(data[shared]):
             raise DataError(f"models: {name!r} has other data than the first", hint="give data=")
-        found = pd.concat([found, own.drop(columns=shared)], axis=1)
-    assert found is not None
-    return found, int((~common).sum())
+        data = pd.concat([data, own.drop(columns=shared)], axis=1)
+    assert data is not None
+    return data, int((~common).sum())
 
 
 def _rows_in_all(models: Mapping[str, object]) -> Bool[np.ndarray, " given"]:

@@ -137,15 +137,15 @@ class CrossValidation:
         ``ece``, the calibration error of the most probable class in 20 bins, is not a mean over
         rows and has no standard error; it is the mean over repetitions.
         """
-        found = []
+        scores = []
         for model in self.models:
             for score in self.score_names:
                 mean, error, n = mean_and_error(self._scored(model, score), self._clusters)
-                found.append((model, score, mean, error, n))
+                scores.append((model, score, mean, error, n))
             if "class" in self.rows:
-                n = found[-1][-1]
-                found.append((model, "ece", self._calibration_error(model), float("nan"), n))
-        return pd.DataFrame(found, columns=["model", "score", "mean", "se", "rows"])
+                n = scores[-1][-1]
+                scores.append((model, "ece", self._calibration_error(model), float("nan"), n))
+        return pd.DataFrame(scores, columns=["model", "score", "mean", "se", "rows"])
 
     def differences(self, reference: str | None = None) -> pd.DataFrame:
         """Paired differences of every model from one of them, over the rows that both scored.
@@ -165,7 +165,7 @@ class CrossValidation:
         """
         reference = self.best if reference is None else reference
         check_choice("reference", reference, self.models)
-        found = []
+        differences = []
         for model in self.models:
             for score in self.score_names:
                 if model == reference or score.startswith("coverage"):
@@ -174,9 +174,9 @@ class CrossValidation:
                     gap = self._scored(model, score) - self._scored(reference, score)
                 mean, error, _ = mean_and_error(gap, self._clusters)
                 resampled = resampled_error(gap, self._folds)
-                found.append((model, reference, score, mean, error, resampled))
+                differences.append((model, reference, score, mean, error, resampled))
         names = ["model", "reference", "score", "difference", "se", "se_resampled"]
-        return pd.DataFrame(found, columns=names)
+        return pd.DataFrame(differences, columns=names)
 
     @checked
     def plot(self, score: str = "log_density", *, ax: Axes | None = None) -> Axes:
@@ -279,9 +279,9 @@ class CrossValidation:
     def _scored(self, model: str, score: str) -> Scored:
         """Scores of one model by repetition and row."""
         own = self.rows[self.rows["model"] == model]
-        found = np.full(self._folds.shape, np.nan)
-        found[own["repeat"].to_numpy() - 1, own["unit"].to_numpy()] = own[score].to_numpy()
-        return found
+        scores = np.full(self._folds.shape, np.nan)
+        scores[own["repeat"].to_numpy() - 1, own["unit"].to_numpy()] = own[score].to_numpy()
+        return scores
 
     def _calibration_error(self, model: str) -> float:
         """Mean over repetitions of the error over all their rows."""

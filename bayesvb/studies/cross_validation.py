@@ -184,10 +184,10 @@ class FoldTrials:
         try:
             with single_threaded_blas(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found, scored = self._made(labels)
+                made, scored = self._made(labels)
         except Exception as error:
             return self.crashed(number, in_one_line(error))
-        return {"number": number, **labels, **found}, scored
+        return {"number": number, **labels, **made}, scored
 
     def _made(self, labels: Mapping[str, Any]) -> tuple[dict[str, object], pd.DataFrame]:
         repeat, fold = labels["repeat"] - 1, labels["fold"] - 1

@@ -41,7 +41,7 @@ class Trial:
 
     def record(self) -> dict[str, object]:
         """Scores, costs, and in ``failure`` what went wrong, which leaves the rest empty."""
-        found: dict[str, object] = {
+        record: dict[str, object] = {
             "n": len(self.training),
             "n_test": len(self.test),
             **dict.fromkeys(("lpd", "accuracy", "ece", *self.criteria, "seconds"), np.nan),
@@ -50,25 +50,25 @@ class Trial:
             "failure": "",
         }
         try:
-            self._fill(found)
+            self._fill(record)
         except Exception as error:
-            found["failure"] = in_one_line(error)
-        return found
+            record["failure"] = in_one_line(error)
+        return record
 
-    def _fill(self, found: dict[str, object]) -> None:
+    def _fill(self, record: dict[str, object]) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)
             model = self.make(self.training)
         began = time.perf_counter()
         fit = quiet_fit(model, self.options)
-        found["seconds"] = time.perf_counter() - began
-        found["passes"] = int(fit.restarts["n_iter"].sum())
-        found["converged"] = bool(fit.converged)
+        record["seconds"] = time.perf_counter() - began
+        record["passes"] = int(fit.restarts["n_iter"].sum())
+        record["converged"] = bool(fit.converged)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found |= held_out_scores(fit, self.test)
+            record |= held_out_scores(fit, self.test)
             for name in self.criteria:
-                found[name] = float(elpd(fit, name).elpd / fit.model.source.total_weight)
+                record[name] = float(elpd(fit, name).elpd / fit.model.source.total_weight)
 
 
 def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
@@ -82,13 +82,13 @@ def held_out_scores(fit: Fit, test: pd.DataFrame) -> dict[str, object]:
     log_density = fit.log_density(test).dropna()
     if log_density.empty:
         raise DataError("no held-out row is complete", hint="use fewer folds")
-    found: dict[str, object] = {"lpd": float(log_density.mean())}
+    result: dict[str, object] = {"lpd": float(log_density.mean())}
     if fit.model.response.is_categorical:
         rows = fit.model.rows(test, response=True)
         p = fit.predict(test, kind="probability", missing="keep", extrapolation="keep").to_numpy()[
             rows.complete
         ]
         codes = np.asarray(rows.response)
-        found["accuracy"] = scores(p, codes).accuracy
-        found["ece"] = calibration_error(p, codes).error
-    return found
+        result["accuracy"] = scores(p, codes).accuracy
+        result["ece"] = calibration_error(p, codes).error
+    return result

@@ -125,19 +125,19 @@ def _received(
     """Result of a worker, which gets the next number; another takes its place if it has ended."""
     following = next(numbers, None)
     try:
-        found: ResultT | _CannotTravel = worker.channel.recv()
+        message: ResultT | _CannotTravel = worker.channel.recv()
     except (EOFError, OSError, pickle.UnpicklingError):
         worker.process.join(timeout=5.0)  # it is about to end; its code would be that of our kill
         if following is not None:
             _start(work, following, busy)
         return crashed(worker.number, f"its process ended with code {worker.end()}")
-    if isinstance(found, _CannotTravel) or following is None:
+    if isinstance(message, _CannotTravel) or following is None:
         worker.end()
     else:
         _give(worker.process, worker.channel, following, busy)
-    if isinstance(found, _CannotTravel):
-        raise found
-    return found
+    if isinstance(message, _CannotTravel):
+        raise message
+    return message
 
 
 def _give(

@@ -109,13 +109,13 @@ class Quantities:
         """Their values for every draw; the log likelihood is the one of these rows."""
         blocks = log_lik_blocks(drawn.core, source, drawn.draws, 0.0)
         whole = sum(values.sum(axis=1) for values in blocks)
-        found = self._at_rows(drawn).reshape(count(drawn.draws), -1)
-        return np.column_stack([found, np.asarray(whole)])
+        result = self._at_rows(drawn).reshape(count(drawn.draws), -1)
+        return np.column_stack([result, np.asarray(whole)])
 
     def _at_rows(self, drawn: HasDraws) -> DrawValues:
         if self.model.design.levels:
-            found = drawn.core.drawn_probabilities(drawn.draws, self.block, few_points=True)
-            return np.asarray(found[:, -len(shown(self.model.design.levels)) :])
+            probabilities = drawn.core.drawn_probabilities(drawn.draws, self.block, few_points=True)
+            return np.asarray(probabilities[:, -len(shown(self.model.design.levels)) :])
         if not self.medians:
             return np.asarray(drawn.core.log_lik(drawn.draws, self.block))
         mixtures = [

@@ -76,10 +76,10 @@ class Replicator:
         began = time.perf_counter()
         try:
             with single_threaded_blas(), np.errstate(all="ignore"):
-                found = self._made(number)
+                replicate = self._made(number)
         except Exception as error:
-            found = {"problem": in_one_line(error)}
-        return Replication(number, time.perf_counter() - began, **found)
+            replicate = {"problem": in_one_line(error)}
+        return Replication(number, time.perf_counter() - began, **replicate)
 
     def _made(self, number: int) -> dict[str, Any]:
         streams = EngineStreams(self.seed).branch("calibrate")

@@ -82,21 +82,21 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     design = fit.model.design
     if fit.model.response.is_categorical:
         return _of_classes(fit, test)
-    found = pd.DataFrame({MANY: fit.log_density(test)})
+    scores = pd.DataFrame({MANY: fit.log_density(test)})
     if design.response is None:
-        return found
+        return scores
     rows = fit.model.rows(test, response=True)
     observed = np.asarray(rows.response, dtype=float).reshape(len(test), -1)
     if asked.jacobian:
-        found[MANY] += row_jacobian(fit, rows)
+        scores[MANY] += row_jacobian(fit, rows)
     several = len(design.response_names) > 1
     for i, name in enumerate(design.response_names):
         own = _of_numbers(fit, test, name, observed[:, i], asked)
         if INTERVAL in rows.matrices:
             own = _of_seen(own, rows.matrices[INTERVAL])
         for score, values in own.items():
-            found[f"{score}: {name}" if several else score] = values
-    return found
+            scores[f"{score}: {name}" if several else score] = values
+    return scores
 
 
 def _of_numbers(
@@ -109,17 +109,19 @@ def _of_numbers(
         v = Streams(fit.seed).branch("pit").rng("test").random(len(test))
         mass = np.where(probable, np.exp(distribution.log_density(observed)), 0.0)
         pit = randomised_pit(pit, mass, v)
-    found = {"pit": pit} if asked.jacobian else {"crps": crps(distribution, observed), "pit": pit}
+    coverage = (
+        {"pit": pit} if asked.jacobian else {"crps": crps(distribution, observed), "pit": pit}
+    )
     if asked.jacobian:
         distribution, observed = before_formula(distribution, name), original(name, observed)
     if asked.quantiles:
         levels = np.array(asked.quantiles)
         losses = pinball(observed, distribution.quantile(levels), levels)
-        found |= _named("pinball", asked.quantiles, losses)
+        coverage |= _named("pinball", asked.quantiles, losses)
     if asked.probs:
         inside = inside_central(pit, np.array(asked.probs)).astype(float)
-        found |= _named("coverage", asked.probs, inside)
-    return found
+        coverage |= _named("coverage", asked.probs, inside)
+    return coverage
 
 
 def _of_seen(
@@ -141,12 +143,12 @@ def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
     rows = fit.model.rows(test, response=True)
     p = fit.predict(test, kind="probability", extrapolation="keep")
     codes = np.asarray(rows.response)
-    found = pd.DataFrame(scores_by_row(p.to_numpy(), codes), index=test.index)
+    scores = pd.DataFrame(scores_by_row(p.to_numpy(), codes), index=test.index)
     labels = np.array(fit.model.design.class_labels)
-    found["class"] = labels[codes]
+    scores["class"] = labels[codes]
     for label, values in zip(labels, p.to_numpy().T, strict=True):
-        found[f"p[{label}]"] = values
-    return found[[MANY, *(name for name in found if name != MANY)]]
+        scores[f"p[{label}]"] = values
+    return scores[[MANY, *(name for name in scores if name != MANY)]]
 
 
 def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:

@@ -106,8 +106,8 @@ class AbstractCoordinates(AbstractStandardCoordinates):
 
         Quantities that do not depend on the coordinates stay unchanged.
         """
-        found = self.parameters(self.standard(draws) @ root)
-        return {**draws, **found} if isinstance(draws, Mapping) else found
+        parameters = self.parameters(self.standard(draws) @ root)
+        return {**draws, **parameters} if isinstance(draws, Mapping) else parameters
 
 
 @dataclass(frozen=True)

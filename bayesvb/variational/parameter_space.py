@@ -52,5 +52,5 @@ class ParameterSpace:
     def vectors(self, draws: Draws) -> DrawParameters:
         """Vectors that stand for these draws."""
         each = [support.free(draws[name]) for name, support in self.supports.items()]
-        found: DrawParameters = namespace(each[0]).concatenate(each, axis=1)
-        return found
+        vectors: DrawParameters = namespace(each[0]).concatenate(each, axis=1)
+        return vectors

@@ -72,15 +72,15 @@ class RowScalars:
         A product for each scalar, of the directions that change it: one product of three axes goes
         over all features once for each direction, which takes three times as long.
         """
-        found = np.zeros((len(self.entries), len(change), self.features.shape[1]))
-        for own, result in zip(self.entries, found, strict=True):
+        changes = np.zeros((len(self.entries), len(change), self.features.shape[1]))
+        for own, result in zip(self.entries, changes, strict=True):
             part = change[:, own]
             touched = part.any(axis=1)
             if touched.all():
                 np.matmul(part, self.features, out=result)
             elif touched.any():
                 result[touched] = part[touched] @ self.features
-        return found
+        return changes
 
     def moved(self, offset: int) -> RowScalars:
         """Scalars in longer vectors, in which others come first."""
@@ -180,10 +180,10 @@ class RowDerivatives:
 
         Products of indicators of two groups, say, are zero in every row.
         """
-        found = np.ones(self.n_entries, dtype=bool)
+        mask = np.ones(self.n_entries, dtype=bool)
         for one in self.scalars:
-            found[one.entries], found[one.others] = one.features.any(axis=1), False
-        return found
+            mask[one.entries], mask[one.others] = one.features.any(axis=1), False
+        return mask
 
     def restricted(self, kept: Bool[np.ndarray, " entries"]) -> RowDerivatives:
         """Derivatives in vectors of these entries only; no row contributes to the others."""
@@ -204,24 +204,24 @@ class RowDerivatives:
     def statistics(self) -> Float[np.ndarray, "rows entries"]:
         """Contribution of each row to the statistics: derivative of its part in expectations."""
         n_rows = self.gradient.shape[1]
-        found = np.zeros((n_rows, self.n_entries))
+        statistics = np.zeros((n_rows, self.n_entries))
         for one, place in zip(self.scalars, self._places, strict=True):
             own = self.gradient[place].T[:, :, None] * one.features.T[:, None, :]
-            found[:, one.entries.ravel()] = own.reshape(n_rows, -1)
-        return found
+            statistics[:, one.entries.ravel()] = own.reshape(n_rows, -1)
+        return statistics
 
     def curvature(self, weight: RowVector | None) -> Float[np.ndarray, "entries entries"]:
         """Second derivative, in the expectations, of the sum over the rows by case weight."""
         hessian = self.hessian if weight is None else self.hessian * weight
-        found = np.zeros((self.n_entries, self.n_entries))
+        curvature = np.zeros((self.n_entries, self.n_entries))
         groups = list(zip(self.scalars, self._places, strict=True))
         for number, (one, rows) in enumerate(groups):
             for other, columns in groups[number:]:
                 part = _product(one, other, hessian[rows, columns], same=one is other)
                 at = np.ix_(one.entries.ravel(), other.entries.ravel())
-                found[at] = part
-                found[at[1].T, at[0].T] = part.T
-        return found
+                curvature[at] = part
+                curvature[at[1].T, at[0].T] = part.T
+        return curvature
 
     def curved(self, change: DirectionEntries, weight: RowVector | None) -> DirectionEntries:
         """Changes of the summed ``statistics`` with the expectations, rows by case weight.
@@ -232,11 +232,11 @@ class RowDerivatives:
         by_row = np.concatenate([one.changed(change) for one in self.scalars])
         slopes = hessian.transpose(2, 0, 1) @ by_row.transpose(2, 0, 1)
         slopes = np.ascontiguousarray(slopes.transpose(1, 2, 0))
-        found = np.zeros_like(change)
+        product = np.zeros_like(change)
         for one, place in zip(self.scalars, self._places, strict=True):
             for own, slope in zip(one.entries, slopes[place], strict=True):
-                found[:, own] = slope @ one.features.T
-        return found
+                product[:, own] = slope @ one.features.T
+        return product
 
 
 def mixture_hessian(
@@ -262,16 +262,16 @@ def _product(
 ) -> Float[np.ndarray, "left_entries right_entries"]:
     """Sum over the rows of second derivatives times the features of both groups."""
     left, right = one.entries.shape, other.entries.shape
-    found = np.zeros((left[0], left[1], right[0], right[1]))
+    product = np.zeros((left[0], left[1], right[0], right[1]))
     columns = other.features.T
     for i in range(left[0]):
         for j in range(i if same else 0, right[0]):
             if not hessian[i, j].any():
                 continue  # of one component, values at the nodes of a shape do not interact
-            found[i, :, j] = (one.features * hessian[i, j]) @ columns
+            product[i, :, j] = (one.features * hessian[i, j]) @ columns
             if same and j > i:
-                found[j, :, i] = found[i, :, j].T
-    return found.reshape(left[0] * left[1], right[0] * right[1])
+                product[j, :, i] = product[i, :, j].T
+    return product.reshape(left[0] * left[1], right[0] * right[1])
 
 
 def consecutive(n_parts: int, widths: Sequence[int]) -> list[Int[np.ndarray, "parts width"]]:

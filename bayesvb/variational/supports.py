@@ -221,8 +221,8 @@ class Fixed(AbstractSupport):
 
     def free(self, values: DrawValues) -> DrawParameters:
         """No numbers."""
-        found: DrawParameters = namespace(values).zeros((len(values), 0))
-        return found
+        vectors: DrawParameters = namespace(values).zeros((len(values), 0))
+        return vectors
 
     def contains(self, values: DrawValues) -> bool:
         """Whether all are the known ones."""

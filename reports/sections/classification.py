@@ -35,7 +35,7 @@ def summary(fit: AbstractFit) -> Summary | None:
     if not levels:
         return None
     one = judged_classes(fit)
-    found, curves = one.found, one.reliability
+    found, curves = one.held_out, one.reliability
     linear, prior = one.baseline or (None, None)
     return {
         "n_rows": len(found.codes),

@@ -107,7 +107,7 @@ def pooled_quantiles(
     """
     middles = (np.arange(FINE) + 0.5) / FINE
     weight = np.repeat(np.asarray(sizes, dtype=float) / FINE, FINE)
-    found = []
+    quantiles = []
     for column in range(len(every[0])):
         fine = [
             np.interp(middles, np.linspace(0.0, 1.0, one.shape[1]), one[column]) for one in every
@@ -118,5 +118,5 @@ def pooled_quantiles(
         pooled = np.interp(np.linspace(0.0, 1.0, SHARES), upto, values[order])
         pooled[0] = min(one[column, 0] for one in every)
         pooled[-1] = max(one[column, -1] for one in every)
-        found.append(pooled)
-    return np.array(found).reshape(len(every[0]), SHARES)
+        quantiles.append(pooled)
+    return np.array(quantiles).reshape(len(every[0]), SHARES)

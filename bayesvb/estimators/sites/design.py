@@ -251,12 +251,14 @@ def columns_told(design: Design) -> PooledColumns:
     levelled, classes = set(design.column_levels), design.classes
     if classes is not None:
         levelled.add(classes.column)
-    found = {
+    levels_by_column = {
         name: levels(design.frame[name], name).categories.tolist() if name in levelled else []
         for name in map(str, design.frame.columns)
     }
     curved = [name for name in _learned(design._encoder) if name not in levelled]
-    return PooledColumns(found, {name: quantiles_told(design.frame[name]) for name in curved})
+    return PooledColumns(
+        levels_by_column, {name: quantiles_told(design.frame[name]) for name in curved}
+    )
 
 
 def quantiles_told(values: object) -> Float[np.ndarray, " shares"]:
@@ -318,7 +320,7 @@ def _learned(encoder: Encoder) -> list[str]:
     codes += [
         code for own in encoder.own.values() for term in own.part.own for code in term.expressions
     ]
-    found: dict[str, None] = {}
+    priors: dict[str, None] = {}
     for code in codes:
         columns = dict.fromkeys(role.column for role in roles_in(code))
         if len(columns) > 1:
@@ -327,8 +329,8 @@ def _learned(encoder: Encoder) -> list[str]:
                 "quantiles of each column",
                 hint="make one column of them in the data",
             )
-        found |= columns
-    return list(found)
+        priors |= columns
+    return list(priors)
 
 
 def _of_all_sites(

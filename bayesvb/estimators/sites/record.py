@@ -191,8 +191,8 @@ def merged(parts: Sequence[SiteStatistics]) -> SiteStatistics:
         whole = replace(whole, levels=pooled_levels([part.levels for part in parts]))
     if first.round == "sums":
         return replace(whole, known=_sums(parts))
-    found = {"columns": _columns, "scales": _scales, "starts": _starts}[first.round]
-    return replace(whole, known={**first.known, **found(parts)})
+    merge = {"columns": _columns, "scales": _scales, "starts": _starts}[first.round]
+    return replace(whole, known={**first.known, **merge(parts)})
 
 
 def _check_alike(first: SiteStatistics, part: SiteStatistics, number: int) -> None:
@@ -256,7 +256,7 @@ def _columns(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
 
 def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
     """Counts and moments of all rows, by the name of the part."""
-    found = {}
+    scales = {}
     for name, mine in parts[0].own.items():
         every = [np.asarray(part.own[name]) for part in parts]
         _check_shapes(every, f"columns of {name!r}")
@@ -267,12 +267,12 @@ def _scales(parts: Sequence[SiteStatistics]) -> dict[str, np.ndarray]:
                     hint="use the same versions of bayesvb and formulaic at all sites",
                 )
         elif name == "counts":
-            found[name] = np.sum(every, axis=0)
+            scales[name] = np.sum(every, axis=0)
         elif name == "responses":
-            found[name] = pooled_quantiles(every, [part.n_rows for part in parts])
+            scales[name] = pooled_quantiles(every, [part.n_rows for part in parts])
         else:
-            found[name] = told_moments(reduce(add, map(moments_of, every)))
-    return found
+            scales[name] = told_moments(reduce(add, map(moments_of, every)))
+    return scales
 
 
 def _check_shapes(every: Sequence[np.ndarray], what: str) -> None:

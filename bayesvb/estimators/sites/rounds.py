@@ -225,9 +225,9 @@ def fit_from_sites(
             "for rows of every site])",
         )
     own = model_at_site(model, data, weights, sums)
-    found = _found(own, sums, runs_of(sums.known))
+    remote = _found(own, sums, runs_of(sums.known))
     whole = own.over(PartlyKept(own.source, sums.n_rows, _weight(sums)))
-    return _fit(whole, found, draws, seed, time.perf_counter() - began)
+    return _fit(whole, remote, draws, seed, time.perf_counter() - began)
 
 
 def _first(
@@ -332,10 +332,10 @@ def _scales(
     moments = moments_told(design, frame, name)
     missing = [int(frame[column].isna().sum()) for column in sums.levels]
     counts = [float(len(frame)), fitted_rows(model).total_weight, *missing]
-    found = {keyed(part): told_moments(one) for part, one in moments.items()}
+    state = {keyed(part): told_moments(one) for part, one in moments.items()}
     if _has_medians(model):
-        found["responses"] = responses_told(design)
-    return {"counts": np.array(counts), "learned": learned_of(design), **found}
+        state["responses"] = responses_told(design)
+    return {"counts": np.array(counts), "learned": learned_of(design), **state}
 
 
 def _has_medians(model: AbstractEstimator) -> bool:
@@ -473,38 +473,38 @@ def _mark(model: AbstractEstimator, posterior: object) -> float:
     return float(model.core.kl(posterior))
 
 
-def _fit(model: AbstractEstimator, found: RemoteFit, draws: int, seed: int, seconds: float) -> Fit:
+def _fit(model: AbstractEstimator, remote: RemoteFit, draws: int, seed: int, seconds: float) -> Fit:
     """The fit, with draws of the posterior that all sites share."""
     units = model.log_jacobian * model.source.total_weight
-    q = found.model.update(found.stats)
+    q = remote.model.update(remote.stats)
     plain = Fit.from_draws(
         model=model,
-        core=found.model,
-        stats=found.stats,
-        order=found.order,
-        variational_draws=found.model.draws(q, draws, Streams(seed, 1).draws()),
-        response=found.response,
-        restarts=_table(model, found, units, seconds),
-        traces={1: found.ascent.trace - units},
-        converged=found.ascent.converged,
-        n_iter=found.ascent.n_iter,
+        core=remote.model,
+        stats=remote.stats,
+        order=remote.order,
+        variational_draws=remote.model.draws(q, draws, Streams(seed, 1).draws()),
+        response=remote.response,
+        restarts=_table(model, remote, units, seconds),
+        traces={1: remote.ascent.trace - units},
+        converged=remote.ascent.converged,
+        n_iter=remote.ascent.n_iter,
         seconds=seconds,
         seed=seed,
     )
-    return cast(Fit, of_one_restart(plain, found.response.label))
+    return cast(Fit, of_one_restart(plain, remote.response.label))
 
 
 def _table(
-    model: AbstractEstimator, found: RemoteFit, units: float, seconds: float
+    model: AbstractEstimator, remote: RemoteFit, units: float, seconds: float
 ) -> pd.DataFrame:
     """The run as a table of restarts."""
     import pandas as pd
 
     row = {
         "start": "sites",
-        "elbo": found.ascent.bound - units,
-        "n_iter": found.ascent.n_iter,
-        "converged": found.ascent.converged,
+        "elbo": remote.ascent.bound - units,
+        "n_iter": remote.ascent.n_iter,
+        "converged": remote.ascent.converged,
         "rows": model.source.n_rows,
         "seconds": seconds,
         "best": True,

@@ -44,21 +44,21 @@ def place_of(name: str) -> tuple[int, str] | None:
 def runs_of(known: Arrays) -> list[RemoteRun]:
     """All runs, one from each start and one that continues from the best, with their states."""
     sums, owners = known.get("sums", np.empty((0, 0))), known.get("owners", np.empty(0))
-    found: list[dict[str, np.ndarray]] = [{} for _ in range(len(known["starts"]) + 1)]
+    runs: list[dict[str, np.ndarray]] = [{} for _ in range(len(known["starts"]) + 1)]
     for name, values in known.items():
         place = place_of(name)
         if place is not None:
-            found[place[0]][place[1]] = values
-    return [RemoteRun(state, sums[owners == number]) for number, state in enumerate(found)]
+            runs[place[0]][place[1]] = values
+    return [RemoteRun(state, sums[owners == number]) for number, state in enumerate(runs)]
 
 
 def arrays_of(runs: Sequence[RemoteRun]) -> dict[str, np.ndarray]:
     """States of the runs, and how many of the sums reported to each were used."""
-    found: dict[str, np.ndarray] = {"seen": np.array([float(run.seen) for run in runs])}
+    arrays: dict[str, np.ndarray] = {"seen": np.array([float(run.seen) for run in runs])}
     for number, run in enumerate(runs):
         for entry, values in run.reached.items():
-            found[f"{RUN}{number}.{entry}"] = np.asarray(values, dtype=float)
-    return found
+            arrays[f"{RUN}{number}.{entry}"] = np.asarray(values, dtype=float)
+    return arrays
 
 
 def told_on(
@@ -125,10 +125,10 @@ def check_run(state: Arrays, start: SufficientStats) -> None:
     for name in sorted(needed.keys() ^ state.keys()):
         raise DataError(f"{name!r} of a run is {'absent' if name in needed else 'unknown'}")
     for name, shape in needed.items():
-        found = state[name].shape
-        wrong = found != shape if shape is not None else len(found) != 1
+        result = state[name].shape
+        wrong = result != shape if shape is not None else len(result) != 1
         if wrong or (name == "trace" and not state[name].size):
-            raise DataError(f"{name!r} of a run has the shape {found}")
+            raise DataError(f"{name!r} of a run has the shape {result}")
 
 
 def _shapes(state: Arrays, leaves: Mapping[str, tuple[int, ...]]) -> Shapes:
@@ -138,13 +138,13 @@ def _shapes(state: Arrays, leaves: Mapping[str, tuple[int, ...]]) -> Shapes:
     if "ended" in state:
         ends: Shapes = {"ended": (), "n_iter": (), "converged": (), "trace": None}
         return ends | {f"stats.{leaf}": shape for leaf, shape in leaves.items()}
-    found: Shapes = {**dict.fromkeys(NUMBERS, ()), **dict.fromkeys(MEMORY)}
+    shapes: Shapes = {**dict.fromkeys(NUMBERS, ()), **dict.fromkeys(MEMORY)}
     points = ["point", "before"] if "before.bound" in state else ["point"]
     for point in points:
-        found[f"{point}.bound"] = ()
+        shapes[f"{point}.bound"] = ()
         for part in PARTS:
-            found |= {f"{point}.{part}.{leaf}": shape for leaf, shape in leaves.items()}
-    return found
+            shapes |= {f"{point}.{part}.{leaf}": shape for leaf, shape in leaves.items()}
+    return shapes
 
 
 def check_starts(

@@ -85,8 +85,8 @@ class AbstractDesignRows(abc.ABC):
 
     def ends(self, name: str) -> Float[np.ndarray, "2 columns"]:
         """Lowest and highest value of each column of a matrix among the rows that can be read."""
-        found = self.moments[name]
-        return np.stack([found.lowest, found.highest])
+        moments = self.moments[name]
+        return np.stack([moments.lowest, moments.highest])
 
     @property
     def responses(self) -> AllResponses:
@@ -104,8 +104,8 @@ class AbstractDesignRows(abc.ABC):
         design, moments = self.design, self.moments
         numeric = RESPONSE in moments and design.levels is None
         if numeric and self.is_whole:
-            found = moments[RESPONSE]
-            if (found.lowest == found.highest).any():
+            response = moments[RESPONSE]
+            if (response.lowest == response.highest).any():
                 raise DataError("the response has the same value in all rows of positive weight")
         named: dict[str, Sequence[str]] = {
             first: design.terms[first]
@@ -215,11 +215,11 @@ def column_moments(
         Names of the columns of each part where values may be missing: each column then has moments
         of its own.
     """
-    found: Moments = {}
+    moments: Moments = {}
     for rows in recut(pieces, BLOCK_ROWS):
         columns = {name: rows.matrices[name] for name in distinct_parts(rows.matrices).values()}
         if names is not None:
-            found = added_moments(found, _gapped(columns, names, rows.weight))
+            moments = added_moments(moments, _gapped(columns, names, rows.weight))
             continue
         for name in RESPONSE_COLUMNS.keys() & columns.keys():  # infinite lengths have no moments
             columns[name] = np.where(np.isinf(columns[name]), INFINITE, columns[name])
@@ -231,23 +231,23 @@ def column_moments(
             name: ColumnMoments.of(matrix, rows.weight, products=name in combined)
             for name, matrix in columns.items()
         }
-        found = added_moments(found, some)
-    if RESPONSE in found and TARGET not in found:
-        return {**found, TARGET: found[RESPONSE]}
-    return found
+        moments = added_moments(moments, some)
+    if RESPONSE in moments and TARGET not in moments:
+        return {**moments, TARGET: moments[RESPONSE]}
+    return moments
 
 
 def _gapped(
     matrices: Mapping[str, RowColumns], names: Mapping[str, Sequence[str]], weight: RowVector | None
 ) -> Moments:
     """Moments of every column by its name, of the rows where it has a value."""
-    found: dict[str, ColumnMoments] = {}
+    missing: dict[str, ColumnMoments] = {}
     for part, matrix in matrices.items():
         for name, column in zip(names[part], matrix.T, strict=True):
             seen = ~np.isnan(column)
             share = None if weight is None else weight[seen]
-            found[name] = ColumnMoments.of(column[seen, None], share)
-    return found
+            missing[name] = ColumnMoments.of(column[seen, None], share)
+    return missing
 
 
 def added_moments(mine: Moments, theirs: Moments) -> Moments:

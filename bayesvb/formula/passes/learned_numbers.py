@@ -22,10 +22,10 @@ def learned_numbers(encoder: Encoder) -> Float[np.ndarray, " numbers"]:
     ----------
     encoder : Encoder
     """
-    found = [np.empty(0)]
+    values = [np.empty(0)]
     for state in _states(encoder):
-        _changed(state, None, found)
-    return np.concatenate(found)
+        _changed(state, None, values)
+    return np.concatenate(values)
 
 
 def with_learned_numbers(encoder: Encoder, numbers: Float[np.ndarray, " numbers"]) -> Encoder:
@@ -65,22 +65,22 @@ def _states(encoder: Encoder) -> Iterator[object]:
         yield from one.each
 
 
-def _changed(state: object, new: Iterator[float] | None, found: list[np.ndarray]) -> Any:
+def _changed(state: object, new: Iterator[float] | None, arrays: list[np.ndarray]) -> Any:
     """The state with its numbers replaced in turn; those that it has are appended to ``found``."""
     if isinstance(state, float | np.floating):
-        found.append(np.array([float(state)]))
+        arrays.append(np.array([float(state)]))
         return state if new is None else next(new)
     if isinstance(state, np.ndarray) and state.dtype.kind == "f":
-        found.append(state.ravel().astype(float))
+        arrays.append(state.ravel().astype(float))
         if new is None:
             return state
         return np.array([next(new) for _ in range(state.size)]).reshape(state.shape)
     if isinstance(state, dict):
-        made = {key: _changed(state[key], new, found) for key in sorted(state, key=repr)}
+        made = {key: _changed(state[key], new, arrays) for key in sorted(state, key=repr)}
         return {key: made[key] for key in state}
     if isinstance(state, list | tuple):
-        return type(state)(_changed(value, new, found) for value in state)
+        return type(state)(_changed(value, new, arrays) for value in state)
     if is_dataclass(state) and not isinstance(state, type):
         values = {one.name: getattr(state, one.name) for one in fields(state) if one.init}
-        return replace(state, **{key: _changed(one, new, found) for key, one in values.items()})
+        return replace(state, **{key: _changed(one, new, arrays) for key, one in values.items()})
     return state

@@ -440,12 +440,12 @@ def exact_term(term: BoundTerm, fitted: AbstractTermColumns, values: Values) -> 
 
 def _distinct(code: str, values: Values) -> Float[np.ndarray, " values"]:
     """All distinct values of an expression, ascending."""
-    found = distinct_values(partial(values, code), LIMITS.stored_values)
-    if found is None:
+    result = distinct_values(partial(values, code), LIMITS.stored_values)
+    if result is None:
         name = with_own_names(code)
         raise DataError(
             f"`{name}` has more than {LIMITS.stored_values} distinct values, and knots of s() and "
             "centres of slopes that vary by group are learned from all of them",
             hint=f"round it: s(np.round({name}, 3)) in the data; or write bs({name}, df=5)",
         )
-    return found
+    return result

@@ -113,25 +113,25 @@ def _learned(call: _Call, state: State, values: Values, n_rows: int) -> State:
 
 def _scale(call: _Call, state: State, values: Values, n_rows: int) -> State:
     """Mean and standard deviation, where they were learned and not given."""
-    found = _moments(values(call.of_what))
+    moments = _moments(values(call.of_what))
     new = dict(state)
     if state.get("center") is not None and call.options.get("center", True) is True:
-        new["center"] = found.mean[0]
+        new["center"] = moments.mean[0]
     name = "rescale" if call.name == "standardize" else "scale"
     if state.get("scale") is not None and call.options.get(name, True) is True:
         centre = state.get("center")
         away = 0.0 if centre is None else float(new["center"])
-        square = found.deviation[0] ** 2 + (found.mean[0] - away) ** 2
+        square = moments.deviation[0] ** 2 + (moments.mean[0] - away) ** 2
         new["scale"] = np.sqrt(square * (n_rows / (n_rows - state["ddof"])))
     return new
 
 
 def _moments(batches: Iterator[RowVector]) -> ColumnMoments:
     """Mean and sum of squares of all values."""
-    found = ColumnMoments.of(np.empty((0, 1)))
+    moments = ColumnMoments.of(np.empty((0, 1)))
     for values in batches:
-        found = found + ColumnMoments.of(values[:, None])
-    return found
+        moments = moments + ColumnMoments.of(values[:, None])
+    return moments
 
 
 def _poly(call: _Call, state: State, values: Values, n_rows: int) -> State:
@@ -167,10 +167,10 @@ def _monic(
 def _bs(call: _Call, state: State, values: Values, n_rows: int) -> State:
     """Ends, and knots at quantiles of the values between them."""
     options = call.options
-    found = _moments(values(call.of_what))
+    moments = _moments(values(call.of_what))
     given = options.get("lower_bound"), options.get("upper_bound")
-    low = float(found.lowest[0] if given[0] is None else given[0])
-    high = float(found.highest[0] if given[1] is None else given[1])
+    low = float(moments.lowest[0] if given[0] is None else given[0])
+    high = float(moments.highest[0] if given[1] is None else given[1])
     degree = int(options.get("degree", 3))
     inner = list(options.get("knots") or [])
     if options.get("df"):

@@ -108,10 +108,10 @@ def class_probabilities(
             _odds_of_logits(_at_points(m, points, each), _at_points(v, features, each), normal)
             for m, v, normal in zip(mean, variance, shift.T, strict=True)
         )
-        found = _stick_means(odds)
-        found *= latents.weights[experts, rows]
+        means = _stick_means(odds)
+        means *= latents.weights[experts, rows]
         for _, pairs in each:
-            result[:, rows[pairs]] += found[:, pairs]
+            result[:, rows[pairs]] += means[:, pairs]
     return result / result.sum(axis=0) if least_share else result
 
 
@@ -131,10 +131,10 @@ def _at_points(
     each: Runs,
 ) -> Float[np.ndarray, "pairs points"]:
     """Weighted sums of the features of the points of each pair's expert."""
-    found = np.empty((weights.shape[1], points.shape[2]))
+    probabilities = np.empty((weights.shape[1], points.shape[2]))
     for k, pairs in each:
-        np.matmul(weights[:, pairs].T, points[:, k], out=found[pairs])
-    return found
+        np.matmul(weights[:, pairs].T, points[:, k], out=probabilities[pairs])
+    return probabilities
 
 
 def _in_points(
@@ -202,8 +202,8 @@ def label_log_lik(
     """
     if namespace(coefficients) is not np:
         terms = label_log_terms(coefficients, latents, labels)
-        found: DrawRows = log_total(terms, axis=1)
-        return found
+        log_lik: DrawRows = log_total(terms, axis=1)
+        return log_lik
     n_latents = coefficients.shape[2] - 1
     points = normal_points(n_latents, LIKELIHOOD_POINTS)
     sign, reach = 2.0 * labels.kappa, labels.reach > 0.0
@@ -244,8 +244,8 @@ def label_log_terms(
     for s, stick in enumerate(coefficients):
         centre, spread = _logits(stick, latents.location[s], latents.variance[s], points)
         each.append(_log_terms(latents.log_weights[s], centre, spread, groups))
-    found: DrawExpertRows = namespace(coefficients).stack(each)
-    return found
+    terms: DrawExpertRows = namespace(coefficients).stack(each)
+    return terms
 
 
 def _logits(
@@ -282,9 +282,9 @@ def _mean_products(
         rates = _one_and(np.exp(-signs[sticks, None] * centre[:, sticks][..., alike]))
         points = _one_and(np.where(stops, away[:, sticks], 1.0 / away[:, sticks]))
         for experts, rows in _together(weights[:, alike] > 0.0, n_points):
-            found = _mean_product(rates[experts][..., rows], points[experts])
-            found *= weights[experts][:, alike[rows]]
-            result[alike[rows]] += found.sum(axis=0)
+            product = _mean_product(rates[experts][..., rows], points[experts])
+            product *= weights[experts][:, alike[rows]]
+            result[alike[rows]] += product.sum(axis=0)
     return result
 
 
@@ -319,7 +319,7 @@ def _log_terms(
     groups: Alike,
 ) -> ExpertRows:
     """``log pi_k mean_s prod_l sigma(+-psi_kls)`` over the sticks that a row reaches."""
-    xp, found = namespace(centre), []
+    xp, result = namespace(centre), []
     for alike, signs in groups:
         inverse = 1.0
         passed: Any = 0.0
@@ -329,10 +329,10 @@ def _log_terms(
             passed = passed + xp.minimum(psi, 0.0)
         top = passed.max(axis=-1)
         mean = (xp.exp(passed - top[..., None]) / inverse).mean(axis=-1)
-        found.append(top + xp.log(mean))
+        result.append(top + xp.log(mean))
     order = np.argsort(np.concatenate([alike for alike, _ in groups]))
     terms: ExpertRows
-    terms = log_weights + xp.concatenate(found, axis=1)[:, order]
+    terms = log_weights + xp.concatenate(result, axis=1)[:, order]
     return terms
 
 
@@ -448,16 +448,16 @@ def _stick_products(
     rows, points = _one_and(passing).swapaxes(2, 3), _one_and(away)
     ahead = np.ones((len(centre), centre.shape[2]))
     average = np.full((len(spread), spread.shape[2], 1), 1.0 / spread.shape[2])
-    found = np.empty((len(centre), centre.shape[1] + 1, centre.shape[2]))
+    result = np.empty((len(centre), centre.shape[1] + 1, centre.shape[2]))
     inverse = 1.0
     for stick in range(centre.shape[1]):
         stop = rows[:, stick] @ points[:, stick]
         inverse = np.divide(inverse, stop, out=stop)
-        np.multiply((inverse @ average)[..., 0], ahead, out=found[:, stick])
+        np.multiply((inverse @ average)[..., 0], ahead, out=result[:, stick])
         ahead = ahead * passing[:, stick]
         average *= away[:, stick, :, None]
-    np.multiply((inverse @ average)[..., 0], ahead, out=found[:, -1])
-    return found
+    np.multiply((inverse @ average)[..., 0], ahead, out=result[:, -1])
+    return result
 
 
 def _stick_sums(

@@ -51,8 +51,8 @@ def compile_network(
         prior += [output.prior.shape, output.prior.rate]
     sizes += [int(output.covariance == "diagonal"), int(block.weight is not None)]
     sizes += gate.order or range(gate.n_components)
-    found = CompiledPass.of("network", sizes, prior, _arrays(block))
-    return None if found is None else found.over(source, _arrays)
+    compiled = CompiledPass.of("network", sizes, prior, _arrays(block))
+    return None if compiled is None else compiled.over(source, _arrays)
 
 
 def _arrays(block: Block) -> list[object]:

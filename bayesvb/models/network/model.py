@@ -292,8 +292,8 @@ class Network(
         self, posterior: NetworkPosterior, block: Block
     ) -> Float[np.ndarray, "classes rows"]:
         """Predictive probabilities of the classes, if the response has classes."""
-        found = self.output.probabilities(posterior.output, self.latents(posterior, block))  # type: ignore[attr-defined]
-        return np.asarray(found)
+        probabilities = self.output.probabilities(posterior.output, self.latents(posterior, block))  # type: ignore[attr-defined]
+        return np.asarray(probabilities)
 
     def predictive(
         self, posterior: NetworkPosterior, block: Block, response: int = 0
@@ -321,8 +321,8 @@ class Network(
         With ``few_points`` with an error of about 0.001, for quantiles or averages over draws.
         """
         latents = self.drawn_latents(draws, block)
-        found = self.output.drawn_probabilities(draws, latents, few_points)  # type: ignore[attr-defined]
-        return np.asarray(found)
+        products = self.output.drawn_probabilities(draws, latents, few_points)  # type: ignore[attr-defined]
+        return np.asarray(products)
 
     def draws(self, posterior: NetworkPosterior, n: int, rng: np.random.Generator) -> Draws:
         """``coefficients`` (draws, experts, latents, terms), ``precision``, ``gate``, output."""

@@ -286,9 +286,11 @@ class ClassOutput(AbstractOutput[Normal, LogitStats]):
         self, posterior: Normal, latents: LatentPredictive, block: Block
     ) -> RowVector:
         """Log probability of each row's label."""
-        found = self.probabilities(posterior, latents)
+        log_predictive = self.probabilities(posterior, latents)
         with np.errstate(divide="ignore"):  # a probability may round to zero
-            return np.asarray(np.log(found[block.response[0].astype(int), np.arange(block.n_rows)]))
+            return np.asarray(
+                np.log(log_predictive[block.response[0].astype(int), np.arange(block.n_rows)])
+            )
 
     def probabilities(
         self, posterior: Normal, latents: LatentPredictive, n_points: int | None = None

@@ -281,14 +281,14 @@ class GaussianOutput(AbstractOutput[MatrixNormalGamma, GaussianStats]):
             residual = block.response - intercept[s][:, None] - slope[s] @ latents.location[s]
             distance = (residual * (inverse[s] @ residual)).sum(axis=1)
             each.append(log_weights - 0.5 * (distance + (log_det[s, :, None] + constant)))
-        found: DrawExpertRows = xp.stack(each)
-        return found
+        log_lik: DrawExpertRows = xp.stack(each)
+        return log_lik
 
     def log_lik(self, draws: OutputDraws, latents: LatentDraws, block: Block) -> DrawRows:
         """Log density of each row's responses, latent vector and component summed out."""
         terms = self.component_log_lik(draws, latents, block)
-        found: DrawRows = log_total(terms, axis=1)
-        return found
+        log_lik: DrawRows = log_total(terms, axis=1)
+        return log_lik
 
 
 def _one_response(
@@ -298,18 +298,18 @@ def _one_response(
     block: Block,
 ) -> DrawExpertRows:
     """Log densities with one response: numbers instead of matrices, draw by draw."""
-    found = np.empty(latents.log_weights.shape)
+    log_densities = np.empty(latents.log_weights.shape)
     observed = block.response[0] - coefficients[:, -1:]
     constant = -0.5 * (np.log(variance) + LOG_2PI)[:, :, None]
     scale = (-0.5 / variance)[:, :, None]
-    for s, own in enumerate(found):
+    for s, own in enumerate(log_densities):
         np.matmul(coefficients[s, :-1], latents.location[s], out=own)
         own -= observed[s]
         own *= own
         own *= scale[s]
         own += constant[s]
         own += latents.log_weights[s]
-    return found
+    return log_densities
 
 
 def matched(

@@ -126,23 +126,23 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
             Prior precision of the loadings, in units of ``tau``.
         """
         q, law = self.posterior, _row_covariance(self.posterior)
-        found = source.map_reduce(partial(_information, q, law, self.n_moved))
+        information = source.map_reduce(partial(_information, q, law, self.n_moved))
         tau, n_dims = q.expected_precision, len(law)
-        precision = found.centre + prior_precision * tau * np.eye(n_dims)
+        precision = information.centre + prior_precision * tau * np.eye(n_dims)
         whole = np.zeros((self.centre.size, self.centre.size))
         whole[:n_dims, :n_dims] = inverse_and_log_det(precision[None])[0][0]
         if self.n_moved:
             loadings = q.mean[:, : self.n_moved]
             variances = np.diagonal(q.covariance, axis1=1, axis2=2)[:, : self.n_moved] / tau
             if len(variances) > 1:  # without those of variables that no row has observed
-                variances = variances[np.diagonal(found.centre) > 0.0]
-            own = found.loadings.covariance(
+                variances = variances[np.diagonal(information.centre) > 0.0]
+            own = information.loadings.covariance(
                 loadings, relevance[: self.n_moved] * tau, float(variances.mean())
             )
             whole[n_dims:, n_dims:] = with_doubtful_angles(own, loadings, 1.0 / tau)
         result = np.eye(len(whole) + 1)
         result[:-1, :-1] = tau * self._standardised(whole)
-        dof = float(found.residual[0])
+        dof = float(information.residual[0])
         if dof > 0.0:
             result[-1, -1] = max(float(polygamma(1, 0.5 * dof)) / self.spread**2, 1.0)
         return result

@@ -353,9 +353,9 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
 
     def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log density of the observed entries of each row, scores integrated out."""
-        found: DrawRows
-        found = marginal_log_lik(draws, block) - self.units(block)
-        return found
+        log_lik: DrawRows
+        log_lik = marginal_log_lik(draws, block) - self.units(block)
+        return log_lik
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Parameters by name before any data are seen."""

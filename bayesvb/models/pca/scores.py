@@ -184,5 +184,5 @@ def _of_pattern(draws: Draws, t: DimRows, pattern: Bool[np.ndarray, " dims"]) ->
         explained = ((inverse @ pull) * pull).sum(axis=1)
         constant = len(t) * (xp.log(tau) - LOG_2PI) - log_det[:, None]
         parts.append(0.5 * (constant - tau * distance + explained))
-    found: DrawRows = xp.concatenate(parts)
-    return found
+    moments: DrawRows = xp.concatenate(parts)
+    return moments

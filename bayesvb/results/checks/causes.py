@@ -104,19 +104,19 @@ def causes(
     retest : callable
         Tests of other scores of the same rows.
     """
-    left, found = list(problems), list[Cause]()
+    left, result = list(problems), list[Cause]()
     extra = [one for one in tried if not one.is_test]
-    while left and len(found) < SCOPE.causes:
+    while left and len(result) < SCOPE.causes:
         able = [one for one in tried if one.is_test and one.name in left]
-        ends = [_outcome(scores, left, one, retest) for one in (able if found else able + extra)]
+        ends = [_outcome(scores, left, one, retest) for one in (able if result else able + extra)]
         if not ends:
             break
         # one more component makes up for much: it has to explain more than a simpler remedy
         best = max(ends, key=lambda end: (end.n_gone, end.candidate.is_test))
         name, scores = best.candidate.name, best.scores
-        found.append(Cause(name, best.gone, best.candidate.remedy))
+        result.append(Cause(name, best.gone, best.candidate.remedy))
         left = [one for one in left if one != name and one not in best.gone]
-    return found
+    return result
 
 
 @dataclass(frozen=True)
@@ -142,18 +142,18 @@ def _outcome(
 
 
 def sorted_by_cause(
-    checks: Sequence[Check], found: Sequence[Cause], followers: Iterable[str]
+    checks: Sequence[Check], result: Sequence[Cause], followers: Iterable[str]
 ) -> list[Check]:
     """Checks with causes first, each before its consequences, which have no remedy of their own.
 
     ``followers`` are checks that cannot be made again; they follow the first cause.
     """
-    if not found:
+    if not result:
         return list(checks)
     by_name = {one.name: one for one in checks}
     first = [name for name in followers if by_name[name].grade != "ok"]
     placed: list[Check] = []
-    for number, cause in enumerate(found):
+    for number, cause in enumerate(result):
         own = by_name.pop(cause.name)
         placed.append(replace(own, remedy=cause.remedy) if cause.remedy else own)
         follows = f"Fix *{cause.name}* first: it may explain this."

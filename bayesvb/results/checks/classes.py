@@ -30,16 +30,16 @@ def class_tests(classes: JudgedClasses, order: RowIntegers | None = None) -> lis
                curves.p_value, off > MATTERS.miscalibration,
                f"miscalibration above {MATTERS.miscalibration:g}")
     ]  # fmt: skip
-    return tests + _order(classes.found, order)
+    return tests + _order(classes.held_out, order)
 
 
-def _order(found: HeldOutClasses, order: RowIntegers | None) -> list[Misfit]:
+def _order(held_out: HeldOutClasses, order: RowIntegers | None) -> list[Misfit]:
     """Autocorrelation of the residuals of each class; none if sorted by the classes."""
-    at = np.arange(len(found.codes)) if order is None else order
-    codes, n_classes = found.codes[at], found.probabilities.shape[1]
+    at = np.arange(len(held_out.codes)) if order is None else order
+    codes, n_classes = held_out.codes[at], held_out.probabilities.shape[1]
     if order is None and np.count_nonzero(np.diff(codes)) < SCOPE.least_changes * n_classes:
         return []
-    residual = np.eye(n_classes)[codes] - found.probabilities[at]
+    residual = np.eye(n_classes)[codes] - held_out.probabilities[at]
     each = [positive_autocorrelation(residual[:, k]) for k in range(n_classes)]
     lag, p = min(each, key=lambda one: one[1])
     ordered = order is not None

@@ -44,7 +44,7 @@ TIMES_MORE = 5
 def computation_checks(fit: AbstractFit) -> list[Check]:
     """Checks of how the fit was reached; none of them looks at the data."""
     with ignoring_user_warnings():
-        found = [
+        checks = [
             _ascent(fit),
             *_maximum(fit),
             *_linear_response(fit),
@@ -55,8 +55,8 @@ def computation_checks(fit: AbstractFit) -> list[Check]:
             *_rivals(fit),
         ]
         if isinstance(fit.model, HasExactPosterior):
-            return [*found, _exact(fit, fit.model)]
-        return [*found, *_importance(fit)]
+            return [*checks, _exact(fit, fit.model)]
+        return [*checks, *_importance(fit)]
 
 
 def _ascent(fit: AbstractFit) -> Check:
@@ -315,8 +315,8 @@ def still_changing(fit: AbstractFit) -> float | None:
     if before is None or after is None:
         return None
     draws = thinned(fit.draws, min(LIMITS.draws, len(fit.log_q)))
-    found = list(log_lik_blocks(fit.core, source, draws, 0.0))
-    variance = float(np.concatenate(found, axis=-1).var(axis=0).mean())
+    blocks = list(log_lik_blocks(fit.core, source, draws, 0.0))
+    variance = float(np.concatenate(blocks, axis=-1).var(axis=0).mean())
     change = float(np.mean((after - before) ** 2))
     return float(np.sqrt(change / variance)) if variance > 0.0 else None
 
@@ -326,8 +326,8 @@ def _after(fit: AbstractFit) -> object:
     if fit.converged:
         return fit.stats
     streams = Streams(fit.seed).branch("restart", 0)
-    found = fit.engine.run(fit.core, fit.model.source, fit.stats, PROBE, streams)
-    return found.whole().stats
+    run = fit.engine.run(fit.core, fit.model.source, fit.stats, PROBE, streams)
+    return run.whole().stats
 
 
 def _log_density(
@@ -337,12 +337,12 @@ def _log_density(
 
     Of groups whose rows share a component there is one for each group.
     """
-    found = []
+    log_density = []
     for part, stats in zip(parts, each, strict=True):
         model = part.fit.core
         predict = partial(model.log_predictive, model.update(stats))
         if predict(source.empty()) is None:
             return None
         density = cast("Callable[[Block], np.ndarray]", predict)
-        found.append(np.log(part.weight) + np.asarray(source.map_rows(density)))
-    return np.asarray(logsumexp(np.stack(found), axis=0))
+        log_density.append(np.log(part.weight) + np.asarray(source.map_rows(density)))
+    return np.asarray(logsumexp(np.stack(log_density), axis=0))

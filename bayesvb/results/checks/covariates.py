@@ -61,18 +61,18 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     columns = np.column_stack([np.ones(len(seen.at)), design.matrices[MEAN][seen.at]])
     fitted = Estimated.of(columns, _effects_of_groups(fit.model.source, seen.at))
     remedies = Remedies(fit, seen.name, seen.may_split)
-    found: list[Misfit] = []
+    tests: list[Misfit] = []
     # the spread of zeros and ones is a function of their mean
     has_spread = not fit.model.response.is_binary
     for name in (*numbers, *levels):
         sets = _shapes(numbers[name]) if name in numbers else [levels[name]]
         distinct = len(np.unique(numbers[name])) if name in numbers else None
         bends = remedies.mean(name, distinct=distinct)
-        found += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
+        tests += _mean(f"Mean by {name}{whose}", seen.scores, sets, fitted, bends)
         if has_spread:
             often = [one[:, (one != 0.0).sum(axis=0) >= ROWS_A_SPREAD] for one in sets]
-            found += _spread(f"Spread by {name}{whose}", seen.scores, often, remedies.spread(name))
-    found += basis_tests(fit, seen, numbers, fitted, whose)
+            tests += _spread(f"Spread by {name}{whose}", seen.scores, often, remedies.spread(name))
+    tests += basis_tests(fit, seen, numbers, fitted, whose)
     mean = _mean_of_typical_group(fit, seen) if design.groupings else seen.mean
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
@@ -80,12 +80,12 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
         distinct_values = {name: len(np.unique(own)) for name, own in numbers.items()}
         bend = float((square - (line**3).mean() * line - 1.0) @ seen.scores)
         curved = remedies.curved(distinct_values, convex=bend > 0.0)
-        found += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
+        tests += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)
         if has_spread:
             squares = np.minimum(seen.scores**2, SCOPE.largest_square)
             fanned = remedies.fanned(rising=float(line @ squares) > 0.0)
-            found += _spread(f"Spread by prediction{whose}", seen.scores, sets, fanned)
-    return found + _products(seen, numbers, levels, fitted, whose, remedies)
+            tests += _spread(f"Spread by prediction{whose}", seen.scores, sets, fanned)
+    return tests + _products(seen, numbers, levels, fitted, whose, remedies)
 
 
 def _effects_of_groups(source: AbstractSource, at: RowIntegers) -> WithinGroups | None:
@@ -102,9 +102,9 @@ def _mean_of_typical_group(fit: AbstractFit, seen: Observed) -> RowVector:
     design = fit.model.design
     frame = design.data_at(seen.at).assign(**dict.fromkeys(design.groupings, UNSEEN))
     typical: Any = fit
-    found: RowVector
-    found = typical.predictive(frame, response=seen.name, new_groups="typical").mean()
-    return found
+    mean: RowVector
+    mean = typical.predictive(frame, response=seen.name, new_groups="typical").mean()
+    return mean
 
 
 def _columns(
@@ -173,7 +173,7 @@ def _products(
     """One test for all products of two covariates: the most striking, times their number."""
     single = {name: standardised(values)[:, None] for name, values in numbers.items()}
     columns = {**single, **levels}
-    found: dict[tuple[str, str], tuple[float, float]] = {}
+    products: dict[tuple[str, str], tuple[float, float]] = {}
     for one, other in combinations(list(columns)[: SCOPE.crossed], 2):
         left, right = columns[one], columns[other]
         if left.shape[1] * right.shape[1] > len(left) // 10:
@@ -182,18 +182,18 @@ def _products(
         both = fitted.together(np.column_stack([left, right]))
         answer = added_beyond(seen.scores, product, both)
         if answer is not None:
-            found[one, other] = answer
-    if not found:
+            products[one, other] = answer
+    if not products:
         return []
-    term = min(found, key=lambda each: found[each][1])
-    share, p = found[term]
+    term = min(products, key=lambda each: products[each][1])
+    share, p = products[term]
     measure, remedy = f"share of variance, {':'.join(term)}", remedies.product(*term)
     left, right = (columns[name] for name in term)
     both = fitted.together(np.column_stack([left, right]))
     without = partial(without_mean, columns=_product(left, right), fitted=both)
     return [
         Misfit(f"Interactions{whose}", share, measure, remedy, "calibration",
-               min(1.0, len(found) * p), share > MATTERS.variance, LIMIT, without=without)
+               min(1.0, len(products) * p), share > MATTERS.variance, LIMIT, without=without)
     ]  # fmt: skip
 
 
@@ -249,7 +249,7 @@ def basis_tests(
 
 def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
     """Skewness, tails, shape and width of the normal scores of one response."""
-    remedies, found = Remedies(fit, seen.name, seen.may_split), shape_tests(seen.scores)
+    remedies, shapes = Remedies(fit, seen.name, seen.may_split), shape_tests(seen.scores)
     tests: list[Misfit] = []
 
     def add(
@@ -262,8 +262,8 @@ def shape_checks(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit]:
                    off > least, limit, without=without)
         )  # fmt: skip
 
-    if found:
-        skew, tails, shape = found["skew"], found["tails"], found["shape"]
+    if shapes:
+        skew, tails, shape = shapes["skew"], shapes["tails"], shapes["shape"]
         add("Skewness", skew, MATTERS.skewness, "skewness", remedies.skewed(skew[0]), abs(skew[0]))
         add("Tails", tails, MATTERS.kurtosis, "excess kurtosis", remedies.tails(tails[0]),
             abs(tails[0]))  # fmt: skip

@@ -110,8 +110,8 @@ def group_tests(seen: Observed, groups: RowIntegers, name: str, whose: str) -> l
     often = np.argsort(-np.bincount(groups), kind="stable")[: SCOPE.groups]
     inside = np.isin(groups, often)
     columns = (groups[inside, None] == often[None, :]).astype(float)
-    found = added_columns(seen.scores[inside], columns, np.ones((int(inside.sum()), 1)))
-    if found is None:
+    test = added_columns(seen.scores[inside], columns, np.ones((int(inside.sum()), 1)))
+    if test is None:
         return []
     remedy = (
         f"Rows of the same {name} are correlated: add covariates of its groups to the formula; "
@@ -119,8 +119,8 @@ def group_tests(seen: Observed, groups: RowIntegers, name: str, whose: str) -> l
     )
     limit = f"share of variance above {MATTERS.variance:g}"
     return [
-        Misfit(f"Correlation within {name}{whose}", found[0], "share of variance", remedy,
-               "calibration", found[1], found[0] > MATTERS.variance, limit,
+        Misfit(f"Correlation within {name}{whose}", test[0], "share of variance", remedy,
+               "calibration", test[1], test[0] > MATTERS.variance, limit,
                without=partial(_without_groups, groups=groups))
     ]  # fmt: skip
 

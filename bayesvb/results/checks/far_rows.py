@@ -96,14 +96,14 @@ def outliers(distances: RowVector) -> RowMask:
     off = np.abs(distances - middle) / spread
     order = np.argsort(-off, kind="stable")
     most = min(max(OUTLIERS.few, int(OUTLIERS.share * len(off))), len(off) - FEWEST_ROWS)
-    found = np.zeros(len(distances), dtype=bool)
+    mask = np.zeros(len(distances), dtype=bool)
     for number in range(most, 0, -1):
         last, following = off[order[number - 1]], off[order[number]]
         by_chance = 2.0 * len(off) * ndtr(-last) >= OUTLIERS.expected
         if not by_chance and last > _gap(distances[order[number:]]) * following:
-            found[order[:number]] = True
+            mask[order[:number]] = True
             break
-    return found
+    return mask
 
 
 def _gap(rest: RowVector) -> float:

@@ -82,7 +82,7 @@ def _remedy(fit: AbstractFit, one: Misfit, name: str, *, mixture: bool) -> str:
 def _worst(by_variable: dict[str, list[Misfit]]) -> list[Misfit]:
     """The worst variable's test of each kind, its p-value multiplied by the number of variables."""
     kinds = dict.fromkeys(one.name for tests in by_variable.values() for one in tests)
-    found = []
+    pairs = []
     for kind in kinds:
         each = {
             name: one for name, tests in by_variable.items() for one in tests if one.name == kind
@@ -90,5 +90,5 @@ def _worst(by_variable: dict[str, list[Misfit]]) -> list[Misfit]:
         name = min(each, key=lambda key: each[key].p_value)
         worst = each[name]
         p = min(1.0, len(each) * worst.p_value)
-        found.append(replace(worst, p_value=p, measure=f"{worst.measure}, {name}"))
-    return found
+        pairs.append(replace(worst, p_value=p, measure=f"{worst.measure}, {name}"))
+    return pairs

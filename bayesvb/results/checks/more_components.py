@@ -186,8 +186,8 @@ def _run(
 ) -> EngineResult[SufficientStats]:
     """Some iterations of the fit's own engine."""
     run = fit.engine.run(larger.core, larger.source, start, budget, place)
-    found: EngineResult[SufficientStats] = run.whole()
-    return found
+    result: EngineResult[SufficientStats] = run.whole()
+    return result
 
 
 def _start(larger: AbstractPublicModel, shares: ExpertRows) -> SufficientStats:

@@ -288,8 +288,8 @@ class Remedies:
     def _bend(self, name: str, distinct: int) -> tuple[str, Edit | None]:
         """A curve for a number, or a better one, in words and as an edit."""
         term, add = written(name), partial(Edit, part=MEAN)
-        if found := self._curve(name):
-            words = f"give {code(f'{found[1]}({term}, ...)')} more degrees of freedom"
+        if result := self._curve(name):
+            words = f"give {code(f'{result[1]}({term}, ...)')} more degrees of freedom"
             larger = self._larger_basis(name, distinct) if name in self._knots else words
             return words, larger[1] if isinstance(larger, tuple) else None
         if distinct < FORMULA.few_levels:
@@ -324,8 +324,8 @@ class Remedies:
     def _curve(self, name: str) -> re.Match[str] | None:
         """Match of a curve of this covariate in the mean formula; None without one."""
         curve = re.compile(rf"\b(b?s)\(`?{re.escape(name)}(?!\w)")
-        found = (curve.search(term) for term in self.fit.model.design.terms[MEAN])
-        return next((one for one in found if one is not None), None)
+        curves = (curve.search(term) for term in self.fit.model.design.terms[MEAN])
+        return next((one for one in curves if one is not None), None)
 
     def _has_level(self, group: str) -> bool:
         """Whether groups have a level of their own in the mean."""

@@ -31,28 +31,28 @@ def response_checks(
     fit: AbstractFit, seen: Observed, whose: str
 ) -> tuple[list[Check], list[Misfit]]:
     """Discreteness, which is not a test, and tests of a repeated value and of both ends."""
-    found = discreteness(seen.values, seen.law.cdf)
-    tests = [_shared(seen, found, whose)]
+    result = discreteness(seen.values, seen.law.cdf)
+    tests = [_shared(seen, result, whose)]
     for name, end, largest in (
         ("Smallest", seen.values.min(), False),
         ("Largest", seen.values.max(), True),
     ):
         tests.append(_end(fit, seen, f"{name} response{whose}", float(end), largest=largest))
-    return [_steps(fit, seen, found, whose)], tests
+    return [_steps(fit, seen, result, whose)], tests
 
 
-def _steps(fit: AbstractFit, seen: Observed, found: Discreteness, whose: str) -> Check:
+def _steps(fit: AbstractFit, seen: Observed, discrete: Discreteness, whose: str) -> Check:
     limits = GRADES["Discreteness"]
-    return decided(f"Discreteness{whose}", "fit", limits.grade(found.step), found.step,
+    return decided(f"Discreteness{whose}", "fit", limits.grade(discrete.step), discrete.step,
                    "probability of one step", threshold=limits.description,
-                   remedy=_remedy(fit, seen, found), section="replicates")  # fmt: skip
+                   remedy=_remedy(fit, seen, discrete), section="replicates")  # fmt: skip
 
 
-def _remedy(fit: AbstractFit, seen: Observed, found: Discreteness) -> str:
+def _remedy(fit: AbstractFit, seen: Observed, discrete: Discreteness) -> str:
     """Remedy for values that rows share: one value, counts, or a coarse grid."""
-    value, share = found.largest
+    value, share = discrete.largest
     # without that value the check would be in order
-    if (1.0 - share) * found.step <= GRADES["Discreteness"].note:
+    if (1.0 - share) * discrete.step <= GRADES["Discreteness"].note:
         return (
             f"The cause is rows that are exactly {value:g}: model separately whether the "
             "response has that value."
@@ -72,15 +72,15 @@ def _are_counts(seen: Observed) -> bool:
     return bool((seen.values == np.round(seen.values)).all() and seen.values.min() >= 0.0)
 
 
-def _shared(seen: Observed, found: Discreteness, whose: str) -> Misfit:
+def _shared(seen: Observed, discrete: Discreteness, whose: str) -> Misfit:
     model = "model separately whether the response has that value"
     change: str | tuple[str, Edit] = model
-    if found.value == 0.0 == seen.values.min():
+    if discrete.value == 0.0 == seen.values.min():
         change = (model, DISPERSED if _are_counts(seen) else HURDLE)
-    start = f"Many rows are exactly {found.value:g}, as if censored there: "
+    start = f"Many rows are exactly {discrete.value:g}, as if censored there: "
     remedy = Remedy.of(start, change, ".")
-    return Misfit(f"Repeated value{whose}", found.excess, f"excess share at {found.value:g}",
-                  remedy, "replicates", found.p_value, found.excess > MATTERS.excess,
+    return Misfit(f"Repeated value{whose}", discrete.excess, f"excess share at {discrete.value:g}",
+                  remedy, "replicates", discrete.p_value, discrete.excess > MATTERS.excess,
                   f"excess above {MATTERS.excess:g}")  # fmt: skip
 
 

@@ -56,10 +56,10 @@ def check(
     """Table of all checks; see ``Fit.check``."""
     import pandas as pd
 
-    found = checks(fit, groups=groups, order=order, only=_chosen(only))
-    rows = [{name: getattr(one, name) for name in ("name", *COLUMNS)} for one in found]
+    table = checks(fit, groups=groups, order=order, only=_chosen(only))
+    rows = [{name: getattr(one, name) for name in ("name", *COLUMNS)} for one in table]
     shown = CheckTable(pd.DataFrame(rows).set_index("name").rename_axis("check"))
-    shown.attrs["verdict"] = worst(found)
+    shown.attrs["verdict"] = worst(table)
     return shown
 
 
@@ -85,15 +85,15 @@ def checks(
 ) -> list[Check]:
     """All checks of a fit: first of the fit itself, then computation and accuracy."""
     fit.model.source.iterate()  # an error where only some of the rows are kept
-    found = (
+    result = (
         [] if only == ("computation",) else fit_checks(fit, groups=groups, order=order, only=only)
     )
-    return ordered([*found, *(computation_checks(fit) if "computation" in only else [])])
+    return ordered([*result, *(computation_checks(fit) if "computation" in only else [])])
 
 
-def ordered(found: Sequence[Check]) -> list[Check]:
+def ordered(result: Sequence[Check]) -> list[Check]:
     """Checks in the order of the table."""
-    return sorted(found, key=lambda one: GROUPS.index(one.group))
+    return sorted(result, key=lambda one: GROUPS.index(one.group))
 
 
 def fit_checks(
@@ -177,8 +177,8 @@ def _look(fit: AbstractFit, asked: _Asked) -> _Looked:
         whose = _whose(one, seen)
         density = fit.model.response.measure == "a density" and design.interval is None
         if density:  # probabilities have no far rows, ties and ends
-            found, ends = response_checks(fit, one, whose)
-            firm += [*far_row_checks(fit, one, whose), *found, *tied_checks(fit, one, whose)]
+            result, ends = response_checks(fit, one, whose)
+            firm += [*far_row_checks(fit, one, whose), *result, *tied_checks(fit, one, whose)]
             tests += ends
         elif fit.model.response.kind == "count":
             tests += zero_tests(fit, one, whose)
@@ -228,9 +228,9 @@ def _by_cause(fit: AbstractFit, checks: list[Check], looked: _Looked, asked: _As
         tried += log_candidates(fit, one, [each.name for each in certain])
         tried += split_candidates(one, looked.gain, number, grades.get(MORE, "ok"))
         problems = [each.name for each in tests if grades[each.name] != "ok"]
-        found = causes(one.scores, problems, tried, retest)
+        result = causes(one.scores, problems, tried, retest)
         ends = (f"Smallest response{whose}", f"Largest response{whose}", MORE)
-        checks = sorted_by_cause(checks, found, [name for name in ends if name in grades])
+        checks = sorted_by_cause(checks, result, [name for name in ends if name in grades])
     return checks
 
 
@@ -260,7 +260,7 @@ def _named(groups: object) -> str:
     return groups if isinstance(groups, str) else str(getattr(groups, "name", None) or "group")
 
 
-def worst(found: Sequence[Check]) -> str:
+def worst(result: Sequence[Check]) -> str:
     """The worst grade of the checks that weigh.
 
     Examples
@@ -268,7 +268,7 @@ def worst(found: Sequence[Check]) -> str:
     >>> worst([])
     'ok'
     """
-    grades = {one.grade for one in found if one.weighs}
+    grades = {one.grade for one in result if one.weighs}
     return next((grade for grade in ("problem", "note") if grade in grades), "ok")
 
 

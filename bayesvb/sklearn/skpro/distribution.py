@@ -81,8 +81,8 @@ class PredictiveDistribution(BaseDistribution):
         levels, place = np.unique(flat, return_inverse=True)
         if len(levels) > 1 and isinstance(law, StudentMixture):
             return self._shaped(law.quantile_by_row(flat))
-        found = law.quantile(levels)
-        return self._shaped(found[place.ravel(), np.arange(len(flat))])
+        quantiles = law.quantile(levels)
+        return self._shaped(quantiles[place.ravel(), np.arange(len(flat))])
 
     def _sample(self, n_samples: int | None = None) -> float | pd.DataFrame:
         """Draws, with the numbers of samples as a first level of the index if there are several."""
