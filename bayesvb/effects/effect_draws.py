@@ -112,9 +112,10 @@ def _pieces(
 ) -> Iterator[tuple[slice, list[Combined]]]:
     """Effects of a few rows at a time, so that nothing with draws and components is large."""
     estimands, response = request
-    n_levels = max(len(estimand.levels) for estimand in estimands)
-    entries = count(fit.draws) * fit.core.n_components * max(n_levels, 1)
-    size = max(LIMITS.entries_in_memory // entries, 1)
+    entries = max(len(estimand.levels) for estimand in estimands) or 1
+    if entries == 1 or not fit.model.response.is_categorical:  # classes sum components in pieces
+        entries *= fit.core.n_components
+    size = max(LIMITS.entries_in_memory // (entries * count(fit.draws)), 1)
     for start in range(0, blocks[0].n_rows, size):
         rows = slice(start, min(start + size, blocks[0].n_rows))
         parts = [block.part(rows.start, rows.stop) for block in blocks]
