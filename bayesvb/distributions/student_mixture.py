@@ -321,8 +321,8 @@ def _solved(
     def log_cdf(
         x: Float[np.ndarray, " some"], which: Int[np.ndarray, " some"]
     ) -> tuple[Float[np.ndarray, " some"], Float[np.ndarray, " some"]]:
-        share, width = weights[:, which], scale[:, which]
-        z = (x - location[:, which]) / width
+        share, width = weights.take(which, axis=1), scale.take(which, axis=1)
+        z = (x - location.take(which, axis=1)) / width
         parts, densities = law(dof if dof.shape[1] == 1 else dof[:, which], z)
         below = np.einsum("kn,kn->n", share, parts)
         return np.log(below), np.einsum("kn,kn->n", share, densities / width) / below

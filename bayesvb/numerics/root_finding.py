@@ -86,10 +86,11 @@ def _step(
     x: PointVector, newton: PointVector, lower: PointVector, upper: PointVector, before: PointVector
 ) -> tuple[PointVector, PointVector]:
     """Next points, and the lengths of the steps in ``u``."""
-    slope = np.hypot(1.0, x)
+    slope = np.sqrt(1.0 + x * x)  # infinite from 1e154 on, where the bracket is halved
     length = newton / slope
     # sinh(u + d) - sinh(u), written so that a short step keeps all its digits
-    moved = x + (2.0 * np.sinh(0.5 * length) ** 2 * x + slope * np.sinh(length))
+    half = np.sinh(0.5 * length)
+    moved = x + 2.0 * half * (half * x + slope * np.sqrt(1.0 + half * half))
     length = np.abs(length)
     (bad,) = np.nonzero(~((moved >= lower) & (moved <= upper) & (length <= 0.5 * before)))
     if bad.size:
