@@ -17,7 +17,8 @@ pytestmark = pytest.mark.heavy
 IGNORED = shutil.ignore_patterns("__pycache__", ".*")
 FILE = re.compile(r"```(?:python|html)\n(?:#|<!--) (\S+)(?: -->)?\n(.*?)```", re.S)
 CHANGE = re.compile(r"```diff\n--- (\S+)\n\+(.*?)\n@@ (\w+)\n\+(.*?)\n```")
-SCRIPT = re.compile(r"```python\n(import pandas.*?)```", re.S)
+SCRIPT = re.compile(r"```python\n(\"\"\"Fit to a file.*?)```", re.S)
+LANGUAGES = {".py": "python", ".html": "html"}
 
 OFFERED = {"gate": "equal", "family": "gaussian-known-noise", "method": "first-sweep"}
 """What the page adds to the tables, by the option that chooses it."""
@@ -82,8 +83,9 @@ print(json.dumps({
 @pytest.fixture(scope="module")
 def page(root):
     """Files of the examples, and the page that explains them."""
-    files = sorted((root / "tests/extensions").glob("*.py"))
-    blocks = [f"```python\n{file.read_text(encoding='utf-8')}```\n" for file in files]
+    files = sorted((root / "tests/extensions").iterdir())
+    blocks = [f"```{LANGUAGES[file.suffix]}\n{file.read_text('utf-8')}```\n" for file in files
+              if file.suffix in LANGUAGES]  # fmt: skip
     return "".join([*blocks, (root / "docs/adding.md").read_text(encoding="utf-8")])
 
 

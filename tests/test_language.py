@@ -32,6 +32,9 @@ CEILINGS: Mapping[str, tuple[int, int, int]] = {
 }
 """Expression -> most occurrences in documentation, strings and docstrings."""
 
+WORDS = 32_000
+"""Most words of the pages for users, code included, as ``wc -w`` counts them."""
+
 CODE = re.compile(r"^```.*?^```$|`[^`\n]+`", re.M | re.S)
 """Code in Markdown, which is not prose."""
 
@@ -85,6 +88,17 @@ def constants(tree: ast.AST, without: set[int]) -> Iterator[str]:
 def test_an_expression_becomes_rarer_only(expression):
     counts = [len(re.findall(expression, text, re.I)) for text in texts()]
     assert all(n <= most for n, most in zip(counts, CEILINGS[expression], strict=True)), counts
+
+
+def test_pages_for_users_are_short():
+    apart = ("benchmarks", "decisions", "_build")
+    pages = [
+        page
+        for page in (ROOT / "docs").rglob("*.md")
+        if not page.relative_to(ROOT / "docs").parts[0].startswith(apart)
+    ]
+    texts = [page.read_text(encoding="utf-8") for page in [ROOT / "README.md", *pages]]
+    assert sum(len(text.split()) for text in texts) <= WORDS
 
 
 def test_docstrings_begin_with_the_noun_or_a_verb():

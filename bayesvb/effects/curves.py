@@ -9,6 +9,7 @@ import pandas as pd
 from jaxtyping import Float
 
 from bayesvb.argument_checks import check_choice, check_count, checked
+from bayesvb.data.line_width import PrintedTable
 from bayesvb.data.parts import MEAN, PARTS
 from bayesvb.distributions.intervals import PROB, tails
 from bayesvb.effects.curve_settings import CURVES
@@ -204,7 +205,7 @@ def groups(fit: AbstractFit, part: str = MEAN, *, prob: float = PROB) -> pd.Data
             tables.append(
                 pd.DataFrame({"term": block.name, "group": labels, **component, **interval})
             )
-    return pd.concat(tables, ignore_index=True)
+    return PrintedTable(pd.concat(tables, ignore_index=True))
 
 
 def _checked(fit: AbstractFit, part: str) -> bool:

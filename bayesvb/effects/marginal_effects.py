@@ -237,6 +237,8 @@ def _contrasts(
         return np.stack([compared(values[a], values[b], comparison) for a, b in pairs])
 
     words = [value_text(fit.model.design.date_of(name, value)) for value in values]
+    words = [f"({word})" if is_number(fit.model.design, name) and word[0] == "-" else word
+             for word in words]  # fmt: skip
     labels = tuple(COMPARISONS[comparison].format(a=words[a], b=words[b]) for a, b in pairs)
     return name, Plan(tuple(rows.with_column(name, value) for value in values), combine, labels)
 

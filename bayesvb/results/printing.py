@@ -357,6 +357,8 @@ def _taken(fit: AbstractFit) -> str:
 
 def _doubt(fit: AbstractFit, loo: Elpd) -> str:
     """Rows whose leave-one-out density is not to be relied on."""
+    if loo.p > len(loo.pointwise):
+        return ", more than rows: the prior predicts the held-out rows"
     if loo.method == "psis":
         high, good = int((np.asarray(loo.pareto_k) > loo.good_k).sum()), f"{loo.good_k:.2g}"
         if not high:
@@ -454,7 +456,7 @@ def _coefficients(table: pd.DataFrame, part: str, title: str, *, lone: bool) -> 
     ratios = {
         name: name.capitalize().replace("_", " ") for name in map(str, rows) if "_ratio" in name
     }
-    formats = dict.fromkeys(ratios.values(), ratio_text)
+    formats = dict.fromkeys(ratios.values(), lambda value: f" {ratio_text(value)}")
     shown = rows.iloc[: LIMITS.printed_rows].rename(
         columns={
             **ratios,

@@ -191,12 +191,24 @@ def variance_lines(fit: AbstractFit) -> list[str]:
     shares, each = [], dict[str, list[str]]()
     for (quantity, term, at), row in zip(table.index, table.to_numpy(), strict=True):
         if quantity == "share":
-            shares.append("{} {:.0%} ({:.0%} to {:.0%})".format(term, *row))
+            mean, low, high = (percent_text(share) for share in row)
+            shares.append(f"{term} {mean} ({low} to {high})")
         elif quantity == "icc":
             where = f" at {at}" if at else ""
             each.setdefault(term, []).append("{:.2f} ({:.2f} to {:.2f})".format(*row) + where)
     known = [f"Intraclass correlation of {term}: {', '.join(w)}." for term, w in each.items()]
     return [*([f"Shares of variance: {', '.join(shares)}."] if shares else []), *known]
+
+
+def percent_text(share: float) -> str:
+    """Return a share in percent, below 1% with two digits.
+
+    Examples
+    --------
+    >>> percent_text(0.344), percent_text(0.00472)
+    ('34%', '0.47%')
+    """
+    return f"{share:.0%}" if share >= 0.01 else f"{100.0 * share:.2g}%"
 
 
 def _reason_against(fit: AbstractFit) -> DataError | None:

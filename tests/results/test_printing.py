@@ -325,3 +325,10 @@ def test_one_component_is_printed_as_a_regression():
     text = str(model.fit(seed=1, draws=50))
     assert "component" not in text and "share" not in text
     assert "\nmean\n" in text and "\nsigma (standard deviation" in text
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_a_saturated_model_says_that_the_prior_predicts():
+    data = pd.DataFrame({"k": [5, 30, 20, 8], "n": [40, 60, 50, 70], "g": list("abcd")})
+    model = bvb.DensityRegression("k | trials(n) ~ g", data, n_components=1, family="binomial")
+    assert "more than rows: the prior predicts the held-out rows." in str(model.fit(seed=1))

@@ -192,3 +192,10 @@ def test_successes_that_vary_more_than_binomial_ones_have_an_effect_of_each_row(
     ]
     found = [[one for one in checks(fit, only=("fit",)) if one.grade == "problem"] for fit in fits]
     assert "effect of each row, `(1 | row)`" in found[0][0].remedy and not found[1]
+
+
+def test_remedies_can_be_pasted_where_a_covariate_has_few_values(rows):
+    told = remedies("y ~ x", rows)
+    assert "`s(x, k=5)`" in told.curved({"x": 5}) and "`s(x)`" in told.curved({"x": 60})
+    assert told.width(1.5).endswith("use fewer terms.")
+    assert told.width(0.5).endswith("use more informative priors.")

@@ -45,6 +45,11 @@ NONE_BETTER = (
 """Remedy where no other model helps."""
 
 
+def _curve_of(term: str, distinct: int) -> str:
+    """Curve of a column, whose knots are at most its distinct values."""
+    return f"s({term})" if distinct >= FORMULA.knots else f"s({term}, k={distinct})"
+
+
 @dataclass(frozen=True)
 class Remedies:
     """Remedies for one response of a fit.
@@ -138,14 +143,14 @@ class Remedies:
 
         A logarithm of the response straightens a convex mean, and bends a concave one more.
         """
-        straight = [
-            written(name)
+        straight = {
+            written(name): _curve_of(written(name), distinct)
             for name, distinct in numbers.items()
             if distinct >= FORMULA.few_levels and not self._curve(name)
-        ]
+        }
         terms: str | tuple[str, Edit] = "interactions"
         if straight:
-            curves = tuple(f"s({name})" for name in straight)
+            curves = tuple(straight.values())
             words = f"{'a curve' if len(straight) == 1 else 'curves'}, "
             words += ", ".join(code(curve) for curve in curves[: LIMITS.named])
             words += ", ..." if len(straight) > LIMITS.named else ""
@@ -197,13 +202,12 @@ class Remedies:
         """Predictions for held-out rows are too narrow or too wide."""
         if sd > 1.0 and self._free_spread:
             return Remedy.of("Counts vary more than predicted: fit ", self._free_spread, ".")
+        components = "fewer components or " if self.fit.core.n_components > 1 else ""
         if sd > 1.0:
-            return Remedy.of(
-                "Predictions are too narrow for held-out rows: use fewer components or fewer terms."
-            )
-        return Remedy.of(
-            "Predictions are too wide: use fewer components, or more informative priors."
-        )
+            words = f"Predictions are too narrow for held-out rows: use {components}fewer terms."
+        else:
+            words = f"Predictions are too wide: use {components}more informative priors."
+        return Remedy.of(words)
 
     def zeros(self, excess: float) -> Remedy:
         """A count is zero more often, or less often, than predicted."""
@@ -296,8 +300,7 @@ class Remedies:
             levels = f"C({term})"
             words = f"give each value of `{name}` its own mean, {code(levels)}"
             return words, add(terms=(levels,), replaced=(term,))
-        few = "" if distinct >= FORMULA.knots else f", k={distinct}"
-        curve = f"s({term}{few})"
+        curve = _curve_of(term, distinct)
         words = f"let the mean bend, {code(curve)} for `{name}`"
         return words, add(terms=(curve,), replaced=(term,))
 
