@@ -151,9 +151,7 @@ class Fit(PicturedFit, TabulatedFit):
             ``membership_prob`` (mean probability of the component among these rows), ``sigma`` with
             its interval.
         """
-        from bayesvb.data.line_width import PrintedTable
-
-        return PrintedTable(self.model.components(self, prob))
+        return self.model.components(self, prob)
 
     @property
     def nobs(self) -> int:

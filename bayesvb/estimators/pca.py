@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 
 from bayesvb.argument_checks import check_choice, checked
 from bayesvb.data.blocks import Block
+from bayesvb.data.line_width import PrintedTable
 from bayesvb.data.partly_kept import holds_all_rows
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import AbstractSource, InMemorySource
@@ -415,7 +416,7 @@ class BayesianPCA(AbstractGenerative):
             "signal": q.effective,
             "effective": q.effective > 1.0,
         }
-        return pd.DataFrame(columns, pd.RangeIndex(1, len(squares) + 1, name="component"))
+        return PrintedTable(columns, pd.RangeIndex(1, len(squares) + 1, name="component"))
 
     def prior_table(self) -> pd.DataFrame:
         """Priors of loadings, centre, noise and relevances, in the units of the data.
