@@ -40,7 +40,7 @@ def read_table_file(
         return _read_parquet(path, name), []
     known = ", ".join((*CSV_ENDINGS, PARQUET_ENDING))
     raise DataError(
-        f"DATA={name!r}: no reader for files of this kind; known are {known}",
+        f"DATA={name!r}: no reader for files of this kind; the kinds are {known}",
         hint="give a CSV file a name that ends in .csv",
     )
 

@@ -52,8 +52,8 @@ def downdated(
     n_left = every.n_rows - source.n_rows
     if not (total > 0.0 and n_left > 0):
         raise DataError(
-            f"data have {source.n_rows:,} rows of {every.n_rows:,}: none would be left",
-            hint="give training rows, but not all of them",
+            f"data has {source.n_rows:,} rows and the fit {every.n_rows:,}: none would be left",
+            hint="give only the training rows that are to be removed",
         )
     run = _run(fit, source, total, Budget(float(tol), max_iter))
     kept = every.kept if isinstance(every, PartlyKept) else every

@@ -296,7 +296,9 @@ def _read_priors(node: ast.expr | None) -> dict[str, object]:
     if node is None:
         return {}
     if not isinstance(node, ast.Call):
-        raise DataError(f"priors={ast.unparse(node)[:80]} is not a call", hint="bvb.Priors(...)")
+        raise DataError(
+            f"priors={ast.unparse(node)[:80]} is not a call", hint="write priors=bvb.Priors(...)"
+        )
     return {str(one.arg): _constant(one.value, str(one.arg)) for one in node.keywords}
 
 

@@ -338,7 +338,7 @@ def test_a_damaged_or_unknown_file_ends_with_one_message(run):
     Path("data.csv.gz").write_bytes(gzip.compress(b"times,accel\n1,2\n" * 99)[:40])
     refused(run("fit", FORMULA, "data.csv.gz"), "cannot be read as CSV")
     Path("data.xlsx").write_bytes(b"PK")
-    refused(run("fit", FORMULA, "data.xlsx"), "known are .csv, .csv.gz, .parquet")
+    refused(run("fit", FORMULA, "data.xlsx"), "the kinds are .csv, .csv.gz, .parquet")
     Path("a.nc").write_bytes(b"\x89HDF\r\n\x1a\n" + bytes(200))
     refused(run("predict", "a.nc", "mcycle"), "damaged")
 
