@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -28,12 +28,15 @@ class Scales:
         Rows that they were learned from, by case weight; zero where nothing asks for it.
     offset_in_predictor : bool
         Whether an offset belongs to the linear predictor, and is not subtracted from the response.
+    known : mapping of str to tuple of int
+        Columns of parts that are offsets, whose coefficient is one.
     """
 
     parts: Mapping[str, Scaling]
     response: Scaling
     rows: float = 0.0
     offset_in_predictor: bool = False
+    known: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
 
     def shift(self, offset: RowVector | None) -> RowVector | None:
         """Offset that is a summand of the response itself, if it has one."""

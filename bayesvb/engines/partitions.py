@@ -12,6 +12,7 @@ from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import PRODUCTS, Block
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
+from bayesvb.data.parts import SIGMA_OFFSET
 from bayesvb.data.response_columns import RESPONSE_COLUMNS
 from bayesvb.numerics.arrays import ExpertRows, Indices, RowIntegers
 from bayesvb.numerics.kmeans import kmeans_centres
@@ -90,7 +91,7 @@ class ResidualSlices(AbstractPartition):
 def features(block: Block) -> Float[np.ndarray, "columns rows"]:
     """Responses, then the columns of every part."""
     products = [name for name in block.designs if name.endswith(PRODUCTS)]
-    apart = (GROUP_ROWS, GATE_GROUPS, *RESPONSE_COLUMNS, *products)
+    apart = (GROUP_ROWS, GATE_GROUPS, SIGMA_OFFSET, *RESPONSE_COLUMNS, *products)
     designs = [matrix for name, matrix in block.designs.items() if name not in apart]
     return np.concatenate([block.response, *designs])
 

@@ -108,7 +108,10 @@ def further_terms(design: Design) -> dict[str, tuple[str, ...]]:
     """Terms of the parts that experts read besides the mean, without a level of its own."""
     return {
         name: tuple(
-            term for term in design.terms[name] if not (part.has_level and term == INTERCEPT)
+            term
+            for place, term in enumerate(design.terms[name])
+            if not (part.has_level and term == INTERCEPT)
+            and place not in design.offset_columns(name)
         )
         for name, part in PARTS.items()
         if name in design.formula.parts and name != MEAN and not part.of_weights
@@ -222,6 +225,7 @@ def experts_of(family: str, priors: Priors, n_components: int, design: Design) -
         dispersion=priors.dispersion,
         standardised=priors.standardize,
         further_terms={name: len(terms) for name, terms in further_terms(design).items()},
+        has_known_spread=SIGMA in design.formula.parts and bool(design.offset_columns(SIGMA)),
         response_columns=tuple(RESPONSE_COLUMNS.keys() & design.matrices.keys()),
         levels=design.order,
     )

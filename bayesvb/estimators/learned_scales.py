@@ -222,7 +222,8 @@ class LearnedScales:
         if not PARTS[self._further].has_level:
             return list(columns)
         level = self.design.terms[self._further].index(INTERCEPT)
-        return [column - (column > level) for column in columns]
+        removed = [level, *self.design.offset_columns(self._further)]
+        return [column - sum(column > one for one in removed) for column in columns]
 
     @property
     def _half_t(self) -> tuple[tuple[int, HalfTScale], ...]:

@@ -12,7 +12,7 @@ from jaxtyping import Bool, Float
 from bayesvb.data.blocks import Block
 from bayesvb.data.column_moments import ColumnMoments
 from bayesvb.data.group_rows import GATE_GROUPS, GROUP_ROWS
-from bayesvb.data.parts import GATING, MEAN, PARTS, ZERO
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA_OFFSET, ZERO
 from bayesvb.data.response_columns import INTERVAL, RESPONSE_COLUMNS, TRIALS
 from bayesvb.data.scaling import Scaling
 from bayesvb.data.sources import InMemorySource
@@ -67,7 +67,9 @@ def regression_scales(
     scaling = family.response_scaling(rows.responses, centred=centred, active=active)
     for name in RESPONSE_COLUMNS.keys() & rows.design.matrices.keys():
         parts[name] = RESPONSE_COLUMNS[name].scaling(scaling)
-    return Scales(parts, scaling, rows.moments[TARGET].weight, family.reads_offset)
+    levelled = [name for name in parts if name in PARTS and PARTS[name].has_level]
+    known = {name: rows.design.offset_columns(name) for name in levelled}
+    return Scales(parts, scaling, rows.moments[TARGET].weight, family.reads_offset, known)
 
 
 def _check_values(rows: AbstractDesignRows, family: AnyExperts) -> None:
@@ -212,13 +214,15 @@ def sample_scaling(active: bool, rows: AbstractDesignRows) -> Scaling:
 
 
 def regression_block(scales: Scales, rows: EncodedRows) -> Block:
-    """Rows in these scales; parts with a level of its own have no column of it."""
+    """Rows in these scales; parts with a level of its own have no column of it, nor of offsets."""
     block = scales.block(rows.matrices, rows.response, rows.weight, rows.offset)
-    designs = {
-        name: np.delete(columns, cast(int, scales.parts[name].intercept), axis=0)
-        for name, columns in block.designs.items()
-        if name in PARTS and PARTS[name].has_level
-    }
+    designs = {}
+    for name, columns in block.designs.items():
+        if name in PARTS and PARTS[name].has_level:
+            scaling, known = scales.parts[name], list(scales.known[name])
+            designs[name] = np.delete(columns, [cast(int, scaling.intercept), *known], axis=0)
+            if known:
+                designs[SIGMA_OFFSET] = scaling.scale[None, known] @ columns[known]
     return replace(block, designs={**block.designs, **designs})
 
 

@@ -87,7 +87,7 @@ def _check_interval(prior: RegressionPrior) -> None:
     ------
     PriorError
     """
-    if prior.further_terms.get(SIGMA):
+    if prior.further_terms.get(SIGMA) or prior.has_known_spread:
         raise PriorError(
             "sigma(...) is not available where the response is censored or rounded",
             hint="omit it, or let components differ: gating(x) with n_components=2",

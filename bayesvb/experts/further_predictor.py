@@ -173,13 +173,14 @@ class AbstractFurtherExperts(
         change: FurtherStats,
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[FurtherStats, Float[np.ndarray, "many entries"]] | None:
-        of_experts = None if precision is None else precision[:, : -self.n_further]
+        n_terms = 0 if precision is None else precision.shape[-1] - self.n_further
+        of_experts = None if precision is None else precision[:, :n_terms]
         experts = self.experts.expectations_along(posterior.experts, change.experts, of_experts)
         if experts is None:
             return None
         further = change.further
         if precision is not None:
-            further = further.with_squares(precision[:, -self.n_further :])
+            further = further.with_squares(precision[:, n_terms:])
         moved = LogitStats(
             *posterior.further.expectations_along(further.linear, unpack(further.curvature))
         )
@@ -190,7 +191,8 @@ class AbstractFurtherExperts(
         self, precision: Float[np.ndarray, "*many entries"]
     ) -> tuple[Float[np.ndarray, "*many _"], Normal]:
         """Return precisions of the experts, and the prior of ``g`` with the others: the last."""
-        of_experts, own = precision[..., : -self.n_further], precision[..., -self.n_further :]
+        n_terms = precision.shape[-1] - self.n_further
+        of_experts, own = precision[..., :n_terms], precision[..., n_terms:]
         return of_experts, self.of_further.with_precision(own)
 
     def with_coefficient_precision(

@@ -56,6 +56,8 @@ class RegressionPrior:
         Whether the response has the scale of ``response_scaling``, or of the data.
     further_terms : mapping of str to int
         Number of terms of the parts that experts read besides the mean.
+    has_known_spread : bool
+        Whether the part ``sigma`` has an offset.
     n_effects, n_groups : int
         Effects of each group, and groups, where effects have no columns.
     response_columns : tuple of str
@@ -80,6 +82,7 @@ class RegressionPrior:
     learned_terms: tuple[int, ...] = ()
     standardised: bool = True
     further_terms: Mapping[str, int] = field(default_factory=dict)
+    has_known_spread: bool = False
     n_effects: int = 0
     n_groups: int = 0
     response_columns: tuple[str, ...] = ()

@@ -10,7 +10,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.data.blocks import Block, Members
-from bayesvb.data.parts import LOG_SIGMA, PARTS, SIGMA
+from bayesvb.data.parts import LOG_SIGMA, PARTS, SIGMA, SIGMA_OFFSET
 from bayesvb.data.scaling import INTERCEPT, Scaling
 from bayesvb.distributions.base import AbstractDrawnMixture, average_nodes
 from bayesvb.distributions.student_mixture import StudentMixture
@@ -76,7 +76,8 @@ class SpreadLocalPosterior(AbstractFurtherLocalPosterior):
 class SpreadExperts(AbstractFurtherExperts[Lines]):
     r"""``y ~ N(x' b_k, exp(2 z' g_k) / tau_k)``, or a Student t with this squared scale.
 
-    The columns ``z`` of the part ``sigma`` are centred and have no intercept: the level of the
+    An offset of the part ``sigma`` is a summand of ``z' g`` with the coefficient one. The columns
+    ``z`` of the part are centred and have no intercept: the level of the
     noise is ``tau_k``, whose prior and posterior are as in the linear experts, as are the
     coefficients'. ``g_k ~ N(0, P_0^{-1})``; the posterior is ``q(b, tau) q(g)`` with ``q(g) = N(m,
     S)``. With
@@ -120,12 +121,12 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         return f"{self.experts.formula}-sigma"
 
     def local(self, posterior: FurtherPosterior, block: Block) -> SpreadLocalPosterior:
-        design = self.design(block)
+        design, known = self.design(block), _offset(block)
         log_sd, variance = logit_moments(posterior.further, design)
-        ratio = _ratio(log_sd, variance)
+        ratio = _ratio(log_sd + known, variance)
         squares = self.experts.squares(posterior.experts, block).reshape(ratio.shape)
         lines = self.experts.local_at(posterior.experts, block, ratio * squares, ratio)
-        density = lines.expected_log_density - log_sd
+        density = lines.expected_log_density - log_sd - known
         weighted = lines.square_weight * squares
         return SpreadLocalPosterior(density, lines, design, weighted, log_sd, lines.square_weight)
 
@@ -202,7 +203,8 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         lines: Any = self.experts
         if not lines.line_laws(None):
             return None
-        ratio = _ratio(*logit_moments(posterior.further, self.design(block)))
+        log_sd, variance = logit_moments(posterior.further, self.design(block))
+        ratio = _ratio(log_sd + _offset(block), variance)
         noise, shares = self._variances(posterior, block)
         own = posterior.experts, weights, block, left_out, ratio
         each = [lines.predictive_without(*own, one)[0] for one in noise]
@@ -214,6 +216,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         """Variances of the noise of rows, relative to its level, at nodes, and their shares."""
         log_sd, variance = logit_moments(posterior.further, self.design(block))
         nodes, shares = _quadrature()
+        log_sd = log_sd + _offset(block)
         logs = [2.0 * (log_sd + node * np.sqrt(variance)) for node in nodes]
         return [np.exp(np.minimum(one, LARGEST_EXPONENT)) for one in logs], shares
 
@@ -243,7 +246,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
 
     def _by_row(self, draws: Draws, block: Block) -> Draws:
         """The draws, with the deviation of the log standard deviation of each row."""
-        return {**draws, LOG_SD: self.drawn_further(draws, block)}
+        return {**draws, LOG_SD: self.drawn_further(draws, block) + _offset(block)}
 
     def log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:
         return self.experts.log_lik(self._by_row(draws, block), block)
@@ -266,11 +269,11 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Rows of the lines, and of the coefficients of the log standard deviation."""
-        names, scaling, place = _terms(units)
-        sds = scaling.spread(np.insert(self.of_further.precisions**-0.5, place, 0.0))
+        columns = SpreadColumns.of(units)
+        sds = columns.scaling.spread(columns.whole(self.of_further.precisions**-0.5))
         own = [
             PriorRow(LOG_SIGMA, name, "Normal", 0.0, float(sd))
-            for name, sd in zip(names, sds, strict=True)
+            for name, sd in zip(columns.names, columns.without_known(sds), strict=True)
             if name != INTERCEPT
         ]
         return [*self.experts.prior_rows(units), *own]
@@ -283,17 +286,19 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         """
         first, *others = self.experts.parameters(draws, units)
         level = next(one for one in others if one.name == "sigma")
-        names, scaling, place = _terms(units)
-        values = scaling.coefficients(np.insert(draws[SPREAD], place, 0.0, axis=-1))
-        values[..., place] += np.log(level.values)
+        columns = SpreadColumns.of(units)
+        standard = columns.whole(draws[SPREAD])
+        standard[..., list(columns.known)] = columns.scaling.scale[list(columns.known)]
+        values = columns.scaling.coefficients(standard)
+        values[..., columns.place] += np.log(level.values)
         own = NamedParameter(
             name=PARTS[SIGMA].coefficients,
-            values=values,
+            values=columns.without_known(values),
             dims=("component", "term_sigma"),
             text=OF_LOG_SD,
             part=LOG_SIGMA,
             signed=True,
-            coords={"term_sigma": names},
+            coords={"term_sigma": columns.names},
         )
         return [first, own, *(_at_means(one) if one is level else one for one in others)]
 
@@ -311,7 +316,7 @@ OF_LOG_SD = ParameterText(
 
 
 def with_spread(lines: Lines, prior: RegressionPrior) -> Lines | SpreadExperts:
-    """Experts whose noise depends on the terms of sigma; the lines themselves if there are none.
+    """Experts whose noise depends on the part sigma; the lines themselves if it is constant.
 
     Raises
     ------
@@ -319,7 +324,7 @@ def with_spread(lines: Lines, prior: RegressionPrior) -> Lines | SpreadExperts:
         If there are several responses.
     """
     n_terms = prior.further_terms.get(SIGMA, 0)
-    if not n_terms:
+    if not n_terms and not prior.has_known_spread:
         return lines
     if prior.n_responses > 1:
         raise PriorError(
@@ -330,13 +335,49 @@ def with_spread(lines: Lines, prior: RegressionPrior) -> Lines | SpreadExperts:
     return SpreadExperts(lines, Normal.from_precision(np.zeros(n_terms), precision))
 
 
-def _terms(units: RegressionUnits) -> tuple[list[str], Scaling, int]:
-    """Names of the terms of sigma with the intercept, their scaling, and its place."""
-    scaling, names = units.scales.parts[SIGMA], list(units.further_terms[SIGMA])
-    place = scaling.intercept
-    assert place is not None
-    names.insert(place, INTERCEPT)
-    return names, scaling, place
+@dataclass(frozen=True)
+class SpreadColumns:
+    """Columns of the part sigma, those without a coefficient to estimate among them.
+
+    Attributes
+    ----------
+    names : list of str
+        Terms with a coefficient, the intercept included.
+    scaling : Scaling
+        Of all columns.
+    place : int
+        Position of the intercept.
+    known : tuple of int
+        Positions of offsets.
+    """
+
+    names: list[str]
+    scaling: Scaling
+    place: int
+    known: tuple[int, ...]
+
+    @classmethod
+    def of(cls, units: RegressionUnits) -> SpreadColumns:
+        """Columns of a regression."""
+        scaling, names = units.scales.parts[SIGMA], list(units.further_terms[SIGMA])
+        place = scaling.intercept
+        assert place is not None
+        names.insert(place, INTERCEPT)
+        return cls(names, scaling, place, units.scales.known[SIGMA])
+
+    def whole(self, values: Float[np.ndarray, "*batch terms"]) -> Float[np.ndarray, "*batch _"]:
+        """Values of all columns, zero for the intercept and offsets."""
+        n_columns = len(self.scaling.scale)
+        free = np.delete(np.arange(n_columns), [self.place, *self.known])
+        whole = np.zeros((*values.shape[:-1], n_columns))
+        whole[..., free] = values
+        return whole
+
+    def without_known(
+        self, values: Float[np.ndarray, "*batch columns"]
+    ) -> Float[np.ndarray, "*batch _"]:
+        """Values of the columns with a coefficient."""
+        return np.delete(values, list(self.known), axis=-1)
 
 
 def _at_means(level: NamedParameter) -> NamedParameter:
@@ -347,6 +388,11 @@ def _at_means(level: NamedParameter) -> NamedParameter:
         level.text, meaning=level.text.meaning + where, caption=level.text.caption + where
     )
     return replace(level, text=text)
+
+
+def _offset(block: Block) -> Float[np.ndarray, "_ rows"] | float:
+    """Known summand of the log standard deviation of rows, of all experts."""
+    return block.designs.get(SIGMA_OFFSET, 0.0)
 
 
 def _ratio(log_sd: ExpertRows, variance: ExpertRows) -> ExpertRows:

@@ -316,6 +316,8 @@ def find_columns(
     if OFFSET in formula.read:
         parts[OFFSET] = names.bound(formula.read[OFFSET], dot=())
     own = taken | {role.column for role in parts[OFFSET].roles} if OFFSET in parts else taken
+    offsets = [part.offset for part in formula.read.values() if part.offset is not None]
+    own = own | {use.name for code in offsets for use in code.uses if use.role != "call"}
     dot = [column for column in dot if column not in own]
     dot = without_ids(frame, dot, formula)
     same_as: dict[str, str] = {}

@@ -31,7 +31,7 @@ from bayesvb.formula.new_rows import Unseen, encode_new
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.responses import Classes, Ordered, ResponseKind
 from bayesvb.formula.smooth_columns import SmoothCurve
-from bayesvb.formula.special_terms import OFFSET
+from bayesvb.formula.special_terms import OFFSET, is_offset
 from bayesvb.formula.term_blocks import TermBlock
 from bayesvb.numerics.arrays import Indices, RowColumns, RowIntegers, RowMask, RowVector
 
@@ -350,13 +350,20 @@ class Design:
 
     @property
     def exposures(self) -> frozenset[str]:
-        """Covariates that only the offset reads."""
+        """Covariates that only offsets read."""
         bound = self._encoder.bound
-        if OFFSET not in bound.parts:
-            return frozenset()
-        others = [part for part in bound.encoded(response=False) if part != OFFSET]
-        read = {role.column for role in bound.roles(others)}
-        return frozenset(role.column for role in bound.parts[OFFSET].roles) - read
+        known, others = set[str](), set[str]()
+        for name in bound.encoded(response=False):
+            part = bound.parts[name]
+            for code in part.factors:
+                is_known = name == OFFSET or is_offset(code)
+                (known if is_known else others).update(one.column for one in roles_in(code))
+            others |= {role.column for term in part.own for role in term.roles}
+        return frozenset(known - others)
+
+    def offset_columns(self, part: str) -> tuple[int, ...]:
+        """Columns of a part's matrix that are offsets, whose coefficient is one."""
+        return self._encoder.known(self._encoder.bound.same_as[part])
 
     @property
     def together(self) -> dict[str, tuple[tuple[int, ...], ...]]:

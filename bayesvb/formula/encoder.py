@@ -32,6 +32,7 @@ from bayesvb.formula.own_columns import OwnColumns, fit_own_columns, with_indica
 from bayesvb.formula.parser import RESPONSE, Formula
 from bayesvb.formula.response_values import RESPONSE_ROLES, response_columns
 from bayesvb.formula.smooth_columns import SmoothCurve
+from bayesvb.formula.special_terms import is_offset
 from bayesvb.formula.term_blocks import TermBlock, term_blocks
 from bayesvb.numerics.arrays import RowColumns, RowMask
 
@@ -141,10 +142,16 @@ class Encoder:
         """Coefficients of a part's matrix, levels of groups where the covariates are zero."""
         return self.own[part].at_zero(self._first(part), values)
 
+    def known(self, part: str) -> tuple[int, ...]:
+        """Columns of a part's matrix that are offsets, whose coefficient is one."""
+        terms = self.specs[part].term_indices.items()
+        return tuple(int(j) for term, at in terms if is_offset(str(term)) for j in at)
+
     def plain(self, part: str) -> list[int]:
         """Columns of a part's matrix that share no learned scale with ones of their kind."""
         learnt = {"smooth", "group"}
         apart = {j for one in self.term_blocks(part) if one.kind in learnt for j in one.columns}
+        apart |= set(self.known(part))
         return [j for j in range(len(self.names[part])) if j not in apart]
 
     def _first(self, part: str) -> int:

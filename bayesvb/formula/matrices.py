@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 from jaxtyping import Float
+from numpy.typing import ArrayLike
 
 from bayesvb.errors import BayesVBError, DataError, FormulaError
 from bayesvb.formula.allowed_functions import NUMBERS, PLAIN
 from bayesvb.formula.checks import require_finite
 from bayesvb.formula.columns import roles_in, with_own_names
 from bayesvb.formula.parser import Formula
+from bayesvb.formula.special_terms import OFFSET
 
 if TYPE_CHECKING:
     import formulaic
@@ -54,13 +56,12 @@ def evaluate(
     """
     from formulaic.errors import DataMismatchWarning, FormulaicError
 
+    known = {**PLAIN, **NUMBERS, **context, OFFSET: _one_column}
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore", RuntimeWarning)
         warnings.simplefilter("error", DataMismatchWarning)
         try:
-            made = terms.get_model_matrix(
-                table, context={**PLAIN, **NUMBERS, **context}, output="numpy", na_action="ignore"
-            )
+            made = terms.get_model_matrix(table, context=known, output="numpy", na_action="ignore")
             parts = made._to_dict()
             matrices = {
                 part: np.ascontiguousarray(np.asarray(matrix), dtype=np.float64)
@@ -78,6 +79,19 @@ def evaluate(
         for part, matrix in parts.items()
     }
     return matrices, names, made.model_spec
+
+
+def _one_column(values: ArrayLike) -> ArrayLike:
+    """The values of an offset.
+
+    Raises
+    ------
+    ValueError
+        If they are several columns.
+    """
+    if np.ndim(values) != 1:
+        raise ValueError("an offset is one number per row, and this one is several columns")
+    return values
 
 
 def _explained(error: Exception, table: pd.DataFrame, formula: Formula) -> BayesVBError:

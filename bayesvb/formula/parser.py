@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from bayesvb.data.parts import GATING, MEAN, PARTS
+from bayesvb.data.parts import GATING, MEAN, PARTS, SIGMA
 from bayesvb.errors import FormulaError
 from bayesvb.formula.budget import check_text
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.special_terms import OFFSET, SpecialTerm, taken_out
-from bayesvb.formula.terms import Part, read_offset, read_part, read_response
+from bayesvb.formula.terms import Part, read_offset, read_part, read_part_with_offset, read_response
 from bayesvb.formula.tokens import Section, Token, read_section
 
 RESPONSE = "response"
@@ -151,11 +151,7 @@ def parse_formula(
         name, body = name_section(section, position, names)
         if name in result:
             raise FormulaError(text, f"`{name}` is given twice", section.span)
-        body, known = taken_out(body, (OFFSET,))
-        if known:
-            _check_offset(known[0], allowed=offset, part=name if position else "")
-            result[OFFSET] = read_offset(known)
-        result[name] = read_part(body, intercept=not one_sided)
+        result |= _read_body(name, body, position, offset=offset, intercept=not one_sided)
     defaults = {name: PARTS[name].default for name in names if name in PARTS and name not in result}
     # Beside a spread or zeros that covariates change, weights that they change are rarely meant.
     further = any(name in result for name, part in PARTS.items() if part.coefficient_sd)
@@ -166,6 +162,19 @@ def parse_formula(
     return Formula(text, ordered, not copied)
 
 
+def _read_body(
+    name: str, body: Section, position: int, *, offset: bool, intercept: bool
+) -> dict[str, Part]:
+    """A part by its name, and its offsets, which stay among the terms of ``sigma``."""
+    rest, known = taken_out(body, (OFFSET,))
+    if known:
+        _check_offset(known[0], allowed=offset, part=name if position else "")
+    if known and name == SIGMA:
+        return {name: read_part_with_offset(body, known)}
+    offsets = {OFFSET: read_offset(known)} if known else {}
+    return {**offsets, name: read_part(rest, intercept=intercept)}
+
+
 def _check_offset(term: SpecialTerm, *, allowed: bool, part: str) -> None:
     """Refuse an offset of another part than the first, or where no response has a place."""
     if not allowed:
@@ -173,13 +182,13 @@ def _check_offset(term: SpecialTerm, *, allowed: bool, part: str) -> None:
             f"`{term.text}`: this model has no offset",
             "subtract it from the response: I(y - z) ~ x; DensityRegression has offsets",
         )
-    if part and part != GATING:
+    if part and part not in (GATING, SIGMA):
         raise term.refused(
             f"the part {part} has no offset",
             "write z as a term here, with a coefficient; in the first part, y ~ offset(z) + x, it "
             "is added to the mean or its link",
         )
-    if part:
+    if part == GATING:
         raise term.refused(
             "an offset of the mixing weights has no effect: a constant added to all logits does "
             "not change the weights",

@@ -25,6 +25,11 @@ HEADS: Mapping[str, str] = {"offset": OFFSET, "s": SMOOTH, "te": SMOOTH}
 """Names that look like functions -> kinds of terms."""
 
 
+def is_offset(code: str) -> bool:
+    """Whether the code of a term, under the aliases of its columns, is an offset."""
+    return code.startswith(f"{OFFSET}(")
+
+
 @dataclass(frozen=True)
 class SpecialTerm:
     """A term that stands by itself.

@@ -9,7 +9,7 @@ References
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -20,7 +20,7 @@ from bayesvb.formula.group_terms import GroupTerm, read_group
 from bayesvb.formula.limits import LIMITS
 from bayesvb.formula.response_forms import ResponseCall, read_call
 from bayesvb.formula.smooth_terms import SmoothTerm, read_smooth
-from bayesvb.formula.special_terms import GROUP, SMOOTH, SpecialTerm, taken_out
+from bayesvb.formula.special_terms import GROUP, OFFSET, SMOOTH, SpecialTerm, taken_out
 from bayesvb.formula.tokens import Section, Token, first_line, marked_span
 
 if TYPE_CHECKING:
@@ -51,6 +51,8 @@ class Part:
         Its terms that the formula package does not know, which are not in the code.
     call : ResponseCall or None
         Of a response of several numbers per row, how it was written.
+    offset : Code or None
+        Known summands that are among the terms in the code, of the part ``sigma``.
     """
 
     text: str
@@ -59,6 +61,7 @@ class Part:
     intercept: bool
     own: tuple[SmoothTerm | GroupTerm, ...] = ()
     call: ResponseCall | None = None
+    offset: Code | None = None
 
     @property
     def names(self) -> set[str]:
@@ -146,6 +149,21 @@ def read_offset(terms: Sequence[SpecialTerm]) -> Part:
             )
     text = " + ".join(term.text for term in terms)
     return Part(text, summed(codes), terms[0].section, intercept=False)
+
+
+def read_part_with_offset(section: Section, offsets: Sequence[SpecialTerm]) -> Part:
+    """Part with ``offset()`` terms among its terms, calls of a function that returns its argument.
+
+    Raises
+    ------
+    FormulaError
+        With the position of a term that a part, or an offset, cannot hold.
+    """
+    offset, part = read_offset(offsets).code, read_part(section)
+    kept = [use for use in part.code.uses if (use.name, use.role) != (OFFSET, "call")]
+    if len(part.code.uses) - len(kept) > len(offsets):
+        return part  # one inside another function, which is then unknown
+    return replace(part, code=replace(part.code, uses=tuple(kept)), offset=offset)
 
 
 def summed(codes: Sequence[Code]) -> Code:

@@ -231,6 +231,8 @@ def inverse_and_log_det(
     if xp is not np:
         return xp.linalg.inv(matrix), xp.linalg.slogdet(matrix).logabsdet
     n_terms = matrix.shape[-1]
+    if not n_terms:
+        return matrix, np.zeros(matrix.shape[:-2])
     # Matrices, plus the cube of their terms, from which eliminations run in all at once.
     if matrix.size >= (n_terms**3 + 16) * n_terms**2:
         return _of_many(matrix)

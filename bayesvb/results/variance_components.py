@@ -311,7 +311,9 @@ def _residual_variance(fit: AbstractFit) -> DrawVector | None:
         return None if latent is None else np.full(len(values["beta"]), latent)
     variance = np.asarray(values["sigma"][:, 0] ** 2)
     if "beta_sigma" in values:
-        logs = 2.0 * values["beta_sigma"][:, 0] @ design.matrices[SIGMA].T
+        columns, known = design.matrices[SIGMA], list(design.offset_columns(SIGMA))
+        logs = 2.0 * values["beta_sigma"][:, 0] @ np.delete(columns, known, axis=1).T
+        logs += 2.0 * columns[:, known].sum(axis=1)
         variance = np.average(np.exp(logs), axis=1, weights=fit.model.weights)
     if "nu" in values:
         dof = values["nu"]

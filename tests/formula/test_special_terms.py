@@ -153,8 +153,8 @@ def test_what_the_data_do_not_have_is_refused(text, why, data):
 
 
 def test_an_offset_of_a_further_part_is_told_to_be_a_term():
-    with pytest.raises(FormulaError, match=r"sigma has no offset(.|\n)*write z as a term here"):
-        parse_formula("y ~ x | sigma(offset(e))", parts=("gating", "sigma"), offset=True)
+    with pytest.raises(FormulaError, match=r"zero has no offset(.|\n)*write z as a term here"):
+        parse_formula("y ~ x | zero(offset(e))", parts=("gating", "zero"), offset=True)
 
 
 @pytest.mark.parametrize("text", ["y ~ s(x) * g", "y ~ s(x):g", "y ~ g * s(x)"])

@@ -8,10 +8,12 @@ from __future__ import annotations
 from bayesvb.data.parts.base import Part
 from bayesvb.data.parts.gating import GATING, GATING_PART
 from bayesvb.data.parts.mean import MEAN, MEAN_PART
-from bayesvb.data.parts.sigma import LOG_SIGMA, SIGMA, SIGMA_PART
+from bayesvb.data.parts.sigma import LOG_SIGMA, SIGMA, SIGMA_OFFSET, SIGMA_PART
 from bayesvb.data.parts.zero import ZERO, ZERO_PART
 
-__all__ = ["GATING", "LABELS", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "ZERO", "Part"]
+__all__ = [
+    "GATING", "LABELS", "LOG_SIGMA", "MEAN", "PARTS", "SIGMA", "SIGMA_OFFSET", "ZERO", "Part",
+]  # fmt: skip
 
 PARTS: dict[str, Part] = {
     MEAN: MEAN_PART,

@@ -9,6 +9,9 @@ SIGMA = "sigma"
 LOG_SIGMA = "log sigma"
 """Name in tables of the coefficients: ``sigma`` is the level of the noise."""
 
+SIGMA_OFFSET = "sigma offset"
+"""Name in blocks of the known summand of the log standard deviation."""
+
 SIGMA_PART = Part(
     name=SIGMA,
     synonyms=("scale", "sd", "dispersion", "disp", "shape", "spread", "noise"),
