@@ -45,6 +45,10 @@ class Dirichlet:
         total = polygamma(1, self.concentration.sum()) * concentration.sum(axis=-1, keepdims=True)
         return np.asarray(each - total)
 
+    def statistics_covariance(self) -> Float[np.ndarray, "experts experts"]:
+        """Covariance of the log probabilities."""
+        return self.expectations_along(np.eye(len(self.concentration)))
+
     def forms(self, n_rows: int) -> Forms:
         """``log pi_k`` of each row, which are noise variables; none of one component."""
         units = np.eye(len(self.concentration))
@@ -63,7 +67,7 @@ class Dirichlet:
             )
             for loading in loadings
         )
-        covariance = loadings.T @ self.expectations_along(units) @ loadings
+        covariance = loadings.T @ self.statistics_covariance() @ loadings
         return Forms(vectors=vectors, noise=covariance)
 
     def to_the_power(self, power: float) -> Dirichlet:

@@ -10,7 +10,8 @@ from jaxtyping import Float
 from bayesvb.linear.precisions import AbstractPrecision, DensePrecision, as_precision
 from bayesvb.linear.quadratic_forms import Forms, VectorForms
 from bayesvb.numerics.arrays import PackedBatch, TermRows
-from bayesvb.numerics.linalg import inverse_and_log_det, times_each
+from bayesvb.numerics.linalg import inverse_and_log_det, lower_pairs, times_each
+from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.special import LOG_2PI
 
 
@@ -141,6 +142,24 @@ class Normal:
         mean = np.broadcast_to(mean, shift.shape)
         both = np.concatenate([shift, mean], axis=-2), np.concatenate([mean, shift], axis=-2)
         return -0.5 * self.operator.moments_along(*both, change), shift[..., 0, :]
+
+    def statistics_covariance(self) -> Float[np.ndarray, "entries entries"]:
+        """Covariance of ``-x x' / 2`` of all vectors ``x``, packed, then of ``x``."""
+        n_vectors, n_terms = self.mean.shape
+        first, second = lower_pairs(n_terms)
+        one = np.full(n_terms, n_terms)
+        pairs = np.concatenate([first, np.arange(n_terms)]), np.concatenate([second, one])
+        sign = np.concatenate([-0.5 * (2.0 - (first == second)), np.ones(n_terms)])
+        spread = np.zeros((n_vectors, n_terms + 1, n_terms + 1))
+        spread[:, :-1, :-1] = self.covariance
+        mean = np.concatenate([self.mean, np.ones((n_vectors, 1))], axis=1)
+        each = product_covariance(mean[:, :, None] * mean[:, None], spread, pairs)
+        squares = np.arange(n_vectors * len(first)).reshape(n_vectors, -1)
+        linear = squares.size + np.arange(n_vectors * n_terms).reshape(n_vectors, -1)
+        covariance = np.zeros((squares.size + linear.size,) * 2)
+        for at, products in zip(np.concatenate([squares, linear], axis=1), each, strict=True):
+            covariance[np.ix_(at, at)] = sign[:, None] * products * sign
+        return covariance
 
     def forms(self, columns: TermRows, blocks: Float[np.ndarray, "blocks _"]) -> Forms:
         """``-v^2 / 2`` and ``v`` of the predictors of rows, and ``-x_j^2 / 2`` of coefficients.

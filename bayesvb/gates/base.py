@@ -157,12 +157,6 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
         """Standard coordinates of the parameters; None if intervals are to stay mean-field."""
         return None
 
-    def statistics_covariance(
-        self, posterior: PosteriorT
-    ) -> Float[np.ndarray, "entries entries"] | None:
-        """Covariance of what ``expectations`` are of; None where it has no closed form."""
-        return None
-
     def expectations_along(
         self,
         posterior: PosteriorT,
@@ -263,12 +257,6 @@ class AbstractGate(abc.ABC, Generic[PosteriorT, StatsT]):
     def exchangeable(self) -> bool:
         """Whether the prior is the same after any new labelling of the components."""
         return False
-
-    def permuted_draws(
-        self, draws: DrawValues, order: Int[np.ndarray, "draws experts"]
-    ) -> DrawValues:
-        """Draws after a new labelling each, for a gate that is exchangeable."""
-        raise NotImplementedError(f"components of {type(self).__name__} cannot change labels")
 
     @abc.abstractmethod
     def log_weights(self, draws: DrawValues, block: Block) -> DrawExpertTerms:

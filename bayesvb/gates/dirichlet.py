@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from scipy.linalg import helmert
 from scipy.special import polygamma, softmax
 
@@ -204,11 +204,6 @@ class DirichletGate(AbstractGate[Dirichlet, WeightStats]):
     def exchangeable(self) -> bool:
         """Whether all concentrations are the same."""
         return bool(np.ptp(self.prior.concentration) == 0.0)
-
-    def permuted_draws(
-        self, draws: DrawExperts, order: Int[np.ndarray, "draws experts"]
-    ) -> DrawExperts:
-        return np.take_along_axis(draws, order, axis=1)
 
     def log_weights(self, draws: DrawExperts, block: Block) -> Float[np.ndarray, "draws experts 1"]:
         """Log of the drawn weights; a weight that underflowed is taken at the smallest float."""

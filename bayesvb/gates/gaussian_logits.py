@@ -28,10 +28,6 @@ from bayesvb.numerics.arrays import (
     TermRows,
     TermVector,
 )
-from bayesvb.numerics.linalg import (
-    lower_pairs,
-)
-from bayesvb.numerics.product_covariance import product_covariance
 from bayesvb.numerics.records import changed
 from bayesvb.numerics.special import softmax_spread
 from bayesvb.variational.coordinates import AbstractCoordinates
@@ -43,7 +39,7 @@ from bayesvb.variational.linear_predictors import (
     logit_moments,
 )
 from bayesvb.variational.local import Draws
-from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars, consecutive
+from bayesvb.variational.row_derivatives import PartDerivatives, RowScalars
 from bayesvb.variational.supports import Real
 
 LOGIT_EFFECTS = "logit_effects"
@@ -101,24 +97,6 @@ class AbstractLogitGate(AbstractGate[LogitLaw, LogitStats]):
         scalars = RowScalars.of_moments(design.columns, *present, len(derivatives[1]) // 2)
         factors = np.concatenate([part.every for part in scalars], axis=1)
         return PartDerivatives(scalars, factors, *derivatives)
-
-    def statistics_covariance(self, posterior: Normal) -> Float[np.ndarray, "entries entries"]:
-        """Covariance of ``-g g' / 2`` of all logits, packed, then of ``g``."""
-        mean, covariance = posterior.mean, posterior.covariance
-        n_logits, n_terms = mean.shape
-        first, second = lower_pairs(n_terms)
-        one = np.full(n_terms, n_terms)
-        pairs = np.concatenate([first, np.arange(n_terms)]), np.concatenate([second, one])
-        sign = np.concatenate([-0.5 * (2.0 - (first == second)), np.ones(n_terms)])
-        spread = np.zeros((n_logits, n_terms + 1, n_terms + 1))
-        spread[:, :-1, :-1] = covariance
-        known = np.concatenate([mean, np.ones((n_logits, 1))], axis=1)
-        each = product_covariance(known[:, :, None] * known[:, None], spread, pairs)
-        places = np.concatenate(consecutive(n_logits, [len(first), n_terms]), axis=1)
-        result = np.zeros((places.size, places.size))
-        for at, own in zip(places, each, strict=True):
-            result[np.ix_(at, at)] = sign[:, None] * own * sign
-        return result
 
     def forms(
         self, posterior: LogitLaw, block: Block, blocks: Float[np.ndarray, "blocks terms"]

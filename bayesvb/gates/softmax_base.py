@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Float
 
 from bayesvb.data.blocks import Block
 from bayesvb.data.scaling import Scaling
@@ -230,13 +230,6 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
     def exchangeable(self) -> bool:
         """Whether all components have the same prior mean."""
         return bool((np.ptp(self.prior.mean, axis=0) == 0.0).all())
-
-    def permuted_draws(
-        self,
-        draws: Float[np.ndarray, "draws experts terms"],
-        order: Int[np.ndarray, "draws experts"],
-    ) -> Float[np.ndarray, "draws experts terms"]:
-        return np.take_along_axis(draws, order[:, :, None], axis=1)
 
     def log_weights_at(
         self,

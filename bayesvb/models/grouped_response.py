@@ -134,30 +134,12 @@ class GroupedResponse(AbstractSharedResponse):
         for at, one in zip(self.entries, self.experts.border_covariance(), strict=True):
             experts[np.ix_(at, at)] = one
         precisions = np.diag(0.25 * self.scales.shape / self.scales.rate**2)
-        return np.asarray(block_diag(experts, self._gate_covariance(), precisions))
+        return np.asarray(block_diag(experts, self._gate_law.statistics_covariance(), precisions))
 
     @property
-    def _gate_law(self) -> object:
+    def _gate_law(self) -> Any:
         """Posterior of the gate's shared statistics, group effects integrated out."""
         return self.posterior.gate if self.logits is None else self.logits.posterior.shared
-
-    def _gate_covariance(self) -> Float[np.ndarray, "entries entries"]:
-        """Change of the gate's expectations with each of its statistics."""
-        known = self.gate.statistics_covariance(self._gate_law)
-        if known is not None:
-            return np.asarray(known)
-        centre = self.gate_stats.to_vector()
-        covariance = np.empty((centre.size, centre.size))
-        # Step of differences of the gate's expectations, relative to a statistic and at least one.
-        for entry, size in enumerate(1e-5 * np.maximum(np.abs(centre), 1.0)):
-            ends = []
-            for step in (size, -size):
-                moved = centre.copy()
-                moved[entry] += step
-                posterior = self.gate.update(self.gate_stats.with_vector(moved))
-                ends.append(self.gate.expectations(posterior))
-            covariance[entry] = (ends[0] - ends[1]) / (2.0 * size)
-        return np.asarray(0.5 * (covariance + covariance.T))
 
     def perturbations(self) -> DirectionEntries:
         gate = self.gate.coordinates(self._gate_law).perturbations()

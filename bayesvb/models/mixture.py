@@ -544,13 +544,11 @@ class Mixture(
             one = {name: values[s : s + 1] for name, values in draws.items()}
             shares = log_sum_exp(self.component_log_lik(one, block)[0])[1]
             order[s] = matching(reference, shares.T)
-        moved = {"gate": self.gate.permuted_draws(draws["gate"], order)}
-        for name in draws.keys() - moved.keys():
-            if draws[name].shape[1] == 1:  # the components have it in common
-                moved[name] = draws[name]
-                continue
-            index = order.reshape(*order.shape, *(1,) * (draws[name].ndim - 2))
-            moved[name] = np.take_along_axis(draws[name], index, axis=1)
+        moved = dict(draws)
+        for name, values in draws.items():
+            if values.shape[1] > 1:  # otherwise the components have it in common
+                index = order.reshape(*order.shape, *(1,) * (values.ndim - 2))
+                moved[name] = np.take_along_axis(values, index, axis=1)
         return moved, int((order != np.arange(self.n_components)).any(axis=1).sum())
 
     def component_log_lik(self, draws: Draws, block: Block) -> DrawExpertRows:

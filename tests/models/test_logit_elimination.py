@@ -73,7 +73,7 @@ def covariance_of_statistics(model, posterior, places):
         found[np.ix_(at, at)] = own
     n_scales = len(model.counts)
     gate = np.arange(places.size, size - 2 * n_scales)
-    found[np.ix_(gate, gate)] = model.gate.statistics_covariance(posterior.gate)
+    found[np.ix_(gate, gate)] = posterior.gate.statistics_covariance()
     squares = np.eye(size)
     pairs = posterior.gate.mean.shape[-1] * (posterior.gate.mean.shape[-1] + 1) // 2
     for scale, term in np.argwhere(model.of_experts.membership > 0.0):
