@@ -9,19 +9,19 @@ import numpy as np
 from scipy.special import gammainc
 
 from bayesvb.distributions.predictor_mixture import (
-    LARGEST_PREDICTOR,
     AbstractDrawnPredictorMixture,
     AbstractPredictorMixture,
     ContinuousLaw,
 )
 from bayesvb.numerics.array_library import namespace, special
 from bayesvb.numerics.arrays import Floats
+from bayesvb.numerics.special import LARGEST_EXPONENT
 
 
 def decay(u: Floats) -> Floats:
     """``exp(-u)``, finite for any finite predictor, in NumPy or JAX."""
     xp = namespace(u)
-    factor: Floats = xp.exp(-xp.maximum(u, -LARGEST_PREDICTOR))
+    factor: Floats = xp.exp(-xp.maximum(u, -LARGEST_EXPONENT))
     return factor
 
 
@@ -36,7 +36,7 @@ class PositiveLaw(ContinuousLaw):
 
     def from_line(self, x: Floats) -> Floats:
         """``exp(x)``."""
-        return np.asarray(np.exp(np.minimum(x, 2.0 * LARGEST_PREDICTOR)))
+        return np.asarray(np.exp(np.minimum(x, 2.0 * LARGEST_EXPONENT)))
 
 
 @final
@@ -58,12 +58,12 @@ class GammaLaw(PositiveLaw):
 
     def moments(self, u: Floats, further: Floats) -> tuple[Floats, Floats]:
         """``exp(u)`` and ``exp(2 u) (1 + 1 / alpha)``."""
-        mean = np.exp(np.minimum(u, LARGEST_PREDICTOR))
+        mean = np.exp(np.minimum(u, LARGEST_EXPONENT))
         return mean, mean**2 * (1.0 + 1.0 / further)
 
     def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """Gamma draws; the smallest positive double where they would be rounded to 0."""
-        draws = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_PREDICTOR))
+        draws = rng.standard_gamma(further) / further * np.exp(np.minimum(u, LARGEST_EXPONENT))
         return np.asarray(np.maximum(draws, np.finfo(float).tiny))
 
 

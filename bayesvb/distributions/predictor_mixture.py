@@ -26,13 +26,6 @@ from bayesvb.numerics.arrays import (
 from bayesvb.numerics.root_finding import crossings
 from bayesvb.numerics.special import log_total
 
-LARGEST_PREDICTOR = 300.0
-"""Value at which predictors are cut off: a component without rows has a wide posterior, and its
-infinite mean times a responsibility of zero would not be a number."""
-
-CLOSE = 1e-10
-"""Accuracy of a quantile on the scale of the link, relative to its bracket."""
-
 
 def _rule(n_nodes: int) -> list[tuple[float, float]]:
     """Nodes and weights of the Gauss-Hermite rule for a standard normal variable."""
@@ -103,7 +96,7 @@ class ContinuousLaw(abc.ABC):
         width = 2.0
         while (short := excess(high) < 0.0).any():
             high, width = np.where(short, high + width, high), 2.0 * width
-        return self.from_line(crossings(excess, low, high, CLOSE)).reshape(shape)
+        return self.from_line(crossings(excess, low, high)).reshape(shape)
 
 
 @dataclass(frozen=True)

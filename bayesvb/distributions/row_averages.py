@@ -20,9 +20,6 @@ from bayesvb.numerics.arrays import (
 )
 from bayesvb.numerics.root_finding import crossings
 
-CLOSE = 1e-9
-"""Part of the interval that holds a quantile to which it is found."""
-
 
 @dataclass(frozen=True)
 class RowAverages(AbstractRowDistribution):
@@ -106,7 +103,7 @@ class RowAverages(AbstractRowDistribution):
         """The point of each interval at which the distribution function has this value."""
         if prob in (0.0, 1.0):  # the ends of the rows' own ranges, infinite ones too
             return low if prob == 0.0 else high
-        return crossings(lambda y: self.cdf(y) - prob, low, high, CLOSE)
+        return crossings(lambda y: self.cdf(y) - prob, low, high)
 
     def draws(self, n: int, rng: np.random.Generator) -> DrawRows:
         """Independent draws: of a row of each average, then of its distribution."""

@@ -10,18 +10,18 @@ from scipy.special import gammaln
 
 from bayesvb.distributions.gamma_mixture import PositiveLaw
 from bayesvb.distributions.predictor_mixture import (
-    LARGEST_PREDICTOR,
     AbstractDrawnPredictorMixture,
     AbstractPredictorMixture,
 )
 from bayesvb.numerics.array_library import namespace
 from bayesvb.numerics.arrays import Floats
+from bayesvb.numerics.special import LARGEST_EXPONENT
 
 
 def cumulative_hazard(y: Floats, u: Floats, further: Floats) -> Floats:
     """``(y exp(-u))^c`` of positive numbers, finite, in NumPy or JAX."""
     xp = namespace(u)
-    hazard: Floats = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_PREDICTOR))
+    hazard: Floats = xp.exp(xp.minimum(further * (xp.log(y) - u), LARGEST_EXPONENT))
     return hazard
 
 
@@ -58,14 +58,14 @@ class WeibullLaw(PositiveLaw):
     def moments(self, u: Floats, further: Floats) -> tuple[Floats, Floats]:
         """``exp(u) Gamma(1 + 1 / c)`` and ``exp(2 u) Gamma(1 + 2 / c)``."""
         first, second = (
-            np.exp(np.minimum(n * u + gammaln(1.0 + n / further), 2.0 * LARGEST_PREDICTOR))
+            np.exp(np.minimum(n * u + gammaln(1.0 + n / further), 2.0 * LARGEST_EXPONENT))
             for n in (1.0, 2.0)
         )
         return first, second
 
     def draws(self, u: Floats, further: Floats, rng: np.random.Generator) -> Floats:
         """Powers of exponential draws; the smallest positive double where they would be 0."""
-        draws = np.exp(np.minimum(u, LARGEST_PREDICTOR)) * rng.weibull(further)
+        draws = np.exp(np.minimum(u, LARGEST_EXPONENT)) * rng.weibull(further)
         return np.asarray(np.maximum(draws, np.finfo(float).tiny))
 
 

@@ -62,10 +62,8 @@ three streams end 0.006 to 0.04 nats per row lower than fits to all rows."""
 
 KEPT_ROWS = 10_000
 """Rows of networks up to which all are kept and read again at each update, so that latent vectors
-of earlier rows follow. Together these updates take about as long as one fit."""
-
-STANDING_ROWS = 10_000
-"""Rows whose missing values represent all rows if only the pattern of these counts."""
+of earlier rows follow: together these updates take about as long as one fit. As many rows represent
+all where only the pattern of their missing values counts."""
 
 
 def updated(
@@ -357,10 +355,10 @@ def _standing_for_all(
 ) -> InMemorySource:
     """Earlier rows, of which those at hand stand for all, and new ones."""
     rng, kept = np.random.default_rng(0), every.kept if isinstance(every, PartlyKept) else every
-    earlier = kept.standing_for_all(STANDING_ROWS, rng).whole()
+    earlier = kept.standing_for_all(KEPT_ROWS, rng).whole()
     scale = share * every.total_weight / kept.total_weight
     earlier = replace(earlier, weight=scale * earlier.weighted(np.ones((1, earlier.n_rows)))[0])
-    return InMemorySource((earlier, source.standing_for_all(STANDING_ROWS, rng).whole()))
+    return InMemorySource((earlier, source.standing_for_all(KEPT_ROWS, rng).whole()))
 
 
 def _together(rows: AbstractSource, new: _More, is_read_again: bool) -> PartlyKept:

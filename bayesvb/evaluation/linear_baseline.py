@@ -8,6 +8,7 @@ from scipy.special import gammaln
 
 from bayesvb.numerics.arrays import RowIntegers, RowVector
 from bayesvb.numerics.linalg import products, unpack
+from bayesvb.numerics.pieces import IN_MEMORY
 from bayesvb.numerics.segments import segment_sums
 
 FULL_LEVERAGE = 1.0 - 1e-9
@@ -85,9 +86,6 @@ def student_log_density(z: RowVector, dof: float) -> RowVector:
     constant = gammaln(0.5 * (dof + 1.0)) - gammaln(0.5 * dof) - 0.5 * np.log(np.pi * dof)
     return np.asarray(constant - 0.5 * (dof + 1.0) * np.log1p(z * z / dof))
 
-
-ENTRIES = 1 << 22
-"""Entries of the products of terms, and of moments, that are in memory at one time."""
 
 SMALLEST = 1e-10
 """Relative size of a direction of the terms that is rounding."""
@@ -170,7 +168,7 @@ def _without_each(
     order, ends = np.argsort(number, kind="stable"), np.cumsum(rows)
     n_terms = basis.shape[1]
     parts = []
-    most = max(ENTRIES // n_terms**2, 1)
+    most = max(IN_MEMORY // n_terms**2, 1)
     for batch in np.array_split(np.arange(len(rows)), -(-len(number) // most)):
         if not len(batch):
             continue

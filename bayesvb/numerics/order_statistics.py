@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from bayesvb.numerics import medians
+from bayesvb.numerics.pieces import PER_PASS
 from bayesvb.numerics.special import ROUNDING
 
 Vector = Float[np.ndarray, " _"]
@@ -24,9 +25,6 @@ NORMAL_MAD = 1.482602218505602
 
 BINS = 4096
 """Parts into which an interval is cut in a pass."""
-
-GATHERED = 1 << 20
-"""Values that are kept and sorted."""
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,8 @@ def median(read: Callable[[], Iterator[Weighted]]) -> float:
     for values, weight in read():
         size += len(values)
         total += len(values) if weight is None else float(weight.sum())
-        blocks = [*blocks, (values, weight)] if size <= GATHERED else []
-    if size <= GATHERED:
+        blocks = [*blocks, (values, weight)] if size <= PER_PASS else []
+    if size <= PER_PASS:
         values, weight = _joined(blocks)
         return medians.median(values, weight)
     # The least value up to which there is half of the weight, and the least beyond: they differ
@@ -145,7 +143,7 @@ def _of_ranks(
             before = one.below if place == 0 else float(upto[place - 1])
             intervals[number] = _Interval(float(low), float(high), before)
             sizes[intervals[number]] = 0 if _is_point(intervals[number]) else size[place]
-        if sum(sizes.values()) <= GATHERED:
+        if sum(sizes.values()) <= PER_PASS:
             return _sorted_within(read, intervals, ranks)
 
 
@@ -219,7 +217,7 @@ def distinct_values(read: Read, most: int) -> Vector | None:
         own = np.unique(values)
         waiting.append(own)
         size += len(own)
-        if size > max(len(distinct) // 2, GATHERED):
+        if size > max(len(distinct) // 2, PER_PASS):
             distinct, waiting, size = np.unique(np.concatenate([distinct, *waiting])), [], 0
             if len(distinct) > most:
                 return None

@@ -8,6 +8,9 @@ IN_CACHE = 1 << 15
 AT_ONCE = 1 << 16
 """Numbers of arrays of 512 KiB: enough that calls take little of the time of their arithmetic."""
 
+PER_PASS = 1 << 20
+"""Numbers of arrays of 8 MiB: many vectors share the cost of a pass over the rows."""
+
 IN_MEMORY = 1 << 22
 """Numbers of arrays of 32 MiB, of which some tens may be in memory."""
 

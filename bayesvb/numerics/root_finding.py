@@ -103,7 +103,7 @@ def crossings(
     function: Callable[[PointVector], PointVector],
     low: PointVector,
     high: PointVector,
-    close: float,
+    close: float = 1e-10,
 ) -> PointVector:
     """Points from which on increasing functions are not below zero, each within a bracket.
 

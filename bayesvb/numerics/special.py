@@ -238,7 +238,11 @@ ROUNDING = 1e-12
 """Relative error of a sum that is put down to rounding."""
 
 LARGEST_EXPONENT = 300.0
-"""Exponentials up to here, and their inverses, are floats far from either end."""
+"""Exponentials up to here, and their inverses, are floats far from either end.
+
+Predictors are cut off there: a component without rows has a wide posterior, and its infinite mean
+times a responsibility of zero would not be a number.
+"""
 
 
 def expected_softmax(mean: ExpertRows, variance: ExpertRows) -> ExpertRows:

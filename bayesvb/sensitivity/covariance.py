@@ -13,10 +13,11 @@ from jaxtyping import Float
 from bayesvb.data.sources import AbstractSource
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.numerics.arrays import DirectionEntries, DrawVector, EntryVector
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.curvature import Curving
 from bayesvb.sensitivity.lanczos import ConvexBound, projected_covariance
-from bayesvb.sensitivity.operator import TOGETHER, expectations_along
+from bayesvb.sensitivity.operator import expectations_along
 from bayesvb.sensitivity.solvers import row_sensitivity
 from bayesvb.variational.coordinates import AbstractCoordinates
 from bayesvb.variational.local import Draws
@@ -292,13 +293,11 @@ class _Differences:
         """Central differences, as many directions at a time as memory allows."""
         centre = self.stats.to_vector()
         changes = np.empty_like(directions)
-        together = max(TOGETHER // max(centre.size, 1), 1)
-        for first in range(0, len(directions), together):
-            some = directions[first : first + together]
-            moved = [centre + step * one for one in some for step in (STEP, -STEP)]
+        for some in pieces(len(directions), centre.size, AT_ONCE):
+            moved = [centre + step * one for one in directions[some] for step in (STEP, -STEP)]
             values = function([self.model.update(self.stats.with_vector(v)) for v in moved])
             ends = np.stack(values)
-            changes[first : first + together] = (ends[::2] - ends[1::2]) / (2.0 * STEP)
+            changes[some] = (ends[::2] - ends[1::2]) / (2.0 * STEP)
         return changes
 
 

@@ -12,12 +12,12 @@ from jaxtyping import Bool, Float
 
 from bayesvb.errors import DataError
 from bayesvb.numerics.arrays import EntryVector, Indices
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.numerics.runtime import single_threaded_blas
 from bayesvb.sensitivity.covariance import LinearResponse, coordinates_of, linear_response
 from bayesvb.sensitivity.deletion import MANY_ROWS, SHARES, Deletion
 from bayesvb.sensitivity.operator import (
     STEP,
-    TOGETHER,
     AbstractAppliedSensitivity,
     changes_along,
 )
@@ -234,9 +234,8 @@ class Jackknife:
         curvatures = np.empty((len(sides), self.size, self.size))
         curvatures[:, np.arange(self.size), np.arange(self.size)] = 2.0 * sides
         first, second = np.triu_indices(self.size, 1)
-        together = max(TOGETHER // self.size, 1)
-        for start in range(0, len(first), together):
-            i, j = first[start : start + together], second[start : start + together]
+        for some in pieces(len(first), self.size, AT_ONCE):
+            i, j = first[some], second[some]
             pair = single[i] + single[j]
             both = self._log_densities(pair) + self._log_densities(-pair) - 2.0 * middle
             curvatures[:, i, j] = curvatures[:, j, i] = both - sides[:, i] - sides[:, j]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from jaxtyping import Bool, Float
 
+from bayesvb.numerics.pieces import PER_PASS, pieces
 from bayesvb.sensitivity.operator import AbstractAppliedSensitivity, no_maximum
 
 TOLERANCE = 1e-3
@@ -17,9 +18,6 @@ With 50 columns and five components log densities of rows without them are withi
 at a tolerance of 1e-5, which takes 17 products instead of 11. Predictions without rows are of first
 order, which is off by some percent of the indirect effect.
 """
-
-TOGETHER = 1 << 20
-"""Numbers of right-hand sides that are solved for together; there are six such arrays."""
 
 Rows = Float[np.ndarray, "vectors entries"]
 
@@ -48,9 +46,7 @@ class Deflation:
         """Combinations of unit tilts of the coordinates for which ``I - F'`` is small."""
         size = len(tilts)
         gram, among = np.empty((2, size, size))
-        together = max(TOGETHER // tilts.shape[1], 1)
-        for start in range(0, size, together):
-            part = slice(start, start + together)
+        for part in pieces(size, tilts.shape[1], PER_PASS):
             metric = metric_of(tilts[part])
             gram[part], among[part] = metric @ tilts.T, metric_of(curved(metric)) @ tilts.T
         root = np.linalg.inv(np.linalg.cholesky(0.5 * (gram + gram.T)))
@@ -102,9 +98,7 @@ class KrylovSensitivity(AbstractAppliedSensitivity):
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these, some at a time."""
         solution = np.array(added, dtype=float)
-        together = max(TOGETHER // self.n_entries, 1)
-        for start in range(0, len(added), together):
-            part = slice(start, start + together)
+        for part in pieces(len(added), self.n_entries, PER_PASS):
             solution[part] += self._indirect(self.curved(self.metric_of(added[part])))
         return solution
 

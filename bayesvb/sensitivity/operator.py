@@ -12,13 +12,11 @@ from jaxtyping import Bool, Float, Int
 from bayesvb.data.statistics import SufficientStats
 from bayesvb.errors import DataError
 from bayesvb.numerics.arrays import DirectionEntries, EntryVector
+from bayesvb.numerics.pieces import AT_ONCE, pieces
 from bayesvb.variational.model import AnyModel
 
 STEP = 1e-5
 """Step of differences, relative to an entry and at least one: errors of its square."""
-
-TOGETHER = 1 << 17
-"""Numbers of directions that are gone along together: arrays stay in the cache."""
 
 
 class AbstractSensitivity(abc.ABC):
@@ -85,9 +83,8 @@ def expectations_along(
 ) -> DirectionEntries | None:
     """Derivatives of the expectations along directions; None where they have no closed form."""
     expectations = [directions[:0]]
-    together = max(TOGETHER // max(directions.shape[1], 1), 1)
-    for start in range(0, len(directions), together):
-        change = stats.with_vector(directions[start : start + together])
+    for some in pieces(len(directions), directions.shape[1], AT_ONCE):
+        change = stats.with_vector(directions[some])
         moved = model.expectations_along(posterior, change)
         if moved is None:
             return None

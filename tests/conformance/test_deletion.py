@@ -240,7 +240,7 @@ def test_changes_of_expectations_along_directions_are_differences(
     centre = stats.to_vector()
     directions = rng.normal(size=(5, len(centre))) * np.maximum(np.abs(centre), 1.0)
     expected = [change_along(model, stats, 1e-5 * one) / 1e-5 for one in directions]
-    monkeypatch.setattr(operator, "TOGETHER", 2 * len(centre))  # the last by itself
+    monkeypatch.setattr(operator, "AT_ONCE", 2 * len(centre))  # the last by itself
     found = operator.expectations_along(model, stats, model.update(stats), directions)
     assert_allclose(found, expected, rtol=1e-6, atol=1e-7 * np.abs(expected).max())
     assert found.shape == operator.changes_along(model, stats, found).shape

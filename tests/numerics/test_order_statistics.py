@@ -30,7 +30,7 @@ def in_blocks(values, n_blocks=3):
 @pytest.fixture(params=[1 << 20, 0], ids=["few values sorted", "none sorted"])
 def gathered(request, monkeypatch):
     """Values that may be sorted: with none, intervals shrink until one double is left."""
-    monkeypatch.setattr(order_statistics, "GATHERED", request.param)
+    monkeypatch.setattr(order_statistics, "PER_PASS", request.param)
 
 
 @given(NUMBERS)
@@ -71,7 +71,7 @@ def test_distinct_values_are_those_of_all_values(values):
 def test_too_many_distinct_values_are_told(monkeypatch):
     x = np.arange(50.0)
     assert distinct_values(in_blocks(x), 49) is None
-    monkeypatch.setattr(order_statistics, "GATHERED", 5)
+    monkeypatch.setattr(order_statistics, "PER_PASS", 5)
     assert distinct_values(in_blocks(x), 9) is None
     assert_array_equal(distinct_values(in_blocks(x), 50), x)
 
@@ -90,7 +90,7 @@ def test_the_median_of_weighted_blocks_is_that_of_repeated_values(values, weight
     expected = np.median(np.repeat(x, counts.astype(int)))
     with pytest.MonkeyPatch.context() as patch:
         few = median(read)
-        patch.setattr(order_statistics, "GATHERED", 0)
+        patch.setattr(order_statistics, "PER_PASS", 0)
         patch.setattr(order_statistics, "BINS", 64)  # a fifth of the time
         none = median(read)
     assert_allclose([few, none], expected, rtol=1e-13, atol=1e-15 * np.abs(x).max())
