@@ -81,6 +81,20 @@ def test_a_first_fit_brings_what_it_needs(gate):
     assert run(program).strip() == "[]"
 
 
+def test_a_first_table_of_effects_brings_no_module_that_takes_long():
+    """Statistical tests and optimisers take 0.5 s to import, a table of effects 0.1 s."""
+    slow = sorted(name for name in AFTER_A_FIT if name.startswith("scipy"))
+    program = (
+        "import sys, warnings, bayesvb\n"
+        "warnings.simplefilter('ignore')\n"
+        "rows = {'x': [float(i) for i in range(60)], 'y': [float(i * i % 17) for i in range(60)]}\n"
+        "fit = bayesvb.DensityRegression('y ~ x', rows, n_components=1).fit(seed=1)\n"
+        "print(bayesvb.effects.predictions(fit, {'x': [1.0, 2.0]}))\n"
+        f"print([name for name in {slow} if name in sys.modules])"
+    )
+    assert run(program).splitlines()[-1] == "[]"
+
+
 @pytest.mark.parametrize("name", bayesvb.__all__)
 def test_a_public_name_is_there_and_listed(name):
     assert getattr(bayesvb, name) is not None

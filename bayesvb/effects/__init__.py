@@ -1,6 +1,6 @@
 """Effects of covariates on the conditional distribution: predictions, comparisons, slopes.
 
-May import: errors, argument_checks, drawing, data, formula, distributions, results.
+May import: errors, argument_checks, drawing, numerics, data, formula, distributions, results.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-import scipy
 from jaxtyping import Float
+from scipy.special import ndtri, stdtrit
 
 from bayesvb.data.group_rows import GROUP_DESIGNS
 from bayesvb.data.partly_kept import holds_all_rows
@@ -137,7 +137,7 @@ def _of_lines(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataFra
             sd = unit * np.sqrt(rate / shape * variances[component, response])
             own = {"response": name} if len(names) > 1 else {}
             labels = {"component": component + 1, **own}
-            ends = scipy.stats.t.ppf(tails(prob)[1], 2.0 * shape) * sd
+            ends = stdtrit(2.0 * shape, tails(prob)[1]) * sd
             tables.append(effect.symmetric(labels, unit * weights @ effects, ends))
     return tables
 
@@ -152,7 +152,7 @@ def _of_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataF
         contrast = own[:, 0]
         mean = contrast @ np.einsum("a,kag->kg", weights, effects)
         sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
-        ends = scipy.stats.norm.ppf(tails(prob)[1]) * sd
+        ends = ndtri(tails(prob)[1]) * sd
         tables.append(effect.symmetric({"component": component + 1}, mean, ends))
     return tables
 

@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 from bayesvb.argument_checks import check_choice
 from bayesvb.distributions.draw_summaries import summarised
@@ -19,6 +18,7 @@ from bayesvb.effects.contrasts import COMPARISONS, compared
 from bayesvb.effects.covariates import value_text
 from bayesvb.effects.table import NUMBERS, EffectsTable
 from bayesvb.errors import DataError
+from bayesvb.numerics.order_statistics import mid_ranks
 from bayesvb.results.limits import LIMITS
 
 Table = TypeVar("Table", bound=EffectsTable)
@@ -55,8 +55,8 @@ def joint_intervals(
     spread = np.where(summary.spread > 0.0, summary.spread, 1.0)
     deviations = np.abs(draws - summary.centre) / spread
     heavy = summary.robust & ~np.isnan(summary.centre)
-    ranks = (rankdata(draws[:, heavy], axis=0) - 0.5) / len(draws)
-    deviations[:, heavy] = np.abs(ndtri(ranks))
+    for row in np.flatnonzero(heavy):
+        deviations[:, row] = np.abs(ndtri((mid_ranks(draws[:, row]) - 0.5) / len(draws)))
     largest = np.fmax.reduce(deviations, axis=1)
     critical = np.quantile(largest, prob)
     lower, upper = (
