@@ -9,7 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Protocol, runtime_checkable
+from html import escape
+from typing import Any, Protocol, runtime_checkable
 
 from bayesvb.engines.base import ProgressCallback
 
@@ -20,7 +21,7 @@ PAUSE = 0.1
 """Seconds between two pictures of the line: more often cannot be read."""
 
 NOTEBOOK = "ipykernel."
-"""Beginning of the module of a stream that a notebook shows: it knows `\\r`, and no more."""
+"""Beginning of the module of a stream that a notebook shows, in the colour of errors."""
 
 ERASE = "\r\x1b[2K"
 """Back to the beginning of the line, and clear it."""
@@ -64,7 +65,7 @@ def progress_told(
     if not progress:
         yield None
     elif stream.isatty() or type(stream).__module__.startswith(NOTEBOOK):
-        with _kept_up(restarts, stream) as line:
+        with _kept_up(restarts, stream if stream.isatty() else _NotebookOutput()) as line:
             yield line
     else:
         yield line_per_restart(restarts, stream)
@@ -205,6 +206,32 @@ def _rounded(seconds: float) -> str:
     return f"{math.ceil(seconds / 60.0)} min"
 
 
+class _NotebookOutput:
+    """Output of a notebook cell that holds the latest text, and nothing for a blank one."""
+
+    def __init__(self) -> None:
+        self.handle: Any = None
+
+    def write(self, text: str, /) -> None:
+        """Show the text instead of the one before."""
+        from IPython.display import display
+
+        line = text.strip()
+        html = f'<pre style="margin: 0; white-space: pre">{escape(line)}</pre>' if line else ""
+        data = {"text/plain": line, "text/html": html}
+        if self.handle is None:
+            self.handle = display(data, raw=True, display_id=True)
+        else:
+            self.handle.update(data, raw=True)
+
+    def flush(self) -> None:
+        """Do nothing: outputs are sent at once."""
+
+    def isatty(self) -> bool:
+        """Whether the reader is a terminal."""
+        return False
+
+
 class _Line:
     """The line and its latest text."""
 
@@ -241,8 +268,8 @@ class _Line:
     def show(self, text: str) -> None:
         """Write the text over the one before."""
         self.shown_at = self.clock()
-        text = text[: shutil.get_terminal_size().columns - 1]
         if self.stream.isatty():
+            text = text[: shutil.get_terminal_size().columns - 1]
             self.stream.write(ERASE + text)
         else:
             self.stream.write("\r" + text.ljust(self.width))

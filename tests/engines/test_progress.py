@@ -1,6 +1,8 @@
 """The progress line: on terminals only, and gone in the end."""
 
+import sys
 from io import BytesIO, TextIOWrapper
+from types import ModuleType, SimpleNamespace
 
 import bayesvb as bvb
 from bayesvb.engines.progress import (
@@ -90,13 +92,21 @@ class Notebook(Pipe):
     __module__ = "ipykernel.iostream"
 
 
-def test_a_notebook_has_a_line_without_terminal_codes():
+def test_a_notebook_has_one_output_that_is_empty_at_the_end(monkeypatch):
+    shown = []
+    handle = SimpleNamespace(update=lambda data, raw: shown.append(data["text/plain"]))
+
+    def display(data, raw, display_id):
+        shown.append(data["text/plain"])
+        return handle
+
+    monkeypatch.setitem(sys.modules, "IPython", ModuleType("IPython"))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(display=display))
     stream = Notebook()
-    with progress_told(True, 3, stream) as told:
-        told(0, 5, -10.0)
-    said = stream.written()
-    assert "restart 1 of 3" in said and "\x1b" not in said and "\n" not in said
-    assert said.endswith("\r") and said.split("\r")[-2].strip() == ""
+    with progress_told(True, 3, stream) as progress:
+        progress(0, 5, -10.0)
+    assert stream.written() == "" and "restart 1 of 3" in shown[0] and shown[-1] == ""
+    assert not any("\x1b" in text or "\r" in text for text in shown)
 
 
 def test_a_log_has_a_line_per_restart_and_a_function_is_itself():
