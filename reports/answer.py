@@ -276,6 +276,7 @@ def _data(fit: AbstractFit) -> Summary:
         "censored": 0 if ends is None else int(np.isinf(ends).any(axis=1).sum()),
         "missing_in": _labelled(design).columns if design.n_missing else "",
         "imputed": design.filled_in,
+        "gaps": sum(int(np.isnan(values).sum()) for values in fit.model.observed().values()),
         "association": bool(design.covariates) and gated(fit),
     }
 

@@ -31,7 +31,7 @@ def summary(fit: AbstractFit) -> Summary:
         "description": model.description(),
         "n_components": fit.model.size,
         "likelihood": model.formula_template,
-        "regression": "generalised linear" if fit.model.response.is_discrete else "linear",
+        "regression": "linear" if _is_linear(fit) else "generalised linear",
         **{"gate": None, "gate_formula": "other", **model.formula_names()},
         **gate,
         "classes": model.design.levels,
@@ -45,6 +45,12 @@ def summary(fit: AbstractFit) -> Summary:
         "standardized": model.priors.standardize,
         "scale": model.scale_words,
     }
+
+
+def _is_linear(fit: AbstractFit) -> bool:
+    """Whether the predictor is the mean of a number."""
+    response = fit.model.response
+    return response.link == "identity" and not response.is_discrete
 
 
 def _gate(fit: AbstractFit) -> Summary:

@@ -202,3 +202,12 @@ def test_a_best_fit_with_a_problem_is_announced_as_such():
     assert re.match(r"\w+ predicts best but does not fit the data \(.+\)\. ", lead)
     assert told["question"] == "Which of 2 models predicts y best?"
     assert page_summary({"a": replace(fits["line"])})["comparison"] is None
+
+
+def test_missing_values_that_the_fit_keeps_are_counted(tmp_path):
+    data = bvb.datasets.load("iris").drop(columns="label")
+    data.iloc[:3, 0] = np.nan
+    fit = bvb.BayesianPCA("~ .", data).fit(seed=1, restarts=1)
+    page = fit.report(tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "150 of 150 rows used; 3 missing values in them" in page
+    assert "none with missing values" not in page
