@@ -87,6 +87,7 @@ def effects(
     else:
         table = predictions(fit, grid, data=rows, **given)
     if output is None:
-        click.echo(str(table))
+        text = str(table).replace("more: .summary", "more: -o FILE.csv")
+        click.echo(text.replace("average_by=True", "--average-by all"))
     else:
         write_csv(table.summary, output)

@@ -197,8 +197,8 @@ def _probability(distribution: AbstractRowDistribution, options: CheckedOptions)
     if not distribution.has_mass(options.at.values).all():
         at_zero = bool(distribution.has_mass(np.zeros(1)).all())
         raise DataError(
-            f"kind = 'probability': single values {'above 0' if at_zero else ''} of a continuous "
-            "response have probability zero".replace("  ", " "),
+            f"kind='probability': single values {'above 0 ' if at_zero else ''}of a continuous "
+            "response have probability zero",
             hint=f"{'at=0 for the probability of 0, ' if at_zero else ''}kind='density', or "
             "kind='cdf' for the probability of a value up to at",
         )
@@ -252,7 +252,7 @@ def _unknown_kind(kind: object) -> DataError:
     meant = [f"write {here}" for here, names in ELSEWHERE.items() if str(kind) in names]
     near = [f"did you mean {one!r}?" for one in difflib.get_close_matches(str(kind), KINDS, n=1)]
     return DataError(
-        f"kind = {kind!r} is not a kind of prediction; choose one of {', '.join(KINDS)}",
+        f"kind={kind!r} is not a kind of prediction; choose one of {', '.join(KINDS)}",
         hint=next(iter(meant + near), None),
     )
 
@@ -272,14 +272,14 @@ def options_read(kind: str, options: PredictionOptions) -> dict[str, object]:
             readers = " or ".join(repr(other) for other in KINDS if name in KINDS[other].reads)
             instead = "write q=0.9" if (kind, name) == ("quantile", "prob") else f"omit {name}"
             raise DataError(
-                f"kind = {kind!r} does not use {name}",
-                hint=f"{instead}, or choose kind = {readers}",
+                f"kind={kind!r} does not use {name}",
+                hint=f"{instead}, or choose kind={readers}",
             )
     used = {**reads, **given}
     for name, value in used.items():
         if value is NEEDED:
             raise DataError(
-                f"kind = {kind!r} needs {name}",
+                f"kind={kind!r} needs {name}",
                 hint=f"give the values of the response: {name}=0.5 or {name}=[0, 0.5, 1]",
             )
     return used

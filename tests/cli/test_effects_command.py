@@ -60,6 +60,7 @@ def test_effects_are_those_of_the_functions(name, fit, saved, command, tmp_path)
 
 def test_effects_are_printed_and_wrong_words_answered(saved, command):
     done = command("effects", saved, "times")
+    assert "more: -o FILE.csv" in done.stdout and ".summary" not in done.stdout
     assert done.exit_code == 0 and done.stdout.startswith("Predictions: mean of accel")
     alone = command("effects", saved, "times", "--ratio")
     assert "--ratio needs --contrast" in alone.stderr

@@ -170,11 +170,11 @@ def test_unknown_kind_lists_the_kinds_and_the_nearest(ask):
 @pytest.mark.parametrize(
     ("kind", "options", "message"),
     [
-        ("mean", {"q": 0.5}, "does not use q(?s:.*)choose kind = 'quantile'"),
-        ("draws", {"at": 0.5}, "does not use at(?s:.*)choose kind = 'cdf' or 'density'"),
+        ("mean", {"q": 0.5}, "does not use q(?s:.*)choose kind='quantile'"),
+        ("draws", {"at": 0.5}, "does not use at(?s:.*)choose kind='cdf' or 'density'"),
         ("mean", {"seed": 1}, "does not use seed"),
-        ("cdf", {}, "kind = 'cdf' needs at"),
-        ("density", {}, "kind = 'density' needs at"),
+        ("cdf", {}, "kind='cdf' needs at"),
+        ("density", {}, "kind='density' needs at"),
         ("cdf", {"at": "high"}, "at = 'high' is not a number"),
         ("cdf", {"at": [0.0, None]}, "is not a number or a list"),
         ("cdf", {"at": [0.0, np.nan]}, "holds a missing value"),
