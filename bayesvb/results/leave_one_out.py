@@ -61,7 +61,7 @@ class RefitLimits:
     """Coupled statistics of which the Jacobian takes some two seconds."""
 
     printed: float = 5e5
-    """Rows x (statistics + ``most_entries``) of refits that a printed summary makes: a second."""
+    """Refits x (their work + ``most_entries``) that a printed summary makes: about a second."""
 
     most_products: float = 5e7
     """Coupled statistics x all of them, up to which an iteration of a refit takes milliseconds."""
@@ -213,9 +213,13 @@ class Fitted:
 
     @cached_property
     def has_slow_refits(self) -> bool:
-        """Whether each refit takes some tenths of a second, as updates have many statistics."""
-        many = self.stats.to_vector().size > REFITS.most_entries
-        return many and not self.needs_no_derivative
+        """Whether each refit takes about a tenth of a second: of many statistics, or rows."""
+        return self.refit_work > REFITS.most_entries and not self.needs_no_derivative
+
+    @property
+    def refit_work(self) -> float:
+        """Statistics times rows of an update, relative to few rows: up to which time is overhead."""
+        return self.stats.to_vector().size * max(self.source.n_rows / REFITS.least_rows, 1.0)
 
     @cached_property
     def needs_no_derivative(self) -> bool:

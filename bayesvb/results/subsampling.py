@@ -214,14 +214,14 @@ def left_out_quickly(fit: AbstractFit) -> bool:
 
 def slow_refits(fit: AbstractFit) -> int:
     """Number of rows that leave-one-out would refit; 0 if that takes less than a second."""
-    rows, work = 0, 0
+    rows, work = 0, 0.0
     for one in (member.fit for member in fit.parts):
         if "leave-one-out predictions" in one.cache or not answers(one):
             continue
         fitted = one.one_restart
         doubtful = leave_one_out(fitted, np.arange(fitted.source.n_rows), row_passes=0.0).doubtful
         rows += int(doubtful.sum())
-        work += int(doubtful.sum()) * (fitted.stats.to_vector().size + REFITS.most_entries)
+        work += doubtful.sum() * (fitted.refit_work + REFITS.most_entries)
     return rows if work > REFITS.printed else 0
 
 
