@@ -112,5 +112,5 @@ def _labelled(fit: AbstractFit, labels: Mapping[str, str]) -> AbstractFit:
     if key not in known:
         design = replace(fit.model.design, labels=dict(labels))
         known[key] = replace(fit, model=with_fields(fit.model, design=design))
-        known[key].cache.take(fit.cache, but=("report parts", "labelled fits"))
+        known[key].cache.take(fit.cache, but=("report parts", "labelled fits", "prior table"))
     return known[key]

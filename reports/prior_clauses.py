@@ -138,7 +138,7 @@ def _scales(fit: AbstractFit, part: str) -> str:
 
 def _rows(fit: AbstractFit, part: str) -> dict[str, str]:
     """Term -> prior of its scale, from the table of priors."""
-    table = fit.model.prior_table()["prior"]
+    table = fit.cache.once("prior table", fit.model.prior_table)["prior"]
     if part not in table.index.get_level_values("part"):
         return {}
     rows = table.xs(part, level="part")

@@ -218,7 +218,7 @@ class Fitted:
 
     @property
     def refit_work(self) -> float:
-        """Statistics times rows of an update, relative to few rows: up to which time is overhead."""
+        """Statistics, times rows as multiples of the number that takes as long as the overhead."""
         return self.stats.to_vector().size * max(self.source.n_rows / REFITS.least_rows, 1.0)
 
     @cached_property

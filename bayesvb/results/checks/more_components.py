@@ -132,7 +132,13 @@ def _is_affordable(fit: AbstractFit) -> bool:
 
 def split_gain(fit: AbstractFit) -> Gain | None:
     """The gain by the best split; None where it would take long, or nothing can be split."""
-    split = best_split(fit) if _is_affordable(fit) else None
+    if not _is_affordable(fit):
+        return None
+    return fit.cache.once("gain of a split", lambda: _gain_of_best(fit))
+
+
+def _gain_of_best(fit: AbstractFit) -> Gain | None:
+    split = best_split(fit)
     # a prior that couples components, and a gate, may have many more statistics than the fit
     if split is None or split.run.stats.to_vector().size > LIMITS.split_statistics:
         return None
