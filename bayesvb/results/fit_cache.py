@@ -26,6 +26,8 @@ Cached = Literal[
     "average contrasts",
     "known rows",
     "labelled fits",
+    "gain of a split",
+    "prior table",
     "invariance",
 ]
 """Names of the results; leave-one-out predictions are saved with the fit."""
