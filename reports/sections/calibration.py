@@ -221,8 +221,9 @@ def _coverage_and_bins(
 def _coverage_by(
     fit: AbstractFit, groups: _Groups | None, pit: Float[np.ndarray, " rows"]
 ) -> Summary | None:
-    """Share of the rows of each bin inside their 90% interval; None for counts."""
-    if groups is None or fit.model.response.is_discrete:
+    """Share of the rows of each bin inside their 90% interval; None for counts and censored rows."""
+    model = fit.model
+    if groups is None or model.response.is_discrete or model.design.is_censored:
         return None
     inside = np.abs(pit - 0.5) <= 0.45
     n_rows = [len(rows) for rows in groups.rows.values()]

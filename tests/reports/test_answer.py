@@ -131,6 +131,8 @@ def test_censored_rows_and_the_labels_of_columns_that_lack_values_are_in_the_dat
     labelled = labelled_fits({"": model.fit(**FEW)}, {"a": "the label"})[""]
     line = answer(labelled, {}, [])["data"]
     assert line["censored"] == rows["top"].iloc[3:].sum() and line["given"] == 60
+    (response,) = SECTIONS["calibration"].summary(labelled)["responses"]
+    assert response["coverage_by"] is None
     assert line["missing_in"] == "`the label` in 3"
 
 
