@@ -221,7 +221,7 @@ def _coverage_and_bins(
 def _coverage_by(
     fit: AbstractFit, groups: _Groups | None, pit: Float[np.ndarray, " rows"]
 ) -> Summary | None:
-    """Share of the rows of each bin inside their 90% interval; None for counts and censored rows."""
+    """Share of the rows of each bin inside their 90% interval; None if counts or censored."""
     model = fit.model
     if groups is None or model.response.is_discrete or model.design.is_censored:
         return None
