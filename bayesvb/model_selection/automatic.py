@@ -14,14 +14,14 @@ import pandas as pd
 from bayesvb.argument_checks import checked
 from bayesvb.data.frame_kinds import frames_of
 from bayesvb.data.frames import as_frame, kind_of, numbers
-from bayesvb.data.parts import PARTS, ZERO
+from bayesvb.data.parts import MEAN, PARTS, SIGMA, ZERO
 from bayesvb.estimators import ConditionalMixtureNetwork, DensityRegression
 from bayesvb.estimators.component_choice import margin_of_refits
 from bayesvb.estimators.identification import MOST_COMPONENTS, SEVERAL, most_tried
 from bayesvb.estimators.refitting import split_arguments
 from bayesvb.evaluation.elpd import compare as compare_elpd
 from bayesvb.formula.formula_changes import written
-from bayesvb.formula.parser import RESPONSE, parse_formula
+from bayesvb.formula.parser import RESPONSE, Formula, parse_formula
 from bayesvb.results.comparison import compare
 from bayesvb.results.criteria import elpd
 
@@ -50,11 +50,14 @@ class ResponseChoice:
         Candidates, keys of ``EXPERTS``; none for unordered classes, which a network predicts.
     response : str or None
         Response of the formula that is fitted, where it is another one: of two classes an event.
+    has_zeros : bool
+        Whether the formula that is fitted has the terms of the mean in a part ``zero`` as well.
     """
 
     reason: str
     families: tuple[str, ...] = ()
     response: str | None = None
+    has_zeros: bool = False
 
     @classmethod
     def from_column(cls, column: pd.Series, name: str) -> ResponseChoice:
@@ -83,6 +86,11 @@ class ResponseChoice:
         if (present == np.round(present)).all() and present.min(initial=1.0) == 0.0:
             families = ("poisson", "negbinomial")
             return cls(reason=f"{name} is a count: whole numbers from 0", families=families)
+        different, counts = np.unique(present, return_counts=True)
+        if different.min(initial=1.0) == 0.0 and counts[0] == counts.max() > 1:
+            zeros = f"exactly 0 in {counts[0] / counts.sum():.0%} of the rows"
+            reason = f"{name} is positive, or {zeros}; zero(...) has the terms of the mean"
+            return cls(reason=reason, families=("gamma",), has_zeros=True)
         return cls(reason=f"{name} is numeric", families=("gaussian",))
 
     @classmethod
@@ -109,10 +117,12 @@ def fit(
     Weibull, ``Surv(log(time), event)`` Gaussian, successes in trials binomial; a column of 0 and 1
     Bernoulli, of two classes too, with the second as the event, of whole numbers from 0 Poisson or
     negative binomial, of ordered levels ordinal, of unordered classes a
-    ``ConditionalMixtureNetwork``; all other numbers Gaussian, or gamma if the formula has a part
-    ``zero(...)``. A Gaussian response without group-level terms has one to five components, all
-    others one. Where there are candidates, leave-one-out densities decide, as in ``select`` and
-    ``compare``; numbers of components are tried in order, until two in a row do not gain 4 nats.
+    ``ConditionalMixtureNetwork``; positive amounts with repeated zeros gamma, with the terms of the
+    mean in a part ``zero(...)``, unless the formula has ``gating(...)`` or ``sigma(...)``; all
+    other numbers Gaussian, or gamma if the formula has a part ``zero(...)``. A Gaussian response
+    without group-level terms has one to five components, all others one. Where there are
+    candidates, leave-one-out densities decide, as in ``select`` and ``compare``; numbers of
+    components are tried in order, until two in a row do not gain 4 nats.
 
     Parameters
     ----------
@@ -151,6 +161,8 @@ def fit(
     choice = _choice(formula, data, options)
     if choice.response is not None:
         formula = "~".join([f"{choice.response} ", *formula.split("~")[1:]])
+    if choice.has_zeros:
+        formula += f" | zero({_read(formula).parts[MEAN]})"
     fitted, lines = _fitted(formula, data, choice, {**options, "seed": seed})
     if not quiet:
         print("\n".join(lines))
@@ -161,7 +173,7 @@ def _choice(formula: str, data: object, options: Mapping[str, object]) -> Respon
     """Interpretation of the response, unless the family is given."""
     if "family" in options:
         return ResponseChoice(reason="it was given", families=(str(options["family"]),))
-    read = parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
+    read = _read(formula)
     call, text = read.read[RESPONSE].call, str(read.response)
     if call is not None:
         if call.form.name == "Surv" and re.search(r"\blog\w*\(", call.texts[0]):
@@ -169,9 +181,17 @@ def _choice(formula: str, data: object, options: Mapping[str, object]) -> Respon
         reason = f"the response is written as {call.form.name}(...)"
         return ResponseChoice(reason=reason, families=(FAMILIES[call.form.name],))
     choice = _of_values(text, data)
-    if ZERO in read.parts and choice.families == ("gaussian",):
+    is_amount = choice.has_zeros or choice.families == ("gaussian",)
+    if ZERO in read.parts and is_amount:
         return ResponseChoice(reason="the formula has the part zero(...)", families=("gamma",))
+    if choice.has_zeros and (SIGMA in read.parts or read.gating_given):
+        return ResponseChoice(reason=f"{text} is numeric", families=("gaussian",))
     return choice
+
+
+def _read(formula: str) -> Formula:
+    """Parts of the formula of a density regression."""
+    return parse_formula(formula, parts=tuple(PARTS), offset=True, calls=True)
 
 
 def _of_values(text: str, data: object) -> ResponseChoice:

@@ -14,6 +14,8 @@ COLUMNS = {
     "bernoulli": pd.Series([0, 1, 1]),
     "bernoulli of bool": pd.Series([True, False]),
     "poisson": pd.Series([0.0, 2.0, None, 7.0]),
+    "gamma": pd.Series([0.0, 2.5, 0.0, 7.1]),
+    "gaussian with a zero": pd.Series([0.0, 2.5, 7.1]),
     "ordinal": pd.Series(pd.Categorical(["b", "a"], categories=["b", "a"], ordered=True)),
     "classes": pd.Series(["b", "a", None, "c"]),
     "bernoulli of two classes": pd.Series(["b", "a", None, "b"]),
@@ -61,6 +63,44 @@ CALLS = {
 def test_a_call_decides_the_family(formula):
     data = {"my y": [0, 1], "x": [1, 2], "cost": [0.0, 1.5]}
     assert _choice(formula, data, {}).families[0] == CALLS[formula]
+
+
+AMOUNTS = {
+    "cost ~ x": "gamma",
+    "cost ~ x | zero(1)": "gamma",
+    "cost ~ x | gating(x)": "gaussian",
+    "cost ~ x | sigma(x)": "gaussian",
+    "log(cost + 1) ~ x": "gaussian",
+}
+
+
+@pytest.mark.parametrize("formula", AMOUNTS)
+def test_amounts_with_zeros_are_gamma_unless_the_formula_needs_another_family(formula):
+    data = {"cost": [0.0, 1.5, 0.0, 2.7], "x": [1, 2, 3, 4]}
+    choice = _choice(formula, data, {})
+    assert choice.families == (AMOUNTS[formula],)
+    assert choice.has_zeros == (formula == "cost ~ x")
+
+
+def test_the_probability_of_zero_has_the_terms_of_the_mean(capsys):
+    rng = np.random.default_rng(1)
+    x, g, days = rng.normal(size=80), np.arange(80) % 8, rng.uniform(1.0, 2.0, 80)
+    cost = np.where(rng.random(80) < 0.3, 0.0, days * np.exp(0.5 * x) * rng.gamma(2.0, 0.5, 80))
+    data = pd.DataFrame({"cost": cost, "x": x, "g": g.astype(str), "days": days})
+    fit = bvb.fit("cost ~ x + (1 | g) + offset(log(days))", data, seed=1, draws=50)
+    parts = fit.model.formula.parts
+    assert (parts["zero"], fit.model.family) == ("x + (1 | g)", "gamma")
+    first, components, _ = capsys.readouterr().out.splitlines()
+    share = f"{(cost == 0.0).mean():.0%}"
+    assert first == (
+        f"Family: gamma, because cost is positive, or exactly 0 in {share} of the rows; zero(...) "
+        "has the terms of the mean."
+    )
+    assert components.startswith("Components: 1")
+    again = eval(fit.code().splitlines()[-1].partition("= ")[2], {"model": fit.model})
+    assert again.elbo == fit.elbo
+    groupless = bvb.fit("cost ~ x", data, seed=1, draws=50, quiet=True)
+    assert groupless.model.formula.parts["zero"] == "x"
 
 
 def test_what_is_given_is_not_chosen():
