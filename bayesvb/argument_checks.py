@@ -456,11 +456,11 @@ def check_spelling(
 ) -> None:
     """Raise if an argument has another name here, or, unless any name will do, is none at all."""
     for name in (one for one in given if one not in names):
-        meant = [own for own in names if name in SPELLINGS.get(own, ())]
+        meant = [candidate for candidate in names if name in SPELLINGS.get(candidate, ())]
         if not meant and open_ended:
             continue
         near = meant or get_close_matches(name, names, 1)
-        listed = ", ".join(own for own in names if own != "self")
+        listed = ", ".join(candidate for candidate in names if candidate != "self")
         raise DataError(
             f"{_called(function)}() has no argument {name}=",
             hint=f"it is called {near[0]}= here" if near else f"its arguments are {listed}",
@@ -511,7 +511,7 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
     names = [one.name for one in signature.parameters.values() if one.kind in NAMED]
     open_ended = len(names) < len(signature.parameters)
     defaults = {name: one.default for name, one in signature.parameters.items()}
-    own = {name: CHECKS[name] for name in defaults if name in CHECKS} | others
+    by_name = {name: CHECKS[name] for name in defaults if name in CHECKS} | others
     takes_seed = "rng" not in defaults and ("seed" in defaults or open_ended)
 
     @functools.wraps(function)
@@ -525,7 +525,7 @@ def checked(function: Callable[P, R], /, **others: Check) -> Callable[P, R]:
             given = signature.bind(*args, **kwargs).arguments
         except TypeError as error:  # which does not say whose argument it is
             raise TypeError(_unbound(function, names, args, error)) from None
-        for name, check in own.items():
+        for name, check in by_name.items():
             if name in given and not (given[name] is None and defaults[name] is None):
                 check(name, given[name])
         return function(*args, **kwargs)

@@ -265,7 +265,7 @@ def predict(
 
     check_outputs([output], inputs=[saved, data])
     fitted, rows = load(saved), read_table(data, form)
-    own: dict[str, Any] = {
+    given: dict[str, Any] = {
         "q": q,
         "at": at,
         "prob": prob,
@@ -276,7 +276,7 @@ def predict(
         "new_groups": new_groups,
         "new_levels": new_levels,
     }
-    write_csv(fitted.predict(rows, kind, recalibrate=recalibrate, missing="keep", **own), output)
+    write_csv(fitted.predict(rows, kind, recalibrate=recalibrate, missing="keep", **given), output)
     design = fitted.model.design.with_unseen(Unseen(levels=new_levels))
     _tell_unusable(design.missing_in(rows), int((~design.new(rows).complete).sum()))
 

@@ -169,10 +169,10 @@ class Block:
         """Rows of the groups as separate cases, with the covariates of their group."""
         if self.members is None:
             return self
-        own = self.members.rows
+        rows = self.members.rows
         given = {name: self.members.repeated(matrix) for name, matrix in self.designs.items()}
         weight = None if self.weight is None else self.members.repeated(self.weight)
-        return Block({**given, **own.designs}, own.response, weight, own.offset)
+        return Block({**given, **rows.designs}, rows.response, weight, rows.offset)
 
     def weighted(self, values: ExpertRows) -> ExpertRows:
         """Values times the case weights."""

@@ -126,10 +126,10 @@ class CovariateModel:
         """
         absent, others = self.missing[name], self._predictors(frame, name)
         if name in self.numeric:
-            own = self.numeric[name]
-            scores = own.to_scores(numbers(frame[name], name))
+            values = self.numeric[name]
+            scores = values.to_scores(numbers(frame[name], name))
             drawn = _draw_linear(others, scores, others[absent], n, rng)
-            return np.asarray(own.from_scores(drawn))
+            return np.asarray(values.from_scores(drawn))
         codes = self.levels[name].get_indexer(pd.Index(frame[name]))
         chosen = _draw_levels(others, codes, others[absent], n, rng)
         return np.asarray(self.levels[name].to_numpy()[chosen])
@@ -157,8 +157,11 @@ class CovariateModel:
 
     def _predictors(self, frame: pd.DataFrame, name: str) -> RowColumns:
         """Normal scores and indicators of all other columns."""
-        predictors = [own.to_scores(numbers(frame[one], one)) for one, own in self.numeric.items()
-                 if one != name]  # fmt: skip
+        predictors = [
+            model.to_scores(numbers(frame[one], one))
+            for one, model in self.numeric.items()
+            if one != name
+        ]
         for one, levels in self.levels.items():
             if one != name and len(levels) <= MOST_LEVELS:
                 codes = levels.get_indexer(pd.Index(frame[one]))

@@ -110,18 +110,18 @@ class Grouping:
         DataError
             If they differ within a group.
         """
-        own = values[self.first]
-        differs = values != own[self.number]
+        firsts = values[self.first]
+        differs = values != firsts[self.number]
         if differs.any():
             row, column = np.argwhere(differs)[0]
             raise DataError(
                 f"`{names[column]}` {what}, and differs within the group "
                 f"{shown(self.labels[self.number[row]])} of `{self.name}`: "
-                f"{own[self.number[row], column]:g} and {values[row, column]:g}",
+                f"{firsts[self.number[row], column]:g} and {values[row, column]:g}",
                 hint="covariates of the class of a group are constant within the group: give the "
                 "value at the first row, or omit the covariate, as in `| gating(1)`",
             )
-        return np.asarray(own)
+        return np.asarray(firsts)
 
     @property
     def text(self) -> str:

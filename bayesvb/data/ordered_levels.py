@@ -71,8 +71,8 @@ class OrderedLevels:
         rng: np.random.Generator,
     ) -> Float[np.ndarray, "draws 1 rows"]:
         """Number of one level per draw and row, from the probabilities of the chosen expert."""
-        own = np.take_along_axis(masses, chosen[:, None, :, None], axis=1)[:, 0]
-        below = np.cumsum(own, axis=-1)[..., :-1]
+        chosen_masses = np.take_along_axis(masses, chosen[:, None, :, None], axis=1)[:, 0]
+        below = np.cumsum(chosen_masses, axis=-1)[..., :-1]
         passed = (rng.random(chosen.shape)[..., None] > below).sum(axis=-1)
         return np.asarray(self.numbers[passed[:, None]])
 

@@ -69,7 +69,7 @@ def describe(data: object, *, by: str | None = None) -> pd.DataFrame:
 
 def _lines(groups: dict[str, pd.DataFrame], name: str, kind: str) -> dict[str, dict[str, str]]:
     """Cells of each statistic of a column, by group."""
-    columns = {group: own[name].dropna() for group, own in groups.items()}
+    columns = {group: rows[name].dropna() for group, rows in groups.items()}
     n_missing = f"{int(groups[ALL][name].isna().sum()):,}"
     if kind == "number" and columns[ALL].nunique() > 2:
         lines = _numeric(columns, name)
@@ -86,15 +86,15 @@ def _numeric(columns: dict[str, pd.Series], name: str) -> dict[str, dict[str, st
     values = {group: numbers(column, name) for group, column in columns.items()}
     places = _decimals(float(np.std(values[ALL], ddof=1)) if len(values[ALL]) > 1 else 0.0)
     means, medians = {}, {}
-    for group, own in values.items():
-        if len(own):
-            sd = f" ({np.std(own, ddof=1):,.{places}f})" if len(own) > 1 else ""
-            low, middle, high = np.quantile(own, [0.25, 0.5, 0.75])
-            means[group] = f"{own.mean():z,.{places}f}{sd}"
+    for group, rows in values.items():
+        if len(rows):
+            sd = f" ({np.std(rows, ddof=1):,.{places}f})" if len(rows) > 1 else ""
+            low, middle, high = np.quantile(rows, [0.25, 0.5, 0.75])
+            means[group] = f"{rows.mean():z,.{places}f}{sd}"
             medians[group] = f"{middle:z,.{places}f} [{low:z,.{places}f}, {high:z,.{places}f}]"
-    pair = [own for group, own in values.items() if group != ALL]
+    pair = [rows for group, rows in values.items() if group != ALL]
     if len(pair) == 2 and min(map(len, pair)) > 1:
-        spread = math.sqrt(sum(float(np.var(own, ddof=1)) for own in pair) / 2.0)
+        spread = math.sqrt(sum(float(np.var(rows, ddof=1)) for rows in pair) / 2.0)
         means |= _difference(float(pair[1].mean() - pair[0].mean()), spread)
     return {"mean (SD)": means, "median [quartiles]": medians}
 
@@ -104,10 +104,12 @@ def _counts(columns: dict[str, pd.Series]) -> dict[str, dict[str, str]]:
     counts = columns[ALL].value_counts(sort=not isinstance(columns[ALL].dtype, pd.CategoricalDtype))
     # Levels of a column that are counted one by one; the number of more levels is stated.
     if len(counts) > 20:
-        return {"levels": {group: f"{own.nunique():,}" for group, own in columns.items()}}
+        return {"levels": {group: f"{rows.nunique():,}" for group, rows in columns.items()}}
     result = {}
     for level in counts.index:
-        shares = {group: float((own == level).mean()) for group, own in columns.items() if len(own)}
+        shares = {
+            group: float((rows == level).mean()) for group, rows in columns.items() if len(rows)
+        }
         cells = {
             group: f"{int((columns[group] == level).sum()):,} ({share:.0%})"
             for group, share in shares.items()

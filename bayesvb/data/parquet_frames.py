@@ -102,14 +102,14 @@ class ParquetFrames(AbstractFrames):
 def _kind(schema: pa.Schema, name: str) -> str:
     """Kind of a column's values: numbers of all sizes are one kind, and so are texts."""
     types = _arrow("pyarrow").types
-    own = schema.field(name).type
-    if types.is_dictionary(own):
-        own = own.value_type
-    if types.is_integer(own) or types.is_floating(own) or types.is_decimal(own):
+    kind = schema.field(name).type
+    if types.is_dictionary(kind):
+        kind = kind.value_type
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
         return "number"
-    if types.is_string(own) or types.is_large_string(own):
+    if types.is_string(kind) or types.is_large_string(kind):
         return "text"
-    return "anything" if types.is_null(own) else str(own)
+    return "anything" if types.is_null(kind) else str(kind)
 
 
 def parquet_files(path: str) -> tuple[str, ...]:

@@ -76,8 +76,8 @@ class Scaling:
             centre[intercept], scale[intercept] = 0.0, 1.0
         roots = moments.scales(centred=False)[1]
         for places in map(list, together):
-            own = np.where(moments.largest[places] == 0.0, 0.0, roots[places])
-            centre[places], scale[places] = 0.0, float(np.hypot.reduce(own)) or 1.0
+            sizes = np.where(moments.largest[places] == 0.0, 0.0, roots[places])
+            centre[places], scale[places] = 0.0, float(np.hypot.reduce(sizes)) or 1.0
         scaling = cls._if_active(centre, scale, intercept, active=active)
         return scaling._with_orthogonal(moments, orthogonal) if active and orthogonal else scaling
 

@@ -291,10 +291,10 @@ class RemainingRows(AbstractSource):
         """Iterate over the remainder of each block, if it has any."""
         first = 0
         for block in self.source.iterate():
-            own = np.flatnonzero(self.kept[first : first + block.n_rows])
+            remaining = np.flatnonzero(self.kept[first : first + block.n_rows])
             first += block.n_rows
-            if len(own):
-                yield block.take(own)
+            if len(remaining):
+                yield block.take(remaining)
 
     @property
     def n_rows(self) -> int:

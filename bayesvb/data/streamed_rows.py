@@ -45,8 +45,8 @@ class EncodedRows:
             None if values is None else values[start:stop]
             for values in (self.response, self.weight, self.offset)
         )
-        own = {id(matrix): matrix[start:stop] for matrix in self.matrices.values()}
-        matrices = {name: own[id(matrix)] for name, matrix in self.matrices.items()}
+        slices = {id(matrix): matrix[start:stop] for matrix in self.matrices.values()}
+        matrices = {name: slices[id(matrix)] for name, matrix in self.matrices.items()}
         return EncodedRows(matrices, response, weight, offset)
 
     def before(self, other: EncodedRows) -> EncodedRows:

@@ -226,8 +226,8 @@ class ZeroInflatedLaw(AbstractCountLaw):
         """``log(pi 1[y = 0] + (1 - pi) p(y))``."""
         with np.errstate(divide="ignore"):  # the share of either may round to zero
             zero, counted = np.log(self.zero), np.log1p(-self.zero)
-        own = counted + self.counts.log_mass_of_counts(y)
-        return np.asarray(np.where(y == 0.0, np.logaddexp(zero, own), own))
+        counted_mass = counted + self.counts.log_mass_of_counts(y)
+        return np.asarray(np.where(y == 0.0, np.logaddexp(zero, counted_mass), counted_mass))
 
     def cdf_of_counts(self, y: Floats) -> Floats:
         """``pi + (1 - pi) F(y)``."""
@@ -254,8 +254,8 @@ def log_rising(rho: Floats, y: Floats) -> Floats:
     log_ratio = log_ratio - namespace(y).log(known)
     if xp is not np:  # whose beta function is wrong by 1e-8 where rho is not large
         gammaln = special(rho).gammaln
-        own = gammaln(y + rho) - gammaln(rho) - gammaln(y + 1.0)
-        log_ratio = xp.where(rho < LARGE_DISPERSION, own, log_ratio)
+        by_gammas = gammaln(y + rho) - gammaln(rho) - gammaln(y + 1.0)
+        log_ratio = xp.where(rho < LARGE_DISPERSION, by_gammas, log_ratio)
     return log_ratio
 
 

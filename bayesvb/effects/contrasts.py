@@ -100,7 +100,7 @@ def steps(
     width = float(eps) if eps is not None else CURVES.step * ((last - first) or 1.0)
     x = rows.frame[name].to_numpy(dtype=float)
     outside = (x < first) | (x > last)  # far away the step would be lost in the rounding of x
-    own = np.where(outside, np.maximum(width, CURVES.step * np.abs(x)), width)
-    low = np.where(x >= first, np.maximum(x - own, first), x - own)
-    high = np.where(x <= last, np.minimum(x + own, last), x + own)
+    widths = np.where(outside, np.maximum(width, CURVES.step * np.abs(x)), width)
+    low = np.where(x >= first, np.maximum(x - widths, first), x - widths)
+    high = np.where(x <= last, np.minimum(x + widths, last), x + widths)
     return x, low, high

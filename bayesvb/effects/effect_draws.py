@@ -80,15 +80,15 @@ def effect_draws(
     for place, number in enumerate(responses):
         for rows, pieces in _pieces(fit, plan, blocks, (estimands, number)):
             for effects, piece in zip(draws, pieces, strict=True):
-                own = effects[..., place, :]
+                of_place = effects[..., place, :]
                 if groups is None:
-                    own[:, :, rows] = np.transpose(piece, (2, 0, 3, 1))
+                    of_place[:, :, rows] = np.transpose(piece, (2, 0, 3, 1))
                 else:
                     present, share = groups.shares(rows)
                     # One matrix product: a stack of them takes more CPU time with several threads.
                     averages = piece.reshape(-1, piece.shape[-1]) @ share
                     averages = averages.reshape(*piece.shape[:-1], -1)
-                    own[:, :, present] += np.transpose(averages, (2, 0, 3, 1))
+                    of_place[:, :, present] += np.transpose(averages, (2, 0, 3, 1))
     return draws
 
 

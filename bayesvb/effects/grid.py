@@ -52,11 +52,11 @@ class EvaluationGrid:
 
     def with_column(self, name: str, values: object) -> pd.DataFrame:
         """The rows with another value, or other values, of one covariate."""
-        own = self.frame[name]
+        column_values = self.frame[name]
         if isinstance(values, np.ndarray):
-            column = column_like(own, list(values))
+            column = column_like(column_values, list(values))
         else:
-            column = column_like(own, [values]).repeat(len(self.frame))
+            column = column_like(column_values, [values]).repeat(len(self.frame))
         return self.frame.assign(**{name: column.set_axis(self.frame.index)})
 
     def without(self, name: str) -> EvaluationGrid:

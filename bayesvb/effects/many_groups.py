@@ -38,13 +38,13 @@ def many_groups(fit: AbstractFit, part: str, effect: int, prob: float) -> pd.Dat
     known = fit.model.design.groups_of(part)
     assert known is not None
     scale = scales_of(fit).parts[GROUP_DESIGNS[part]].scale[1:]
-    own = _Effect(known, effect, known.groups.at_zero(effect) / scale)
+    group_effect = _Effect(known, effect, known.groups.at_zero(effect) / scale)
     if part == MEAN and is_integrated(fit) and not _holds_effects(fit):
-        tables = [_of_integrated(fit, own, prob)]
+        tables = [_of_integrated(fit, group_effect, prob)]
     elif _holds_effects(fit):
-        tables = {MEAN: _of_drawn_lines, GATING: _of_drawn_weights}[part](fit, own, prob)
+        tables = {MEAN: _of_drawn_lines, GATING: _of_drawn_weights}[part](fit, group_effect, prob)
     else:
-        tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, own, prob)
+        tables = {MEAN: _of_lines, GATING: _of_weights}[part](fit, group_effect, prob)
     return pd.concat(tables, ignore_index=True)
 
 
@@ -110,8 +110,8 @@ def _of_drawn_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd
     """Tables of the effect on the weights by draws: of components with own coefficients."""
     n_terms = len(fit.model.design.terms[GATING])
     return [
-        effect.drawn({"component": k + 1}, own[:, n_terms:], 1.0, prob)
-        for k, own in sorted(fit.mixture.gate_coefficients(fit.draws).items())
+        effect.drawn({"component": k + 1}, coefficients[:, n_terms:], 1.0, prob)
+        for k, coefficients in sorted(fit.mixture.gate_coefficients(fit.draws).items())
     ]
 
 
@@ -148,8 +148,8 @@ def _of_weights(fit: AbstractFit, effect: _Effect, prob: float) -> list[pd.DataF
     law = one.q.gate
     covariance, effects = _logit_covariances(one, weights), law.operator.split(law.mean)[1]
     each, tables = np.eye(len(law.mean))[:, :, None], []
-    for component, own in sorted(one.mixture.gate_coefficients({"gate": each}).items()):
-        contrast = own[:, 0]
+    for component, coefficients in sorted(one.mixture.gate_coefficients({"gate": each}).items()):
+        contrast = coefficients[:, 0]
         mean = contrast @ np.einsum("a,kag->kg", weights, effects)
         sd = np.sqrt(np.einsum("k,gkl,l->g", contrast, covariance, contrast))
         ends = ndtri(tails(prob)[1]) * sd
@@ -190,8 +190,8 @@ def _logit_covariances(
         return np.asarray(_spread(law.operator, weights).T[:, :, None] * np.eye(n_logits))
     joint = distribution.operator.effect_covariances[0]
     joint = joint.reshape(n_logits, n_effects, n_logits, n_effects, -1)
-    own = np.einsum("a,kalbg,b->gkl", weights, joint, weights, optimize=True)
-    return np.asarray(own)
+    covariances = np.einsum("a,kalbg,b->gkl", weights, joint, weights, optimize=True)
+    return np.asarray(covariances)
 
 
 def _shared_response(fit: AbstractFit) -> Any:

@@ -231,13 +231,13 @@ class AbstractEngine(abc.ABC):
         unknown = [name for name in options if name not in known]
         if unknown:
             name = unknown[0]
-            own = f"its options are {', '.join(known)}" if known else "it has no options"
+            available = f"its options are {', '.join(known)}" if known else "it has no options"
             near = get_close_matches(name, [*known, *EVERY_FIT], 1)
             hint = f"did you mean {near[0]}?" if near else None
             if isinstance(options[name], dict):
                 hint = f"its entries are arguments themselves: not {name}={{...}} but **{{...}}"
             raise DataError(
-                f"{name}={options[name]!r} is not an option of {self.title}: {own}", hint=hint
+                f"{name}={options[name]!r} is not an option of {self.title}: {available}", hint=hint
             )
         return changed(self, **options) if options else self
 

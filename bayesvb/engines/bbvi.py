@@ -95,9 +95,9 @@ class Bbvi(AbstractEngine):
     @property
     def settings(self) -> GuideFit:
         """The options, with the preset's values where none is given."""
-        own = {one.name: getattr(self, one.name, None) for one in fields(GuideFit)}
-        own["full"] = None if self.guide is None else self.guide == "full-rank"
-        given = {name: value for name, value in own.items() if value is not None}
+        options = {one.name: getattr(self, one.name, None) for one in fields(GuideFit)}
+        options["full"] = None if self.guide is None else self.guide == "full-rank"
+        given = {name: value for name, value in options.items() if value is not None}
         return replace(PRESETS[self.preset], **given)
 
     def check(self, core: AnyModel) -> None:

@@ -88,7 +88,8 @@ def extrapolated_density(
         budget = Budget(TOLERANCE * rest.total_weight, FEW_PASSES)
         late = engine.run(quick, rest, early, budget, place.branch("on")).whole().stats
         before, after = (
-            np.asarray(quick.log_predictive(quick.update(own), left_out)) for own in (early, late)
+            np.asarray(quick.log_predictive(quick.update(log_densities), left_out))
+            for log_densities in (early, late)
         )
         # What one doubling of the passes changed, for each doubling that is not made.
         density[rows] = after + DOUBLINGS * (after - before)
@@ -135,7 +136,9 @@ def by_fold(
     """
     at = np.arange(source.n_rows) if at is None else at
     places = [np.flatnonzero(np.isin(at, rows)) for rows in fold_rows(source)]
-    densities = [density(own, at[one]) for own, one in zip(each, places, strict=True) if len(one)]
+    densities = [
+        density(fitted, at[one]) for fitted, one in zip(each, places, strict=True) if len(one)
+    ]
     return np.asarray(np.concatenate(densities, axis=-1)[..., np.argsort(np.concatenate(places))])
 
 

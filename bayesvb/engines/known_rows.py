@@ -123,11 +123,15 @@ class KnownInformation:
         """
         posterior = model.update(stats)
         still = BesideKnownRows(model, stats)
-        own = linear_response(still, InMemorySource((nobody,)), stats)
+        still_response = linear_response(still, InMemorySource((nobody,)), stats)
         coordinates = model.coordinates(posterior)
-        if coordinates is None or own.failure is not None:
-            raise np.linalg.LinAlgError(own.failure or model.without_response)
-        return cls(coordinates, np.linalg.inv(own.covariance), np.linalg.inv(response.covariance))
+        if coordinates is None or still_response.failure is not None:
+            raise np.linalg.LinAlgError(still_response.failure or model.without_response)
+        return cls(
+            coordinates,
+            np.linalg.inv(still_response.covariance),
+            np.linalg.inv(response.covariance),
+        )
 
     def seen_from(self, other: AbstractCoordinates) -> KnownInformation:
         """Information in the standard coordinates of another posterior."""

@@ -382,9 +382,9 @@ def _initialisations(
     model: AnyModel, restarts: int, known: KnownStart | None
 ) -> list[_Initialisation]:
     """Starts of the model's own; else divisions of the rows and priors, in turns; a known one."""
-    own = model.starting_models(restarts)
-    if own:
-        return [_Initialisation(name, one, one_part_start) for name, one in own.items()]
+    starting = model.starting_models(restarts)
+    if starting:
+        return [_Initialisation(name, one, one_part_start) for name, one in starting.items()]
     kinds, priors = list(STARTS), model.alternatives()
     starts, few = STARTS | FEW_COMPONENTS, model.few_component_starts
     names = list(priors) or [""]

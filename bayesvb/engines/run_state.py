@@ -65,14 +65,14 @@ def stats_of(blank: StatsT, arrays: Arrays, name: str) -> StatsT:
     """
     leaves = {leaf: finite(arrays, f"{name}.{leaf}") for leaf, _ in blank.leaves()}
     return blank.with_leaves(
-        {leaf: leaves[leaf].reshape(np.shape(own)) for leaf, own in blank.leaves()}
+        {leaf: leaves[leaf].reshape(np.shape(leaf_values)) for leaf, leaf_values in blank.leaves()}
     )
 
 
 def of_iterate(point: Iterate[StatsT], name: str) -> dict[str, np.ndarray]:
     """Arrays of a point by name."""
-    own = of_stats(point.stats, f"{name}.stats") | of_stats(point.following, f"{name}.following")
-    return own | {f"{name}.bound": np.array(point.bound)}
+    arrays = of_stats(point.stats, f"{name}.stats") | of_stats(point.following, f"{name}.following")
+    return arrays | {f"{name}.bound": np.array(point.bound)}
 
 
 def iterate_of(blank: StatsT, arrays: Arrays, name: str) -> Iterate[StatsT]:

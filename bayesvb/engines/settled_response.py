@@ -155,10 +155,10 @@ def in_other_units(
     posterior: each is to be the same direction in both, or all its components seem to vary so. The
     ratio of the covariance to the posterior's is carried over.
     """
-    own, other = (model.coordinates(model.update(one)) for one in (before, stats))
-    if response.failure is not None or own is None or other is None:
+    first, other = (model.coordinates(model.update(one)) for one in (before, stats))
+    if response.failure is not None or first is None or other is None:
         return response
-    tilts, others = own.perturbations(), other.perturbations()
+    tilts, others = first.perturbations(), other.perturbations()
     touched = tilts.any(axis=0) | others.any(axis=0)
     whole = tilts[:, touched].T, others[:, touched].T
     change = lstsq(*whole, lapack_driver="gelsy", check_finite=False)[0].T

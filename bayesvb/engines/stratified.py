@@ -99,8 +99,8 @@ def divide_rows(
         if n_parts == 1:
             cells.append(rows)
             continue
-        own = points[rows]
-        values = own[:, np.ptp(own, axis=0).argmax()]
+        inside = points[rows]
+        values = inside[:, np.ptp(inside, axis=0).argmax()]
         first = n_parts // 2
         cut = len(rows) * first // n_parts
         order = np.argpartition(values, cut)

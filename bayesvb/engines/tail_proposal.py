@@ -72,8 +72,8 @@ class MixtureProposal:
         enough = totals**2 > DRAWS_PER_NUMBER * vectors.shape[1] * squares
         enough &= totals > LEAST_SHARE
         parts = tuple(
-            StudentProposal.from_draws(vectors, own) if moved else part
-            for part, own, moved in zip(self.parts, by_part, enough, strict=True)
+            StudentProposal.from_draws(vectors, weights_of_part) if moved else part
+            for part, weights_of_part, moved in zip(self.parts, by_part, enough, strict=True)
         )
         shares = np.maximum(totals, LEAST_SHARE)
         return MixtureProposal(parts, shares / shares.sum())

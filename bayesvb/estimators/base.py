@@ -106,10 +106,10 @@ class AbstractEstimator(AbstractPublicModel):
 
     def given_scales(self) -> dict[str, Float[np.ndarray, "_ _"]]:
         """Centres and scales by part, if they do not come from the rows in memory."""
-        own = getattr(self, "scaling", None)
-        if own is None or not is_sample(self):
+        given = getattr(self, "scaling", None)
+        if given is None or not is_sample(self):
             return {}
-        return {"variables": np.stack([own.centre, own.scale])}
+        return {"variables": np.stack([given.centre, given.scale])}
 
     def weight_options(self) -> dict[str, object]:
         """Meaning of case weights, as an argument, unless it is the default."""

@@ -66,8 +66,10 @@ def component_table(model: AbstractEstimator, fit: AbstractFit, prob: float) -> 
     low, high = tails(prob)
     named = fit.named_draws
     columns: dict[str, object] = {}
-    own = [name for name, dims in named.dims.items() if dims == ["component"]]
-    for name in dict.fromkeys(("share", "sigma", *(name for name in own if name in named.parts))):
+    per_component = [name for name, dims in named.dims.items() if dims == ["component"]]
+    for name in dict.fromkeys(
+        ("share", "sigma", *(name for name in per_component if name in named.parts))
+    ):
         values = named.values.get(name)
         if values is None or values.ndim > 2:
             continue

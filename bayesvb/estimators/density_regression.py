@@ -259,8 +259,8 @@ class DensityRegression(AbstractGatedMixture):
         gate = gate_class(self.gate, self.n_components).from_prior(
             self.n_components, self._gate_prior
         )
-        own = self.experts
-        mixture = Mixture(own if self.grouping is None else self._by_group(own), gate)
+        experts = self.experts
+        mixture = Mixture(experts if self.grouping is None else self._by_group(experts), gate)
         if self._scales is None:
             return mixture
         learned = self._scales.learned_by(mixture)
@@ -299,8 +299,8 @@ class DensityRegression(AbstractGatedMixture):
     @property
     def _gate_prior(self) -> GatePrior:
         """Prior values that gates may need."""
-        own = gate_prior(self.scales.parts[GATING], self.priors)
-        return with_effects(own, self.design, self.priors)
+        prior = gate_prior(self.scales.parts[GATING], self.priors)
+        return with_effects(prior, self.design, self.priors)
 
     @property
     def _scales(self) -> LearnedScales | None:
@@ -334,8 +334,8 @@ class DensityRegression(AbstractGatedMixture):
     def scale_words(self) -> str:
         """Description of the scales, by the experts, and of the bases."""
         shifted = self.scales.parts[MEAN].intercept is not None
-        own = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
-        return f"{self.experts.scale_words}{own}{self.scales.basis_words}"
+        note = "" if shifted else " (deviations from zero: without an intercept nothing is shifted)"
+        return f"{self.experts.scale_words}{note}{self.scales.basis_words}"
 
     @property
     def title(self) -> str:
@@ -429,9 +429,11 @@ class DensityRegression(AbstractGatedMixture):
         the standard deviations ``scale_between`` and, for penalised terms, ``scale_common``.
         Effects of at most 500 groups without columns are ``beta_groups``.
         """
-        own = {part.coefficients: name for name, part in PARTS.items()}
+        names_by_part = {part.coefficients: name for name, part in PARTS.items()}
         coefficients, *noise = (
-            replace(p, values=self.design.at_zero(own[p.name], p.values)) if p.name in own else p
+            replace(p, values=self.design.at_zero(names_by_part[p.name], p.values))
+            if p.name in names_by_part
+            else p
             for p in self.experts.parameters(fit.draws, self._units)
         )
         gate = gate_parameters(fit.core, fit.draws, self.scales.parts[GATING], self.design)
@@ -547,8 +549,8 @@ class DensityRegression(AbstractGatedMixture):
             its residuals from the named terms.
         """
         learned, experts, gate_prior = self._scales, self.experts, self._gate_prior
-        own = prior_rows(self, learned, experts, gate_prior, self._units)
-        return prior_frame(name_margins(own, self.design, self.scales))
+        rows = prior_rows(self, learned, experts, gate_prior, self._units)
+        return prior_frame(name_margins(rows, self.design, self.scales))
 
     def formula_names(self) -> dict[str, str]:
         """Gate, and the templates with its weights and with the density of one component."""
@@ -563,8 +565,10 @@ class DensityRegression(AbstractGatedMixture):
         named = [p for p in self.experts.parameters(fit.draws, self._units) if p.text is not None]
         shared = {p.part: f"{p.part} ({p.summary_words})" for p in named if not p.of_components}
         if self.n_components == 1:  # no table of components has its noise
-            own = (p for p in named if p.of_components and not p.signed)
-            shared |= {p.part: _heading(p.part, _of_one(p.text.meaning)) for p in own if p.text}
+            of_components = (p for p in named if p.of_components and not p.signed)
+            shared |= {
+                p.part: _heading(p.part, _of_one(p.text.meaning)) for p in of_components if p.text
+            }
         lines = {p.part: f"{p.part} ({p.text.meaning})" for p in named if p.signed and p.text}
         lines |= {MEAN: MEAN, GATING: f"{GATING} ({fit.mixture.coefficient_meaning()})"}
         scales = {} if self._scales is None else self._scales.headings()

@@ -694,8 +694,12 @@ class Fit(PicturedFit, TabulatedFit):
         from bayesvb.data.line_width import PrintedTable
         from bayesvb.results.summary import coefficient_table
 
-        own = covariance is None and cluster is None
-        fit = self if own else self.with_covariance(covariance or self.covariance, cluster=cluster)
+        is_default = covariance is None and cluster is None
+        fit = (
+            self
+            if is_default
+            else self.with_covariance(covariance or self.covariance, cluster=cluster)
+        )
         table = coefficient_table(fit, prob, robust=robust)
         del table.attrs["robust"]  # of what is printed
         named = table.rename(columns={"mean": "median", "sd": "mad"}) if robust else table

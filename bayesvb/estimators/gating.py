@@ -96,11 +96,11 @@ def gate_parameters(
     core: Mixture | Network | Ensemble, draws: Draws, scaling: Scaling, design: Design
 ) -> list[NamedParameter]:
     """Coefficients of the gate in the units of the terms; none of a gate without."""
-    own = core.gate_coefficients(draws)
-    if not own:
+    coefficients = core.gate_coefficients(draws)
+    if not coefficients:
         return []
     n_terms = len(design.terms[GATING])  # draws may hold effects of groups besides
-    standard = np.stack([own[k][:, :n_terms] for k in sorted(own)], axis=1)
+    standard = np.stack([coefficients[k][:, :n_terms] for k in sorted(coefficients)], axis=1)
     gamma = NamedParameter(
         name="gamma",
         values=design.at_zero(GATING, scaling.coefficients(standard)),
@@ -113,7 +113,7 @@ def gate_parameters(
         part=GATING,
         signed=True,
         coords={
-            "component_gating": [k + 1 for k in sorted(own)],
+            "component_gating": [k + 1 for k in sorted(coefficients)],
             "term_gating": design.terms[GATING],
         },
     )

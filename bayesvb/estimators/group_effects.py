@@ -48,11 +48,11 @@ def with_possible_groups(design: Design, n_components: int, gate: str) -> Design
 
 def coefficients_per_term(design: Design, part: str = MEAN) -> TermVector:
     """One for each column of a part, then for each effect apart from them one for each group."""
-    own = np.ones(len(design.terms[part]))
+    counts = np.ones(len(design.terms[part]))
     groups = design.groups_of(part)
     if groups is None:
-        return own
-    return np.concatenate([own, np.full(len(groups.effects), float(len(groups.labels)))])
+        return counts
+    return np.concatenate([counts, np.full(len(groups.effects), float(len(groups.labels)))])
 
 
 def with_effects(prior: GatePrior, design: Design, priors: Priors) -> GatePrior:
@@ -90,8 +90,8 @@ def drawn_effects(core: Any, draws: Draws, design: Design, scales: Scales) -> li
     scaling = replace(scales.response, centre=np.zeros(n_responses))
     weights = np.ones((*draws["precision"].shape[:2], 1))
     for effect in range(len(known.effects)):
-        own = known.groups.at_zero(effect) / scales.parts[GROUP_ROWS].scale[1:]
-        groups = np.vstack([place, np.repeat(own[:, None], len(place), axis=1)])
+        zero = known.groups.at_zero(effect) / scales.parts[GROUP_ROWS].scale[1:]
+        groups = np.vstack([place, np.repeat(zero[:, None], len(place), axis=1)])
         block = Block({**nothing, GROUP_ROWS: groups}, np.zeros((n_responses, len(place))))
         lines = [core.drawn(draws, weights, block, i, scaling) for i in range(n_responses)]
         each.append(np.stack([np.moveaxis(one.location, 0, 1) for one in lines], axis=2))

@@ -59,8 +59,8 @@ def grouped(
     """
     if column is None:
         return design, given, None
-    name, own = str(column.name), column[design.complete]
-    grouping = Grouping.of(own, name)
+    name, complete_values = str(column.name), column[design.complete]
+    grouping = Grouping.of(complete_values, name)
     if len(grouping.labels) < 2:
         raise DataError(
             f"group={name!r} has a single level, but at least two groups are needed: "
@@ -68,7 +68,7 @@ def grouped(
             hint="omit group",
         )
     if name not in design.frame.columns:
-        design = replace(design, frame=design.frame.assign(**{name: own}))
+        design = replace(design, frame=design.frame.assign(**{name: complete_values}))
     if given.meaning == "sampling" and given.values is not None:
         first = given.values[grouping.first]
         counted = scaled(first)
@@ -190,7 +190,9 @@ def _conditional_weights(
         axis=0,
     )
     pairs = zip(of_parts, fit.parts, strict=True)
-    each = [own * one.fit.mixture.responsibilities(one.fit.q, block) for own, one in pairs]
+    each = [
+        numerator * one.fit.mixture.responsibilities(one.fit.q, block) for numerator, one in pairs
+    ]
     return index, np.concatenate(each)
 
 

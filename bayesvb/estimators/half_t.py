@@ -152,8 +152,8 @@ def half_t_rows(
     for row in rows:
         if row.part == "scale" and row.term in groups:
             block, unit = groups[row.term]
-            (own,) = block_scales([block], design, scales)
-            unit = unit * scales.response.scale[0] / own
+            (block_scale,) = block_scales([block], design, scales)
+            unit = unit * scales.response.scale[0] / block_scale
             words = f"half-Student t({HALF_T_DOF:g}) of the sd in units of the response"
             row = replace(row, prior=words, centre=0.0, scale=float(unit))
         elif row.prior.endswith(", learned scale"):

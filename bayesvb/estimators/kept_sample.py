@@ -74,8 +74,8 @@ def _standing(model: Any, design: Design, total: float, *, gapped: bool) -> InMe
     """The sample as rows that stand for all, of which some may lack values that these have."""
     everything = np.arange(design.n_rows)
     rows = design.rows_at(everything, response=design.response is not None)
-    own = np.ones(design.n_rows) if model.weights is None else model.weights
-    block = replace(model.block(rows), weight=own * (total / own.sum()))
+    weights = np.ones(design.n_rows) if model.weights is None else model.weights
+    block = replace(model.block(rows), weight=weights * (total / weights.sum()))
     if gapped and OBSERVED not in block.designs:
         seen = {OBSERVED: np.ones_like(block.designs["variables"])}
         block = replace(block, designs={**block.designs, **seen})

@@ -175,11 +175,11 @@ class LearnedScales:
         """The mixture whose coefficients of these terms have scales that are learned."""
         common = self.common_columns
         experts = self._of_all_terms(mixture.n_components, common)
-        own, n_logits, counts = np.empty(0), 0, np.empty(0)
+        precisions, n_logits, counts = np.empty(0), 0, np.empty(0)
         if GATING in self.term_blocks:
-            own, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
+            precisions, n_logits = mixture.gate.prior.precisions, len(mixture.gate.prior.mean)
             counts = coefficients_per_term(self.design, GATING)
-        gate = self._scales(GATING, own, n_logits, counts)
+        gate = self._scales(GATING, precisions, n_logits, counts)
         n_further = len(self.term_blocks.get(self._further, ()))
         sizes = (len(experts.start) - n_further, n_further, len(gate.start))
         each = zip((MEAN, self._further or MEAN, GATING), sizes, strict=True)
@@ -317,8 +317,8 @@ class LearnedScales:
                 columns = self._without_level(columns) if part == self._further else columns
                 fixed[part][columns] = self.typical(part, block.kind) ** -2.0
         if {MEAN, self._further} & self.term_blocks.keys():
-            own = np.concatenate([fixed[MEAN], fixed.get(self._further, np.empty(0))])
-            experts = experts.with_coefficient_precision(own)
+            precisions = np.concatenate([fixed[MEAN], fixed.get(self._further, np.empty(0))])
+            experts = experts.with_coefficient_precision(precisions)
         border, effects = np.split(fixed[GATING], [len(gate.intercept)])
         coefficients = gate.coefficients.with_precision(border)
         return experts, replace(gate, coefficients=coefficients, effects=tuple(effects.tolist()))
@@ -382,12 +382,12 @@ class LearnedScales:
         of_mean = blocks.get(MEAN, ())
         penalised = tuple(block for block in of_mean if block.is_penalised)
         coupled = self.has_common_part
-        own = ("between", OF_DIFFERENCES, BETWEEN) if coupled else (
+        names = ("between", OF_DIFFERENCES, BETWEEN) if coupled else (
             MEAN, self._of_experts, PARTS[MEAN].scale
         )  # fmt: skip
         further = self._further or SIGMA
         kinds = (
-            (*own, of_mean),
+            (*names, of_mean),
             ("common", OF_COMMON_SCALES, COMMON_SCALE, penalised),
             (further, OF_FURTHER[further], PARTS[further].scale, blocks.get(further, ())),
             (GATING, OF_GATE, PARTS[GATING].scale, blocks.get(GATING, ())),

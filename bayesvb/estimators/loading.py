@@ -239,9 +239,9 @@ def _renamed(options: Description) -> dict[str, object]:
 def _rebuilt(record: Description, state: Mapping[str, np.ndarray], model: AbstractEstimator) -> Fit:
     """Fit from its stored parts."""
     parts = [
-        Member(number=part["number"], weight=part["weight"], fit=_one(record, part, state, own))
+        Member(number=part["number"], weight=part["weight"], fit=_one(record, part, state, imputed))
         for part in record["parts"]
-        for own in [_with_imputed(model, _named(state, f"part{part['number']}.imputed."))]
+        for imputed in [_with_imputed(model, _named(state, f"part{part['number']}.imputed."))]
     ]
     if record["combined"] and model.design.imputed:
         return cast(Fit, pool_members(parts, cast(Any, model)))
@@ -256,9 +256,9 @@ def _with_imputed(model: AbstractEstimator, values: Mapping[str, np.ndarray]) ->
     check_arrays(
         values, {str(j): (int(lacking[name].sum()),) for j, name in enumerate(lacking)}, "part"
     )
-    own = CovariateModel.from_frame(model.design.given[list(lacking)])
+    covariates = CovariateModel.from_frame(model.design.given[list(lacking)])
     imputed = {name: values[str(j)] for j, name in enumerate(lacking)}
-    frame = own.from_numbers(model.design.complete_frame, imputed)
+    frame = covariates.from_numbers(model.design.complete_frame, imputed)
     return with_completed_rows(cast(Any, model), frame)
 
 
@@ -343,14 +343,14 @@ def _moved(
     """The fit with the draws that it had: draws of a sampler are stored, others are made again."""
     if sampler is None:
         return cast(Fit, of_one_restart(fit, covariance))
-    own = cast(Fit, of_one_restart(fit, fit.own_covariance))
+    moved = cast(Fit, of_one_restart(fit, fit.own_covariance))
     record = SamplerRecord.from_description(sampler)
-    if covariance == own.covariance:
-        _check_chains(own.draws, record.n_chains)
-        return replace_draws(own, replace(own.given_draws, sampler=record))
-    _check_draws(own.core, own.q, draws)
+    if covariance == moved.covariance:
+        _check_chains(moved.draws, record.n_chains)
+        return replace_draws(moved, replace(moved.given_draws, sampler=record))
+    _check_draws(moved.core, moved.q, draws)
     _check_chains(draws, record.n_chains)
-    return replace_draws(own, sampled_draws(own, dict(draws), record, covariance))
+    return replace_draws(moved, sampled_draws(moved, dict(draws), record, covariance))
 
 
 def _in_order(core: AnyModel, order: Sequence[int], model: AbstractEstimator) -> AnyModel:
@@ -388,8 +388,8 @@ def _core(
     """Core of the restart that is marked as best."""
     core = ENGINES[method].with_options(**options).model_for(model.core)
     best = restarts[restarts["best"]].iloc[0]
-    own = {**core.starting_models(len(restarts)), **core.alternatives()}
-    return own.get(best.get("prior") or best["initialisation"], core)
+    starting = {**core.starting_models(len(restarts)), **core.alternatives()}
+    return starting.get(best.get("prior") or best["initialisation"], core)
 
 
 def _table(columns: Mapping[str, object], part: Mapping[str, object]) -> pd.DataFrame:
@@ -417,7 +417,7 @@ def filled(blank: object, state: Mapping[str, np.ndarray], prefix: str) -> Suffi
     """Statistics of the shapes of ``blank`` with the stored numbers."""
     assert isinstance(blank, SufficientStats)
     leaves = [state[prefix + name] for name, _ in blank.leaves()]
-    for (name, own), leaf in zip(blank.leaves(), leaves, strict=True):
-        if np.shape(leaf) != np.shape(own) or not np.isfinite(leaf).all():
+    for (name, blank_leaf), leaf in zip(blank.leaves(), leaves, strict=True):
+        if np.shape(leaf) != np.shape(blank_leaf) or not np.isfinite(leaf).all():
             raise DataError(f"{prefix}{name} has shape {np.shape(leaf)}, or is not finite")
     return blank.with_vector(np.concatenate([np.ravel(leaf) for leaf in leaves]))

@@ -63,8 +63,10 @@ class AbstractMixture(AbstractGenerative):
         """Components in the order in which they share most rows with the components of the fit."""
         reference = self.source.map_rows(responsibilities_of(fit))
         mixture = cast(Mixture, core)
-        own = self.source.map_rows(partial(mixture.responsibilities, core.update(stats)))
-        order = matching(reference.T, own.T)
+        responsibilities = self.source.map_rows(
+            partial(mixture.responsibilities, core.update(stats))
+        )
+        order = matching(reference.T, responsibilities.T)
         return *mixture.permuted(order, cast(MixtureStats, stats)), order
 
     def relabelled(self, core: AnyModel, order: Sequence[int]) -> AnyModel:

@@ -69,9 +69,9 @@ def has_group_columns(state: State) -> bool:
         for name, packed in state.items():
             if name.endswith((".sums.experts.zz", ".sums.gate.zz")):
                 return False
-            own = state.get(name.removesuffix(products) + linear)
-            if name.endswith(f".sums.{products}") and own is not None:
-                n_columns = own.shape[-1]
+            linear_sums = state.get(name.removesuffix(products) + linear)
+            if name.endswith(f".sums.{products}") and linear_sums is not None:
+                n_columns = linear_sums.shape[-1]
                 if packed.shape[-1] != n_columns * (n_columns + 1) // 2:
                     return False
     return True
@@ -149,13 +149,13 @@ def with_packed_groups(state: State, prefix: str) -> State:
         first = f"{prefix}sums.{part}."
         if f"{first}zz" not in state:
             continue
-        own = {name: groups.pop(first + name) for name in ("zz", "zx", by_group)}
+        group_sums = {name: groups.pop(first + name) for name in ("zz", "zx", by_group)}
         for name in ("weight", "yy", products, linear):
             if first + shared + name in groups:
                 groups[first + name] = groups.pop(first + shared + name)
         for name, more in ((products, ("zz", "zx")), (linear, (by_group,))):
             axis = groups[first + name].ndim - 1
-            each = [own[one].reshape(*own[one].shape[:axis], -1) for one in more]
+            each = [group_sums[one].reshape(*group_sums[one].shape[:axis], -1) for one in more]
             groups[first + name] = np.concatenate([groups[first + name], *each], axis=axis)
     return groups
 
@@ -176,4 +176,6 @@ def with_further_predictors(state: State, prefix: str) -> State:
     ['part1.sums.experts.further.linear']
     """
     place = re.compile(rf"^({re.escape(prefix)}sums\.experts\.)({'|'.join(FURTHER)})(?=\.)")
-    return {place.sub(lambda m: m[1] + FURTHER[m[2]], name): own for name, own in state.items()}
+    return {
+        place.sub(lambda m: m[1] + FURTHER[m[2]], name): values for name, values in state.items()
+    }

@@ -487,7 +487,7 @@ def _prior_centre(
                 hint=f"the variables are {', '.join(map(repr, names))}",
             )
         values = np.array(
-            [m0.get(name, own) for name, own in zip(names, scaling.centre, strict=True)]
+            [m0.get(name, centre) for name, centre in zip(names, scaling.centre, strict=True)]
         )
     else:
         values = np.array(_of_length("m0", m0, len(names), "variable"))

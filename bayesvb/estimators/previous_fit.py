@@ -43,10 +43,10 @@ def start_of(
 
 def _check_same(model: AbstractPublicModel, fit: AbstractFit, blank: SufficientStats) -> None:
     """Raise unless model and fit have one class, and parameters of the same shapes."""
-    own, other = type(model).__name__, type(fit.model).__name__
-    if own != other:
+    kind, other = type(model).__name__, type(fit.model).__name__
+    if kind != other:
         raise DataError(
-            f"start is a fit of {other}, and this model is a {own}",
+            f"start is a fit of {other}, and this model is a {kind}",
             hint="start from a fit of the same kind of model",
         )
     leaves = (blank.leaves(), fit.parts[0].fit.stats.leaves())

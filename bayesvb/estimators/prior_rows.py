@@ -31,8 +31,8 @@ def prior_rows(
     rows = experts.prior_rows(units)
     if model.n_components > 1:
         scaling, terms = model.scales.parts[GATING], model.design.terms[GATING]
-        own = GATES[model.gate].prior_rows(model.n_components, gate, scaling, terms)
-        rows = [*rows, *own, *effect_rows(model.design, gate, model.scales)]
+        gate_rows = GATES[model.gate].prior_rows(model.n_components, gate, scaling, terms)
+        rows = [*rows, *gate_rows, *effect_rows(model.design, gate, model.scales)]
     if learned is None:
         return rows
     return half_t_rows(model.core, learned.prior_rows(rows), model.scales, model.design)

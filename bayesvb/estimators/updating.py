@@ -430,14 +430,14 @@ def new_rows(model: AbstractPublicModel, data: object, weights: object) -> Abstr
     frames = frames_of(data)
     if frames is not None:
         return _read_in_blocks(model, frames, weights)
-    own, frame = weights_and_frame(weights, data)
+    case_weights, frame = weights_and_frame(weights, data)
     rows = _rows(model, frame)
     if not rows.complete.any():
         raise _none_complete()
     block = model.block(rows)
     _check_sizes(model, block, rows.index[rows.complete])
-    if own is not None:
-        block = replace(block, weight=own[rows.complete])
+    if case_weights is not None:
+        block = replace(block, weight=case_weights[rows.complete])
     return InMemorySource.of(block)
 
 
@@ -494,13 +494,13 @@ def _encoded(
     model: AbstractPublicModel, weights: str | None, number: int, frame: pd.DataFrame
 ) -> EncodedRows:
     """Matrices of the complete rows of a frame."""
-    own, rest = weights_and_frame(weights, frame)
+    case_weights, rest = weights_and_frame(weights, frame)
     given = _rows(model, rest)
     response = None
     if given.response is not None:
         response = np.asarray(given.response, dtype=float)
         response = response[:, None] if response.ndim == 1 else response
-    weight = None if own is None else own[given.complete]
+    weight = None if case_weights is None else case_weights[given.complete]
     return EncodedRows(given.matrices, response, weight, given.offset)
 
 

@@ -145,14 +145,14 @@ def _counted(
     model, uncertainty = search.runs[0].model, 1.0
     if model.predicts_classes:
         uncertainty = float(np.clip(-np.nanmax(each) / UNCERTAIN, 0.0, 1.0))
-    own = np.full(len(chosen), 1.0 / len(chosen))
+    even = np.full(len(chosen), 1.0 / len(chosen))
     if request.combine == "stack":
         optima = distinct([search.runs[number].score for number in density], log_density)
-        own = np.zeros(len(chosen))
+        even = np.zeros(len(chosen))
         prior_rows = PRIOR_ROWS * uncertainty if model.follows_rows else 0.0
         best = stacking_weights(log_density[optima], row_weights, prior_rows=prior_rows)
-        own[optima] = kept(best)
-    weight[chosen] = own
+        even[optima] = kept(best)
+    weight[chosen] = even
     return Count(
         {number: float(weight[number]) for number in density if weight[number] > 0.0},
         {"elpd_per_row": each, "weight": weight},
@@ -198,9 +198,9 @@ def _held_out(
 
     run, source = search.runs[number], search.screened
     stats, place = run.ascent.stats, streams.branch("restart", number + 1)
-    own = held_out_density(run.model, source, stats, request.engine, place)
-    if own is not None:
-        return own
+    density = held_out_density(run.model, source, stats, request.engine, place)
+    if density is not None:
+        return density
     if request.engine.maximises_bound and has_log_predictive(run.model, source, stats):
         one = Fitted(run.model, source, stats, request.engine, place, 0.0)
         return leave_one_out(one, np.arange(source.n_rows)).log_density

@@ -334,10 +334,10 @@ def _saying_how(base: Any) -> type:
         _, (_, *args), *rest = base.__reduce_ex__(self, 2)
         return (_blank, (base, *args), *rest)
 
-    own = {"__str__": text, "__repr__": text, "__reduce_ex__": reduced, "__doc__": base.__doc__}
+    methods = {"__str__": text, "__repr__": text, "__reduce_ex__": reduced, "__doc__": base.__doc__}
     if hasattr(base, "copy"):
-        own["copy"] = copied
-    return type(base.__name__, (base,), own)
+        methods["copy"] = copied
+    return type(base.__name__, (base,), methods)
 
 
 def _blank(base: object, *args: object) -> object:

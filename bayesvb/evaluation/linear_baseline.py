@@ -172,11 +172,11 @@ def _without_each(
     for batch in np.array_split(np.arange(len(rows)), -(-len(number) // most)):
         if not len(batch):
             continue
-        own = order[ends[batch[0]] - rows[batch[0]] : ends[batch[-1]]]
+        members = order[ends[batch[0]] - rows[batch[0]] : ends[batch[-1]]]
         starts = ends[batch] - rows[batch] - (ends[batch[0]] - rows[batch[0]])
-        x = np.ascontiguousarray(basis[own].T)
+        x = np.ascontiguousarray(basis[members].T)
         rest = np.eye(n_terms) - unpack(np.moveaxis(segment_sums(products(x), starts), -1, 0))
-        cross = segment_sums(x * residual[own], starts).T
+        cross = segment_sums(x * residual[members], starts).T
         lowest = np.linalg.eigvalsh(rest)[:, 0]
         safe = np.where(lowest[:, None, None] > SMALLEST, rest, np.eye(n_terms))
         solved = np.linalg.solve(safe, cross[:, :, None])[:, :, 0]

@@ -44,8 +44,8 @@ class WithinGroups:
             length, before = (groups._lengths(one) for one in (rest, values))
             told = length > DEPENDENT * before
             scale = np.where(told, 1.0 / np.where(told, length, 1.0), 0.0)
-            own = np.vstack([groups.rows.values, rest * scale[rows.place]])
-            groups = cls(GroupRows(rows.place, own), groups.n_groups)
+            extended = np.vstack([groups.rows.values, rest * scale[rows.place]])
+            groups = cls(GroupRows(rows.place, extended), groups.n_groups)
         return groups
 
     @property

@@ -62,8 +62,8 @@ def learned_dof(total: Numbers, tail: Numbers) -> Floats:
 def _slope(dof: Numbers, total: Numbers, tail: Numbers) -> tuple[Numbers, Numbers]:
     """First and second derivative of the objective in ``log nu``."""
     half = 0.5 * dof
-    own = np.log(half) + 1.0 - digamma(half)
-    slope = (0.5 * (total * own + tail) - PRIOR_RATE) * dof + (PRIOR_SHAPE - 1.0)
+    per_row = np.log(half) + 1.0 - digamma(half)
+    slope = (0.5 * (total * per_row + tail) - PRIOR_RATE) * dof + (PRIOR_SHAPE - 1.0)
     # The trigamma function, as polygamma makes it of a zeta function, without its other work.
     bend = slope - (PRIOR_SHAPE - 1.0) + total * half * (1.0 - half * zeta(2.0, half))
     return slope, bend

@@ -291,8 +291,8 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
         precision: Float[np.ndarray, "many terms"] | None = None,
     ) -> tuple[DispersedStats, Float[np.ndarray, "many entries"]]:
         """Changes of the expectations, and of ``coefficient_squares``, in closed form."""
-        own, law = change.coefficients, posterior.coefficients
-        moved = own if precision is None else own.with_squares(precision)
+        coefficients, law = change.coefficients, posterior.coefficients
+        moved = coefficients if precision is None else coefficients.with_squares(precision)
         result = LogitStats(*law.expectations_along(moved.linear, unpack(moved.curvature)))
         spread = posterior.dispersion.covariance
         nodes = (spread @ change.nodes[..., None])[..., 0]
@@ -330,8 +330,8 @@ class AbstractDispersedExperts(AbstractLinkedExperts):
     ) -> DrawResponseRows:
         each = self.drawn_predictor(draws, block)
         values = np.take_along_axis(draws[self.dispersion_name], chosen, axis=1)[:, None]
-        own = np.take_along_axis(each, chosen[:, None], axis=1)
-        return self.simulate(block, own, values, rng)
+        drawn_values = np.take_along_axis(each, chosen[:, None], axis=1)
+        return self.simulate(block, drawn_values, values, rng)
 
     def log_density(self, posterior: DispersedPosterior | None, draws: Draws) -> DrawVector:
         values, density = draws[self.dispersion_name], super().log_density(posterior, draws)

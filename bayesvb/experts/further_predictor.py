@@ -192,8 +192,8 @@ class AbstractFurtherExperts(
     ) -> tuple[Float[np.ndarray, "*many _"], Normal]:
         """Return precisions of the experts, and the prior of ``g`` with the others: the last."""
         n_terms = precision.shape[-1] - self.n_further
-        of_experts, own = precision[..., :n_terms], precision[..., n_terms:]
-        return of_experts, self.of_further.with_precision(own)
+        of_experts, of_further = precision[..., :n_terms], precision[..., n_terms:]
+        return of_experts, self.of_further.with_precision(of_further)
 
     def with_coefficient_precision(
         self: FurtherT, precision: Float[np.ndarray, "*many terms"]

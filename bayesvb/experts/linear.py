@@ -455,8 +455,8 @@ class LinearExperts(AbstractLinearExperts[Regressions, LinearStats]):
         shared, effects = np.split(sd, [len(units.terms)])
         words = f"Student t({2.0 * shape:g})"
         coefficients = coefficient_rows(units, words, shared)
-        own = units.effect_rows(words, effects)
-        return [*coefficients, *own, *noise_rows(units, shape, rate)]
+        effect_rows = units.effect_rows(words, effects)
+        return [*coefficients, *effect_rows, *noise_rows(units, shape, rate)]
 
 
 def add_squares(

@@ -160,8 +160,8 @@ class IndependentLinearExperts(LinearExperts):
         if posterior is not None:
             return log_density
         free, precision = self._free_columns, draws["precision"][..., 0]
-        own = self.prior.operator.entries[..., free]
-        squares = (own * draws["coefficients"][..., 0, free] ** 2).sum(axis=-1)
+        diagonal_entries = self.prior.operator.entries[..., free]
+        squares = (diagonal_entries * draws["coefficients"][..., 0, free] ** 2).sum(axis=-1)
         log_ratio = len(free) * namespace(precision).log(precision)
         change = 0.5 * ((precision - 1.0) * squares - log_ratio)
         total: DrawVector = log_density + change.sum(axis=-1)
@@ -172,8 +172,12 @@ class IndependentLinearExperts(LinearExperts):
         shape, rate = float(self.prior.shape), float(self.prior.rate[0])
         shared, effects = np.split(self.prior.operator.entries**-0.5, [len(units.terms)])
         words = f"Student t({2.0 * shape:g})"
-        own = units.effect_rows(words, np.sqrt(rate / shape) * effects)
-        return [*coefficient_rows(units, "Normal", shared), *own, *noise_rows(units, shape, rate)]
+        effect_rows = units.effect_rows(words, np.sqrt(rate / shape) * effects)
+        return [
+            *coefficient_rows(units, "Normal", shared),
+            *effect_rows,
+            *noise_rows(units, shape, rate),
+        ]
 
 
 @dataclass(frozen=True)

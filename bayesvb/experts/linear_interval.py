@@ -98,10 +98,10 @@ class IntervalLinearExperts(  # type: ignore[misc]
         widths = [1, len(pairs), len(columns), 1]
         weight, xx, xy, yy = consecutive(n_experts, widths)
         known, line, noise = np.arange(3 * n_experts).reshape(3, -1)
-        own = np.arange(n_experts)
+        numbers = np.arange(n_experts)
         slopes = np.zeros((n_experts, 3 * n_experts, n_rows))
-        slopes[own, known] = 1.0
-        slopes[own, line], slopes[own, noise] = local.mean, local.square
+        slopes[numbers, known] = 1.0
+        slopes[numbers, line], slopes[numbers, noise] = local.mean, local.square
         bends = np.zeros((3 * n_experts, 3 * n_experts, n_rows))
         if len(rows.at):
             law, _ = _hidden(posterior, design.take(rows.at), rows)

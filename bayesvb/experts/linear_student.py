@@ -242,8 +242,8 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
     def kl(self, posterior: StudentPosterior) -> float:
         """``KL(posterior || prior)`` of the regressions, less the log prior of learned dof."""
         divergence = posterior.linear.kl(self._law)
-        own = self.dof_power * float(log_prior(posterior.dof)) if self.learns_dof else 0.0
-        return divergence - own
+        of_dof = self.dof_power * float(log_prior(posterior.dof)) if self.learns_dof else 0.0
+        return divergence - of_dof
 
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
@@ -336,11 +336,11 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         ``SemiConjugateExperts``. ``noise``: known variances of rows, relative to the expert's.
         """
         linear, design = posterior.linear, self.design(block)
-        own = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
+        at = np.arange(response, linear.shape.shape[-1], posterior.dof.shape[-1])
         return _mixture(
             weights,
-            (linear.location_at(0, design)[own], linear.spread_at(design)[own]),
-            (linear.shape[..., own], linear.expected_log_precision[..., own, 0]),
+            (linear.location_at(0, design)[at], linear.spread_at(design)[at]),
+            (linear.shape[..., at], linear.expected_log_precision[..., at, 0]),
             posterior.dof[..., response, None],
             noise,
         )
@@ -441,10 +441,10 @@ class StudentExperts(AbstractRegressionExperts[StudentPosterior, StudentStats]):
         """Coefficients and noise as of ``LinearExperts``, and the degrees of freedom."""
         linear, n = self._linear, len(units.responses)
         centre, rate = np.repeat(linear.mean, n, axis=0), np.repeat(linear.rate, n)
-        own = LinearExperts(replace(linear, mean=centre, rate=rate)).prior_rows(units)
+        of_lines = LinearExperts(replace(linear, mean=centre, rate=rate)).prior_rows(units)
         words = f"Gamma({PRIOR_SHAPE:g}, {PRIOR_RATE:g})" if self.learns_dof else "fixed"
         mean, sd = PRIOR_SHAPE / PRIOR_RATE, PRIOR_SHAPE**0.5 / PRIOR_RATE
-        return own + [
+        return of_lines + [
             PriorRow("nu", units.labelled(i), words, mean, sd)
             if self.learns_dof
             else PriorRow("nu", units.labelled(i), words, float(value), np.nan)

@@ -123,8 +123,8 @@ class StudentPosterior:
         n_responses = self.dof.shape[-1]
         if n_responses == 1 or not self.linear.shape.ndim:
             return self.linear
-        own: Any = self.linear
-        return own.take(np.arange(response, len(own.shape), n_responses))
+        linear_law: Any = self.linear
+        return linear_law.take(np.arange(response, len(linear_law.shape), n_responses))
 
     def dof_along(
         self, total: Float[np.ndarray, " many"], tail: Float[np.ndarray, "many responses"]

@@ -101,8 +101,8 @@ class AbstractOrderedExperts(AbstractLinkedExperts):
     ) -> DrawnOrdinalMixture:
         """Probabilities of the levels given each draw."""
         each = np.moveaxis(self.drawn_masses(draws, block), 1, 0)
-        own = np.broadcast_to(np.moveaxis(weights, 1, 0), each.shape[:-1])
-        return DrawnOrdinalMixture(own, each, self.levels)
+        levels = np.broadcast_to(np.moveaxis(weights, 1, 0), each.shape[:-1])
+        return DrawnOrdinalMixture(levels, each, self.levels)
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """``beta``, and thresholds where all terms are zero."""

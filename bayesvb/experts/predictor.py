@@ -222,10 +222,10 @@ def in_moments(
     assert expected.third is not None and expected.fourth is not None
     n_experts, n_rows = known.shape
     square, mean = np.arange(2 * n_experts).reshape(2, -1)
-    own = np.arange(n_experts)
+    numbers = np.arange(n_experts)
     slopes = np.zeros((n_experts, 2 * n_experts, n_rows))
-    slopes[own, square] = expected.curvature
-    slopes[own, mean] = expected.slope + expected.curvature * known
+    slopes[numbers, square] = expected.curvature
+    slopes[numbers, mean] = expected.slope + expected.curvature * known
     bends = np.zeros((2 * n_experts, 2 * n_experts, n_rows))
     fourth, third = responsibilities * expected.fourth, responsibilities * expected.third
     bends[square, square] = fourth

@@ -337,10 +337,10 @@ def noise_rows(units: RegressionUnits, shape: float, rate: float) -> list[PriorR
     """Prior of the noise of every response."""
     rows = []
     for response, unit in enumerate(units.scales.response.scale):
-        own = rate * unit * unit
-        words = f"1/sigma^2 ~ Gamma({shape:g}, {own:.3g})"
+        variance = rate * unit * unit
+        words = f"1/sigma^2 ~ Gamma({shape:g}, {variance:.3g})"
         label = units.labelled(response)
-        rows.append(PriorRow("sigma", label, words, float(np.sqrt(own / shape)), np.nan))
+        rows.append(PriorRow("sigma", label, words, float(np.sqrt(variance / shape)), np.nan))
     return rows
 
 

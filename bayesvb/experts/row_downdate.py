@@ -48,11 +48,11 @@ class RowDowndate:
         weight: ExpertRows | None = None,
     ) -> RowDowndate:
         """Downdate without such a part of each row, or of such a weight in the sums of ``x x'``."""
-        own = left_out if weight is None else weight
+        weight_out = left_out if weight is None else weight
         spread = posterior.spread_at(design)
-        kept = 1.0 - own * spread
+        kept = 1.0 - weight_out * spread
         shape = posterior.shape[:, None] - 0.5 * left_out
-        return cls(posterior, design, own, kept, spread / kept, shape)
+        return cls(posterior, design, weight_out, kept, spread / kept, shape)
 
     def without(self, response: int, observed: RowVector) -> tuple[ExpertRows, ExpertRows]:
         """Return location and rate of a response without each row."""

@@ -190,9 +190,9 @@ class SequentialExperts(AbstractOrderedExperts):
     def with_coefficient_precision(
         self, precision: Float[np.ndarray, "*many terms"]
     ) -> SequentialExperts:
-        own = np.diagonal(self.prior.precision)[self.n_terms :]
-        own = np.broadcast_to(own, (*precision.shape[:-1], len(own)))
-        whole = np.concatenate([precision, own], axis=-1)
+        thresholds = np.diagonal(self.prior.precision)[self.n_terms :]
+        thresholds = np.broadcast_to(thresholds, (*precision.shape[:-1], len(thresholds)))
+        whole = np.concatenate([precision, thresholds], axis=-1)
         return replace(self, prior=self.prior.with_precision(whole))
 
     def coefficient_squares(self, posterior: object) -> TermVector:
@@ -272,11 +272,11 @@ class SequentialExperts(AbstractOrderedExperts):
     ]:
         """Means and covariances of the log odds of the steps of every row."""
         x, n = block.designs[MEAN], self.n_distances
-        own = np.concatenate([np.zeros((1, n)), -np.eye(n)])
+        contrasts = np.concatenate([np.zeros((1, n)), -np.eye(n)])
         columns = np.concatenate(
             [
                 np.broadcast_to(x, (n + 1, *x.shape)),
-                np.broadcast_to(own[:, :, None], (n + 1, n, block.n_rows)),
+                np.broadcast_to(contrasts[:, :, None], (n + 1, n, block.n_rows)),
             ],
             axis=1,
         )
@@ -317,9 +317,9 @@ def sequential_masses(
         log_reached = log_reached + np.log(share)
         move = first / share
         bend = second / share - move**2
-        own = covariance[step]
-        mean = mean + own * move
-        covariance = covariance + own[:, None] * own[None] * bend
+        step_covariance = covariance[step]
+        mean = mean + step_covariance * move
+        covariance = covariance + step_covariance[:, None] * step_covariance[None] * bend
     masses.append(np.exp(log_reached))
     return np.maximum(np.moveaxis(np.stack(masses), 0, -1), SMALLEST_PROBABILITY)
 

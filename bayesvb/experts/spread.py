@@ -188,8 +188,8 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
     ) -> StudentMixture:
         """Mixture over nodes of the log standard deviation of mixtures of the lines."""
         noise, shares = self._variances(posterior, block)
-        own = posterior.experts, weights, block, response
-        each = [self.experts.predictive(*own, one) for one in noise]
+        arguments = posterior.experts, weights, block, response
+        each = [self.experts.predictive(*arguments, one) for one in noise]
         return each[0].stacked(each[1:], shares)
 
     def predictive_without(
@@ -206,8 +206,8 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         log_sd, variance = logit_moments(posterior.further, self.design(block))
         ratio = _ratio(log_sd + _offset(block), variance)
         noise, shares = self._variances(posterior, block)
-        own = posterior.experts, weights, block, left_out, ratio
-        each = [lines.predictive_without(*own, one)[0] for one in noise]
+        arguments = posterior.experts, weights, block, left_out, ratio
+        each = [lines.predictive_without(*arguments, one)[0] for one in noise]
         return [each[0].stacked(each[1:], shares)]
 
     def _variances(
@@ -232,8 +232,8 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
 
     def prior_draws(self, n: int, n_components: int, rng: np.random.Generator) -> Draws:
         lines = self.experts.prior_draws(n, n_components, rng)
-        own = self.of_further.draws(n * n_components, rng)
-        return {**lines, SPREAD: own.reshape(n, n_components, -1)}
+        further = self.of_further.draws(n * n_components, rng)
+        return {**lines, SPREAD: further.reshape(n, n_components, -1)}
 
     def line_laws(self, posterior: FurtherPosterior | None) -> Sequence[Normal]:
         """Laws of the coefficients of the lines."""
@@ -264,19 +264,19 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         self, draws: Draws, weights: DrawExpertTerms, block: Block, response: int, scaling: Scaling
     ) -> AbstractDrawnMixture:
         """Mixture of the lines given each draw."""
-        own = self._by_row(draws, block)
-        return self.experts.drawn(own, weights, block, response, scaling)
+        row_experts = self._by_row(draws, block)
+        return self.experts.drawn(row_experts, weights, block, response, scaling)
 
     def prior_rows(self, units: RegressionUnits) -> list[PriorRow]:
         """Rows of the lines, and of the coefficients of the log standard deviation."""
         columns = SpreadColumns.of(units)
         sds = columns.scaling.spread(columns.whole(self.of_further.precisions**-0.5))
-        own = [
+        rows = [
             PriorRow(LOG_SIGMA, name, "Normal", 0.0, float(sd))
             for name, sd in zip(columns.names, columns.without_known(sds), strict=True)
             if name != INTERCEPT
         ]
-        return [*self.experts.prior_rows(units), *own]
+        return [*self.experts.prior_rows(units), *rows]
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Parameters of the lines; ``beta_sigma``, coefficients of the log standard deviation.
@@ -291,7 +291,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
         standard[..., list(columns.known)] = columns.scaling.scale[list(columns.known)]
         values = columns.scaling.coefficients(standard)
         values[..., columns.place] += np.log(level.values)
-        own = NamedParameter(
+        spread = NamedParameter(
             name=PARTS[SIGMA].coefficients,
             values=columns.without_known(values),
             dims=("component", "term_sigma"),
@@ -300,7 +300,7 @@ class SpreadExperts(AbstractFurtherExperts[Lines]):
             signed=True,
             coords={"term_sigma": columns.names},
         )
-        return [first, own, *(_at_means(one) if one is level else one for one in others)]
+        return [first, spread, *(_at_means(one) if one is level else one for one in others)]
 
 
 OF_LOG_SD = ParameterText(

@@ -267,13 +267,13 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
         """Rows of the counts, and of the coefficients of zeros."""
         sds = units.scales.parts[ZERO].spread(self.of_further.precisions**-0.5)
         terms = zip(units.further_terms[ZERO], sds, strict=True)
-        own = [PriorRow(ZERO, term, "Normal", 0.0, float(sd)) for term, sd in terms]
-        return [*self.experts.prior_rows(units), *own]
+        rows = [PriorRow(ZERO, term, "Normal", 0.0, float(sd)) for term, sd in terms]
+        return [*self.experts.prior_rows(units), *rows]
 
     def parameters(self, draws: Draws, units: RegressionUnits) -> list[NamedParameter]:
         """Parameters of the counts; ``beta_zero``, coefficients of the log odds."""
         first, *others = self.experts.parameters(draws, units)
-        own = NamedParameter(
+        zero = NamedParameter(
             name=PARTS[ZERO].coefficients,
             values=units.scales.parts[ZERO].coefficients(draws[ZERO][:, 0]),
             dims=("term_zero",),
@@ -282,7 +282,7 @@ class ZeroInflatedExperts(AbstractFurtherExperts[AbstractLinkedExperts]):
             signed=True,
             coords={"term_zero": units.further_terms[ZERO]},
         )
-        return [first, own, *others]
+        return [first, zero, *others]
 
 
 def with_zeros(

@@ -42,15 +42,15 @@ class FormsOfNoise:
         half = np.linalg.cholesky(middle)
         score = law.prior.pull(law.base) - among @ law.common
         through = noise_through_common(score, middle, among)
-        own = np.diag(law.rate[:, 0] / law.expected_precision[:, 0])
-        return cls(half, score @ half, half.T @ among @ half, np.linalg.inv(own + through))
+        diagonal = np.diag(law.rate[:, 0] / law.expected_precision[:, 0])
+        return cls(half, score @ half, half.T @ among @ half, np.linalg.inv(diagonal + through))
 
     def loadings(
         self, residual: Float[np.ndarray, " forms"], common: Float[np.ndarray, "forms columns"]
     ) -> Float[np.ndarray, "forms experts"]:
         """Changes of expected forms ``-(r - u)^2 / 2`` with each noise precision."""
         linear = residual[:, None] * (common @ self.score.T)
-        among = [((common @ own) * common).sum(axis=1) for own in self.information]
+        among = [((common @ matrix) * common).sum(axis=1) for matrix in self.information]
         return np.asarray(linear + 0.5 * np.stack(among, axis=1))
 
 

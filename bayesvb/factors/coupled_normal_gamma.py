@@ -116,12 +116,12 @@ class CommonEffectPrior:
         numpy.linalg.LinAlgError
             The sums are of no data: a precision not positive definite, a rate not positive.
         """
-        own = np.broadcast_to(self.terms[..., None, :], xy.shape[:-2] + xy.shape[-1:])
-        precision = unpack(xx) + own[..., None] * np.eye(own.shape[-1])
+        term_sums = np.broadcast_to(self.terms[..., None, :], xy.shape[:-2] + xy.shape[-1:])
+        precision = unpack(xx) + term_sums[..., None] * np.eye(term_sums.shape[-1])
         covariance, log_det = inverse_and_log_det(precision)
         base = (covariance @ xy[..., 0, :, None])[..., 0]
         at = self.columns.places
-        slope = covariance[..., at] * own[..., None, at]
+        slope = covariance[..., at] * term_sums[..., None, at]
         shape = self.regression.shape + 0.5 * weight
         residual = yy[..., 0] - np.vecdot(xy[..., 0, :], base)
         solution = self._solve_common(shape, residual, self.pull(base), self.information(slope))
@@ -229,8 +229,10 @@ class CommonEffectPrior:
         total = scaled[:, :, at].sum(axis=1)
         linear = (scaled[:, :, at] * beta[:, :, at]).sum(axis=1)
         if not wide.all():
-            own = common[..., ~wide]
-            density = density + _coupling(xp, own, total[:, ~wide], linear[:, ~wide]).sum(axis=-1)
+            narrow = common[..., ~wide]
+            density = density + _coupling(xp, narrow, total[:, ~wide], linear[:, ~wide]).sum(
+                axis=-1
+            )
         if wide.any():
             grid = xp.asarray(self.columns.spread.precision)[:, None, None]
             each = _coupling(xp, grid, total[:, wide], linear[:, wide]).sum(axis=-1)
@@ -357,8 +359,8 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         shift[..., at] -= self.common[..., None, :]
         apart = self.apart
         across = (apart @ self.common_covariance[..., None, :, :] * apart).sum(axis=-1)
-        own = np.diagonal(self.conditional, axis1=-2, axis2=-1)
-        return np.asarray(noise * (shift**2 + across) + own)
+        variances = np.diagonal(self.conditional, axis1=-2, axis2=-1)
+        return np.asarray(noise * (shift**2 + across) + variances)
 
     @property
     def base(self) -> Float[np.ndarray, "*batch experts terms"]:
@@ -394,8 +396,8 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         n_terms = self.mean.shape[-1]
         spread = (self.deviations * prior.terms).sum(axis=-1) - n_terms
         coefficients = 0.5 * (spread + self.log_det - np.log(prior.terms).sum())
-        own = prior.regression
-        noise = gamma_kl(self.shape, self.rate[..., 0], own.shape, own.rate[0])
+        plain = prior.regression
+        noise = gamma_kl(self.shape, self.rate[..., 0], plain.shape, plain.rate[0])
         ell, covariance = prior.common, np.diagonal(self.common_covariance)
         common = ell @ (self.common**2 + covariance) - len(ell)
         common -= self.common_log_det + np.log(ell).sum()
@@ -449,11 +451,11 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         precision = np.maximum(precision, np.finfo(float).tiny)
         noise = rng.standard_normal((n, *self.mean.shape))
         root = np.linalg.cholesky(self.conditional)[:, None]
-        own = times(root, noise) / np.sqrt(precision)[..., None]
+        deviations = times(root, noise) / np.sqrt(precision)[..., None]
         half = np.linalg.cholesky(self.common_covariance)
         common = rng.standard_normal((n, len(self.common))) @ half.T
         shared = np.einsum("kij,nj->nki", self.slope, common)
-        return self.mean + own + shared[:, :, None], precision
+        return self.mean + deviations + shared[:, :, None], precision
 
     def log_density(
         self,
@@ -481,14 +483,14 @@ class CoupledNormalGamma(AbstractRegressionFactor):
         known: Float[np.ndarray, "experts columns columns"],
     ) -> DrawVector:
         """``l' A^-1 l - log |A|`` with ``A = C^-1 + sum_k tau_k E' Lambda W_k``, of each draw."""
-        own, log_common = np.linalg.inv(self.common_covariance), np.empty(len(tau))
+        precision, log_common = np.linalg.inv(self.common_covariance), np.empty(len(tau))
         # One factor for each noise: in second differences most points have that of the centre.
         drawn, number = np.unique(tau, axis=0, return_inverse=True)
         order = np.argsort(number.reshape(-1), kind="stable")
         first = np.append(0, np.cumsum(np.bincount(number.reshape(-1))))
-        for part in pieces(len(drawn), own.size, AT_ONCE):
+        for part in pieces(len(drawn), precision.size, AT_ONCE):
             ends = first[part.start : part.stop + 1]
-            half = np.linalg.cholesky(own + _weighted_sum(drawn[part], known))
+            half = np.linalg.cholesky(precision + _weighted_sum(drawn[part], known))
             log_det = 2.0 * np.log(np.diagonal(half, axis1=-2, axis2=-1)).sum(axis=-1)
             rows = order[ends[0] : ends[-1]]
             if len(drawn) == len(tau):  # as of draws: all at once
@@ -526,17 +528,19 @@ class _OfSums:
 
         As ``W = V^-1 Lambda E``, all of these but the change of ``V^-1`` are entries of it.
         """
-        base, at, own = law.base, law.prior.columns.places, terms[:, None, :]
+        base, at, expert_terms = law.base, law.prior.columns.places, terms[:, None, :]
         scale = law.prior.terms[at]
-        seen, penalty = _products(xx, base), own * base
+        seen, penalty = _products(xx, base), expert_terms * base
         conditional = np.zeros_like(xx)
-        if xx.any() or own.any():
-            whole = xx + own[..., None] * np.eye(terms.shape[-1])
+        if xx.any() or expert_terms.any():
+            whole = xx + expert_terms[..., None] * np.eye(terms.shape[-1])
             conditional = -law.conditional @ whole @ law.conditional
-        slope = conditional[..., at] * scale + law.conditional[..., at] * own[..., None, at]
-        across = law.slope[..., at, :] * own[..., at, None]
+        slope = (
+            conditional[..., at] * scale + law.conditional[..., at] * expert_terms[..., None, at]
+        )
+        across = law.slope[..., at, :] * expert_terms[..., at, None]
         among = -scale[:, None] * slope[..., at, :]
-        among += own[..., at, None] * np.eye(len(at)) - across
+        among += expert_terms[..., at, None] * np.eye(len(at)) - across
         pull = np.swapaxes(law.slope, -1, -2) @ (xy - seen)[..., None]
         pull -= np.swapaxes(law.apart, -1, -2) @ penalty[..., None]
         rest = yy - 2.0 * np.vecdot(base, xy) + np.vecdot(seen + penalty, base)

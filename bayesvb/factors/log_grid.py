@@ -279,7 +279,7 @@ class GridLaw:
         """Values of the parameter; the distribution function is linear between the points."""
         below = np.cumsum(self.probabilities, axis=-1) - 0.5 * self.probabilities
         flat = zip(below.reshape(-1, N_POINTS), self.points.reshape(-1, N_POINTS), strict=True)
-        draws = [np.interp(rng.random(n), own, points) for own, points in flat]
+        draws = [np.interp(rng.random(n), weights, points) for weights, points in flat]
         return np.reshape(np.exp(np.stack(draws, axis=1)), (n, *self.log_norm.shape))
 
     def log_density(

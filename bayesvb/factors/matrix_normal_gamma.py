@@ -110,8 +110,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         """Law of the coefficients and the noise of one response."""
         if self.mean.shape[-2] == 1:
             return self
-        own = [response]
-        return replace(self, mean=self.mean[..., own, :], rate=self.rate[..., own])
+        at = [response]
+        return replace(self, mean=self.mean[..., at, :], rate=self.rate[..., at])
 
     def of_response(self, response: int) -> Normal:
         """Law of the coefficients of one response in units of its noise."""
@@ -169,14 +169,18 @@ class MatrixNormalGamma(AbstractRegressionFactor):
             number = np.full(covariance.shape[-1], -1)
             number[at] = np.arange(len(at))
             rows = np.flatnonzero(number[some] >= 0)
-            own, sign = self._augmented(i), _signs(n_terms)
-            mean = sign * pack(own[:, :, None] * own[:, None, :]) * (0.5 / self.rate[:, i, None])
+            moments, sign = self._augmented(i), _signs(n_terms)
+            mean = (
+                sign
+                * pack(moments[:, :, None] * moments[:, None, :])
+                * (0.5 / self.rate[:, i, None])
+            )
             covariance[:, np.flatnonzero(some == 0)[:, None], at] += mean[:, None]
             covariance[:, rows, 0] += mean[:, number[some[rows]]]
             for some_rows in pieces(len(rows), n_experts * (n_terms + 1) ** 2, AT_ONCE):
                 part = rows[some_rows]
                 which = number[some[part]]
-                each = self._products_covariance(i, own, which) * sign * sign[which, None]
+                each = self._products_covariance(i, moments, which) * sign * sign[which, None]
                 covariance[:, part[:, None], at] += each
         return covariance
 
@@ -270,9 +274,13 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         tau = self.expected_precision[:, response, None, None]
         of_tau = 0.5 * tau**2 / self.shape[:, None, None]  # half its variance
         across = spread[:, first], spread[:, second]
-        own, other = mean[:, first, None], mean[:, second, None]
+        first_mean, other = mean[:, first, None], mean[:, second, None]
         whole = np.broadcast_to(mean[:, None], across[0].shape)
-        left = (across[0] + tau * own * whole, tau * other * whole, of_tau * own * other * whole)
+        left = (
+            across[0] + tau * first_mean * whole,
+            tau * other * whole,
+            of_tau * first_mean * other * whole,
+        )
         right = (across[1], across[0], whole)
         covariance = np.stack(left, axis=-1) @ np.stack(right, axis=-2)
         return np.asarray(pack(covariance) + pack(np.swapaxes(covariance, -1, -2)))
@@ -327,8 +335,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
 
     def scaled_squares(self) -> Float[np.ndarray, "*batch terms"]:
         """``sum_i E[tau_i B_ij^2]``: squares by term, in units of the noise."""
-        own = (self.expected_precision[..., None] * self.mean**2).sum(axis=-2)
-        squares = own + self.mean.shape[-2] * self.operator.variances
+        of_means = (self.expected_precision[..., None] * self.mean**2).sum(axis=-2)
+        squares = of_means + self.mean.shape[-2] * self.operator.variances
         return np.asarray(self.operator.by_term(squares))
 
     def log_evidence(self) -> BatchArray:
@@ -349,8 +357,8 @@ class MatrixNormalGamma(AbstractRegressionFactor):
         spread = prior.operator.trace_with(self.operator) - n_terms
         shared = 0.5 * n_responses * (spread + self.log_det - prior.log_det)
         gamma = gamma_kl(self.shape[..., None], self.rate, prior.shape[..., None], prior.rate)
-        own = 0.5 * self.expected_precision * pull + gamma
-        return float(np.sum(shared) + np.sum(own))
+        of_mean = 0.5 * self.expected_precision * pull + gamma
+        return float(np.sum(shared) + np.sum(of_mean))
 
     def draws(
         self, n: int, rng: np.random.Generator

@@ -82,8 +82,8 @@ def call_hint(name: str) -> str:
     if name in ELEMENTWISE:
         return f"write np.{name}(...)"
     near = get_close_matches(name, [*OF_ONE_VALUE, *TRANSFORMS], 1, 0.6)
-    own = f"a function of your own is handed in: context={{{name!r}: {name}}}"
-    return f"did you mean {near[0]}(...)? {own}" if near else own
+    text = f"a function of your own is handed in: context={{{name!r}: {name}}}"
+    return f"did you mean {near[0]}(...)? {text}" if near else text
 
 
 def numpy_hint(name: str) -> str:

@@ -86,10 +86,10 @@ def check_matrices(
         twins = [other for other, first in bound.same_as.items() if first == part]
         if warn:
             kept = list(plain[part])
-            own = matrix if len(kept) == len(names[part]) else matrix[:, kept]
+            kept_columns = matrix if len(kept) == len(names[part]) else matrix[:, kept]
             listed = [names[part][j] for j in kept]
             of_kept = Ranges(limits.lowest[kept], limits.highest[kept])
-            _warn_of_part(" and ".join(twins), own, listed, of_kept)
+            _warn_of_part(" and ".join(twins), kept_columns, listed, of_kept)
 
 
 def ranges(

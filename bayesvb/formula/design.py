@@ -322,8 +322,8 @@ class Design:
     @property
     def covariate_matrices(self) -> Mapping[str, RowColumns]:
         """Matrices without the further columns of the response."""
-        own = self.matrices
-        return {name: matrix for name, matrix in own.items() if name not in RESPONSE_COLUMNS}
+        matrices = self.matrices
+        return {name: matrix for name, matrix in matrices.items() if name not in RESPONSE_COLUMNS}
 
     @property
     def covariates(self) -> tuple[str, ...]:

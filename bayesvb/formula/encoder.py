@@ -69,9 +69,9 @@ class Encoder:
     def term_blocks(self, part: str) -> tuple[TermBlock, ...]:
         """Columns of a part's matrix whose coefficients share one prior scale."""
         known = term_blocks(self.specs[part].term_indices, self.levels)
-        own = self.own[part]
-        behind = () if own.groups is None else own.groups.blocks_from(len(self.names[part]))
-        return (*known, *own.term_blocks(self._first(part)), *behind)
+        columns = self.own[part]
+        behind = () if columns.groups is None else columns.groups.blocks_from(len(self.names[part]))
+        return (*known, *columns.term_blocks(self._first(part)), *behind)
 
     @property
     def places(self) -> dict[str, GroupPlaces]:
@@ -92,9 +92,9 @@ class Encoder:
     def blank_names(self, *, response: bool) -> dict[str, tuple[str, ...]]:
         """Names of the columns of every matrix that ``encode`` makes."""
         parts = self.bound.encoded(response=response)
-        own = {name: term.place_names for name, term in self.places.items()}
+        names = {name: term.place_names for name, term in self.places.items()}
         further = self.further if response else {}
-        return {part: self.names[part] for part in parts} | own | further
+        return {part: self.names[part] for part in parts} | names | further
 
     @property
     def further(self) -> dict[str, tuple[str, ...]]:
@@ -109,10 +109,10 @@ class Encoder:
         matrices: Matrices = {}
         known = self.places
         for part in (GATING, MEAN):  # the lines may have the groups of the weights only
-            name, own = GROUP_DESIGNS[part], placed.get(self.bound.same_as.get(part, part))
+            name, places = GROUP_DESIGNS[part], placed.get(self.bound.same_as.get(part, part))
             if name in known:
-                own = matrices[GATE_GROUPS] if own is None else own
-                matrices[name] = own[:, : 1 + len(known[name].effects)]
+                places = matrices[GATE_GROUPS] if places is None else places
+                matrices[name] = places[:, : 1 + len(known[name].effects)]
         return matrices
 
     def together(self, part: str) -> tuple[tuple[int, ...], ...]:
@@ -219,9 +219,9 @@ class Encoder:
         made, _, _ = evaluate(specs, table, formula=bound.formula, context=bound.context)
         placed = {}
         for part in parts:
-            own, numbers = self.own[part], made.pop(_numbers_of(part), None)
-            made[part] = own.beside(made[part], numbers, table, self.levels, sampled=sampled)
-            placed[part] = own.places(numbers, table, self.levels, sampled=sampled)
+            columns, numbers = self.own[part], made.pop(_numbers_of(part), None)
+            made[part] = columns.beside(made[part], numbers, table, self.levels, sampled=sampled)
+            placed[part] = columns.places(numbers, table, self.levels, sampled=sampled)
         made |= self.place_matrices(placed)
         made |= response_matrices(bound, made)
         named = self.blank_names(response=response)
@@ -269,21 +269,21 @@ def fit_encoder(
     made, names, specs = evaluate(
         TermLists(**terms), table, formula=bound.formula, context=bound.context
     )
-    own, placed = {}, {}
+    columns, placed = {}, {}
     for part in parts:
         numbers = made.pop(_numbers_of(part), None)
         apart = eliminates_groups and part in GROUP_DESIGNS
-        own[part] = fit_own_columns(bound.parts[part], numbers, table, result, eliminates=apart)
-        made[part] = own[part].beside(made[part], numbers, table, result)
-        placed[part] = own[part].places(numbers, table, result)
+        columns[part] = fit_own_columns(bound.parts[part], numbers, table, result, eliminates=apart)
+        made[part] = columns[part].beside(made[part], numbers, table, result)
+        placed[part] = columns[part].places(numbers, table, result)
         first = 1 if part == RESPONSE and bound.call is not None else None
-        shown = (*names[part][:first], *own[part].names)
+        shown = (*names[part][:first], *columns[part].names)
         names[part] = tuple(map(without_controls, shown))
         _check_names(bound.formula, part, names[part])
     each = {part: getattr(specs, part) for part in terms}
     if bound.keeps_missing:
         made |= {part: with_missing(made[part], each[part], table, names[part]) for part in parts}
-    encoder = Encoder(bound, each, names, result, own)
+    encoder = Encoder(bound, each, names, result, columns)
     _check_same_groups(encoder.places)
     return encoder, made | response_matrices(bound, made) | encoder.place_matrices(placed)
 

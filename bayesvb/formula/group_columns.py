@@ -125,15 +125,15 @@ class GroupColumns(AbstractTermColumns):
     def matrix(self, data: TermData) -> RowColumns:
         place = self.places(data)
         rows = np.arange(len(place))
-        own = np.zeros((len(place), len(self.labels)))
-        own[rows, place] = 1.0
+        matrix = np.zeros((len(place), len(self.labels)))
+        matrix[rows, place] = 1.0
         if not data.sampled:
-            own[:, -1] = 0.0
+            matrix[:, -1] = 0.0
         slopes = [
-            own * (x - centre)[:, None]
+            matrix * (x - centre)[:, None]
             for x, centre in zip(data.numbers, self.centres, strict=True)
         ]
-        return np.hstack([own, *slopes] if "1" in self.effects else slopes)
+        return np.hstack([matrix, *slopes] if "1" in self.effects else slopes)
 
     def places(self, data: TermData) -> RowIntegers:
         """The group of each row; their number for one that was not there."""

@@ -70,8 +70,8 @@ class GroupPlaces(AbstractTermColumns):
 
     def same_groups(self, other: GroupPlaces) -> bool:
         """Whether another term's groups have the same numbers."""
-        own, groups = self.groups, other.groups
-        return own.grouping == groups.grouping and own.labels == groups.labels
+        these, groups = self.groups, other.groups
+        return these.grouping == groups.grouping and these.labels == groups.labels
 
     def blocks_from(self, first: int) -> tuple[TermBlock, ...]:
         """A scale for each effect, after the columns, one position for each."""
@@ -86,11 +86,11 @@ class GroupPlaces(AbstractTermColumns):
 
         Zeros for a group that was not there, unless its effects are to be drawn.
         """
-        own = self.groups
-        place = own.places(data)
-        slopes = [x - centre for x, centre in zip(data.numbers, own.centres, strict=True)]
-        values = [np.ones(len(place)), *slopes] if "1" in own.effects else slopes
+        groups = self.groups
+        place = groups.places(data)
+        slopes = [x - centre for x, centre in zip(data.numbers, groups.centres, strict=True)]
+        values = [np.ones(len(place)), *slopes] if "1" in groups.effects else slopes
         places = np.column_stack([place, *values]).astype(float)
         if not data.sampled:
-            places[place == len(own.groups), 1:] = 0.0
+            places[place == len(groups.groups), 1:] = 0.0
         return places

@@ -114,13 +114,13 @@ class OwnColumns:
         In a matrix in which these columns begin at a place.
         """
         lines = {}
-        for own, (one, start) in zip(self.part.own, self._starts(first), strict=True):
+        for columns, (one, start) in zip(self.part.own, self._starts(first), strict=True):
             if isinstance(one, SmoothColumns) and one.n_lines:
-                factors = (*own.numbers, *(role.alias for role in own.columns))
+                factors = (*columns.numbers, *(role.alias for role in columns.columns))
                 lines[tuple(range(start, start + one.n_lines))] = factors
             elif isinstance(one, SurfaceColumns):
                 for place, line in enumerate(one.lines, start):
-                    lines[(place,)] = tuple(own.numbers[number] for number in line)
+                    lines[(place,)] = tuple(columns.numbers[number] for number in line)
         return lines
 
     @property

@@ -84,12 +84,12 @@ class SmoothColumns(AbstractTermColumns):
     @property
     def curves(self) -> tuple[str, ...]:
         """Names of the curves: one, or one per level."""
-        own = f"s({self.variable})"
+        label = f"s({self.variable})"
         if self.by is None:
-            return (own,)
+            return (label,)
         if self.levels is None:
-            return (f"{own}:{self.by}",)
-        return tuple(f"{own}:{self.by}[{level}]" for level in self.levels)
+            return (f"{label}:{self.by}",)
+        return tuple(f"{label}:{self.by}[{level}]" for level in self.levels)
 
     def curves_from(self, first: int) -> tuple[SmoothCurve, ...]:
         """The curves, in a matrix in which the columns of the term begin at a place."""
@@ -154,9 +154,9 @@ class SmoothColumns(AbstractTermColumns):
         if self.levels is None:
             factor = by[:, None]
             return np.hstack([factor, line * factor, wiggles * factor])
-        own = (by[:, None] == np.arange(len(self.levels))).astype(float)
-        each = [wiggles * own[:, [level]] for level in range(len(self.levels))]
-        return np.hstack([row_products(line, own), *each])
+        indicators = (by[:, None] == np.arange(len(self.levels))).astype(float)
+        each = [wiggles * indicators[:, [level]] for level in range(len(self.levels))]
+        return np.hstack([row_products(line, indicators), *each])
 
 
 def fit_smooth(

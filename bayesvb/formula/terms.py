@@ -87,7 +87,7 @@ def read_part(section: Section, *, intercept: bool = True) -> Part:
         With the position of a term that a part cannot hold.
     """
     rest, special = taken_out(section, (SMOOTH, GROUP))
-    own = _own_terms(special)
+    terms = _own_terms(special)
     if special and not intercept:
         raise special[0].refused(f"`{special[0].text}`: only a DensityRegression has such terms")
     code = _code(rest, _check_operator)
@@ -97,7 +97,7 @@ def read_part(section: Section, *, intercept: bool = True) -> Part:
     read_terms(rest, rest.text or "1", available=())
     if not intercept:
         code = Code(f"{code.text} - 1", code.uses)
-    return Part(section.text or "1", code, section, intercept, own)
+    return Part(section.text or "1", code, section, intercept, terms)
 
 
 def _own_terms(special: Sequence[SpecialTerm]) -> tuple[SmoothTerm | GroupTerm, ...]:
@@ -293,8 +293,8 @@ def read_terms(
     except FormulaError:
         raise
     except FormulaParsingError as error:
-        own = code == section.text and not section.cut
-        at = marked_span(error, section.span[0]) if own else None
+        is_whole = code == section.text and not section.cut
+        at = marked_span(error, section.span[0]) if is_whole else None
         raise FormulaError(
             section.formula,
             f"cannot read `{section.text}`: {first_line(error)}",

@@ -139,14 +139,14 @@ class NormaliserDerivatives:
         by_square = (-2.0 * self.share_by_variance, -2.0 * self.weight_by_variance)
         share_by_mean = self.share_by_logit + by_square[0] * logit
         weight_by_mean = self.weight_by_logit + by_square[1] * logit
-        own = np.arange(n_experts)
+        experts = np.arange(n_experts)
         linear = share_by_mean - logit[:, None] * weight_by_mean
-        linear[own, own] -= weight
+        linear[experts, experts] -= weight
         mixed = by_square[0] - logit[:, None] * by_square[1]
         top = np.concatenate([by_square[1], weight_by_mean], axis=1)
         bottom = np.concatenate([-mixed, -linear], axis=1)
         of_linear = np.broadcast_to(logit * weight - share, (n_experts, n_experts, n_rows)).copy()
-        of_linear[own, own] += 1.0
+        of_linear[experts, experts] += 1.0
         of_square = np.broadcast_to(weight, (n_experts, n_experts, n_rows))
         slopes = np.concatenate([of_square, of_linear], axis=1)
         return slopes, np.concatenate([top, bottom])
@@ -281,8 +281,8 @@ class AbstractSoftmaxGate(AbstractLogitGate, abc.ABC):
 
     def coordinates(self, posterior: LogitLaw) -> AbstractCoordinates:
         """Standard coordinates of the coefficients, or of their contrasts."""
-        own = LogitCoordinates(posterior)
-        return ContrastCoordinates(own) if self.flat else own
+        coordinates = LogitCoordinates(posterior)
+        return ContrastCoordinates(coordinates) if self.flat else coordinates
 
     def normaliser_derivatives(
         self, logit: ExpertRows, variance: ExpertRows

@@ -67,8 +67,8 @@ def _less_up_to_own(values: Float[np.ndarray, "sticks rows"]) -> ExpertRows:
     n_sticks, n_rows = values.shape
     sums = np.zeros((n_sticks + 1, n_rows))
     before = sums[-1]
-    for own, result in zip(values, sums, strict=False):
-        np.subtract(before, own, out=result)
+    for value, result in zip(values, sums, strict=False):
+        np.subtract(before, value, out=result)
         before = result
     sums[-1] = before
     return sums
@@ -106,8 +106,8 @@ def _from_own(stops: ExpertRows) -> Float[np.ndarray, "sticks rows"]:
     """Sums of the values of the components at which a stick or a later one stops."""
     reach = np.empty((len(stops) - 1, stops.shape[1]))
     after = stops[-1]
-    for own, result in zip(stops[-2::-1], reach[::-1], strict=True):
-        np.add(after, own, out=result)
+    for stop, result in zip(stops[-2::-1], reach[::-1], strict=True):
+        np.add(after, stop, out=result)
         after = result
     return reach
 
@@ -213,8 +213,8 @@ class StickBreakingGate(AbstractLogitGate):
         n_sticks = self.n_components - 1
         bends = np.zeros((2 * n_sticks, 2 * n_sticks, n_rows))
         stops = responsibilities if self.order is None else responsibilities[list(self.order)]
-        own = np.arange(n_sticks)
-        bends[own, own] = -2.0 * (reached.T @ stops) * omega_slope(square, local.omega)
+        sticks = np.arange(n_sticks)
+        bends[sticks, sticks] = -2.0 * (reached.T @ stops) * omega_slope(square, local.omega)
         return self._by_component(slopes), bends
 
     def _by_component(self, by_stick: ExpertValues) -> ExpertValues:

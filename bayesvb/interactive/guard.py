@@ -90,8 +90,8 @@ class Guard:
         origin = headers.get("origin")
         if origin is None and scope["type"] == "websocket":  # every browser sends one
             return False
-        own = origin is None or origin == f"http://{headers.get('host')}"
-        return headers.get("host") in hosts and own
+        same_origin = origin is None or origin == f"http://{headers.get('host')}"
+        return headers.get("host") in hosts and same_origin
 
     def _has_token(self, scope: Scope) -> bool:
         tokens = parse_qs(scope["query_string"].decode("latin-1")).get("token", [""])

@@ -143,11 +143,11 @@ class ArrowPrecision(AbstractPrecision):
         matrix = np.zeros((*batch, size, size))
         matrix[..., :first, :first] = self.border
         at = first + np.arange(size - first).reshape(self.n_effects, self.n_groups)
-        for a, own in enumerate(at):
-            matrix[..., own, :first] = np.swapaxes(self.cross[..., a, :, :], -1, -2)
-            matrix[..., :first, own] = self.cross[..., a, :, :]
+        for a, place in enumerate(at):
+            matrix[..., place, :first] = np.swapaxes(self.cross[..., a, :, :], -1, -2)
+            matrix[..., :first, place] = self.cross[..., a, :, :]
             for b, other in enumerate(at):
-                matrix[..., own, other] = self.group_blocks[..., a, b, :]
+                matrix[..., place, other] = self.group_blocks[..., a, b, :]
         return matrix
 
     def completed(self) -> ArrowPrecision:
@@ -202,9 +202,9 @@ class ArrowPrecision(AbstractPrecision):
         shared, effects = self.split(vectors)
         left = shared - np.einsum("...apg,...nag->...np", self.regression, effects)
         solved = self.marginal.solve(left)
-        own = np.einsum("...abg,...nbg->...nag", self.within, effects)
-        own = own - np.einsum("...apg,...np->...nag", self.regression, solved)
-        return self._joined(solved, own)
+        within = np.einsum("...abg,...nbg->...nag", self.within, effects)
+        within = within - np.einsum("...apg,...np->...nag", self.regression, solved)
+        return self._joined(solved, within)
 
     def effects_quadratic(self, vectors: Vectors) -> Floats:
         """Return ``sum_g (u_g + F_g b)' D_g (u_g + F_g b)``, which is ``v' V v - b' S b``."""
@@ -256,14 +256,14 @@ class ArrowPrecision(AbstractPrecision):
 
     @property
     def variances(self) -> Float[np.ndarray, "*batch coefficients"]:
-        own = np.diagonal(self.effect_covariances, axis1=-3, axis2=-2)  # groups, then effects
-        flat = np.swapaxes(own, -1, -2).reshape(*own.shape[:-2], -1)
+        diagonal = np.diagonal(self.effect_covariances, axis1=-3, axis2=-2)  # groups, then effects
+        flat = np.swapaxes(diagonal, -1, -2).reshape(*diagonal.shape[:-2], -1)
         return np.concatenate([self.marginal.variances, flat], axis=-1)
 
     def plus(self, gram: PackedBatch) -> ArrowPrecision:
         more = self.like(gram)
         parts = zip(self.parts, more.parts, strict=True)
-        return self._of_parts(own + other for own, other in parts)
+        return self._of_parts(these + other for these, other in parts)
 
     @property
     def parts(self) -> tuple[Floats, Floats, Floats]:
@@ -340,8 +340,8 @@ class ArrowPrecision(AbstractPrecision):
     @property
     def entries(self) -> Float[np.ndarray, "*batch terms"]:
         """Diagonal entries of a prior: of shared coefficients, then of each effect."""
-        own = np.diagonal(self.group_blocks[..., 0], axis1=-2, axis2=-1)
-        return np.concatenate([np.diagonal(self.border, axis1=-2, axis2=-1), own], axis=-1)
+        diagonal = np.diagonal(self.group_blocks[..., 0], axis1=-2, axis2=-1)
+        return np.concatenate([np.diagonal(self.border, axis1=-2, axis2=-1), diagonal], axis=-1)
 
     def by_term(
         self, values: Float[np.ndarray, "*batch coefficients"]
@@ -353,10 +353,10 @@ class ArrowPrecision(AbstractPrecision):
         return summed
 
     def trace_with(self, other: ArrowPrecision) -> BatchArray:
-        own = np.einsum("...abg,...abg->...", self.group_blocks, other.effect_covariances)
+        of_groups = np.einsum("...abg,...abg->...", self.group_blocks, other.effect_covariances)
         across = np.einsum("...apg,...apg->...", self.cross, other.through)
         return np.asarray(
-            trace_of_product(self.border, other.marginal.inverse) + own - 2.0 * across
+            trace_of_product(self.border, other.marginal.inverse) + of_groups - 2.0 * across
         )
 
     def plus_diagonal(self, entries: Float[np.ndarray, "many terms"]) -> ArrowPrecision:
@@ -389,8 +389,8 @@ class ArrowPrecision(AbstractPrecision):
     def packed_squares(self, packed: PackedBatch) -> Float[np.ndarray, "*batch terms"]:
         """Return diagonal entries of packed matrices, effects' entries summed over groups."""
         border, blocks, _ = self._split_packed(packed)
-        own = blocks[..., packed_diagonal(self.n_effects), :].sum(axis=-1)
-        return np.concatenate([border[..., packed_diagonal(self.n_shared)], own], axis=-1)
+        of_effects = blocks[..., packed_diagonal(self.n_effects), :].sum(axis=-1)
+        return np.concatenate([border[..., packed_diagonal(self.n_shared)], of_effects], axis=-1)
 
     def moments_along(self, left: Vectors, right: Vectors, change: ArrowPrecision) -> PackedBatch:
         """Return changes of weights of packed products.

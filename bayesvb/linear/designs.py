@@ -356,8 +356,8 @@ class GroupedDesign(AbstractDesign):
         self, coefficients: Float[np.ndarray, "*batch coefficients"]
     ) -> Float[np.ndarray, "*batch effects groups"]:
         """Effects among the coefficients."""
-        own = coefficients[..., len(self.border) :]
-        return own.reshape(*own.shape[:-1], len(self.groups.values), self.n_groups)
+        effects = coefficients[..., len(self.border) :]
+        return effects.reshape(*effects.shape[:-1], len(self.groups.values), self.n_groups)
 
     def predict(
         self, coefficients: Float[np.ndarray, "*batch coefficients"]
@@ -370,9 +370,9 @@ class GroupedDesign(AbstractDesign):
     def predict_drawn(
         self, coefficients: DrawExpertTerms, effects: DrawExpertRows | None = None
     ) -> DrawExpertRows:
-        shared, own = self.split_drawn(coefficients, effects)
+        shared, group_part = self.split_drawn(coefficients, effects)
         location: DrawExpertRows = shared @ self.border
-        location = location + own
+        location = location + group_part
         return location
 
     def split_drawn(
@@ -421,8 +421,10 @@ class GroupedDesign(AbstractDesign):
         groups, x = self.groups, self.border
         n_effects, (n_terms, n_rows) = len(groups.values), x.shape
         n_vectors = precision.n_shared // n_terms
-        own = groups.at_rows(precision.regression[0]).reshape(n_vectors, n_effects, -1, n_rows)
-        lean = -np.einsum("kapn,an->nkp", own, groups.values)
+        regressions = groups.at_rows(precision.regression[0]).reshape(
+            n_vectors, n_effects, -1, n_rows
+        )
+        lean = -np.einsum("kapn,an->nkp", regressions, groups.values)
         for vector in range(n_vectors):
             lean[:, vector, vector * n_terms : (vector + 1) * n_terms] += x.T
         within = groups.at_rows(precision.within[0])
@@ -446,16 +448,16 @@ class GroupedDesign(AbstractDesign):
         self, weights: Float[np.ndarray, "*batch rows"]
     ) -> Float[np.ndarray, "*batch coefficients"]:
         """Return ``sum_n w_n x_n``, then by group ``sum_n w_n z_n``."""
-        own = self.groups.sums(weights[..., None, :] * self.groups.values, self.n_groups)
-        flat = own.reshape(*own.shape[:-2], -1)
+        sums = self.groups.sums(weights[..., None, :] * self.groups.values, self.n_groups)
+        flat = sums.reshape(*sums.shape[:-2], -1)
         return np.concatenate([weights @ self.border.T, flat], axis=-1)
 
     def products(self) -> Float[np.ndarray, "packed rows"]:
         """Return products of each row, those with effects in the place of its group."""
         values = self.groups.values
         across = (values[:, None] * self.border).reshape(-1, self.n_rows)
-        own = np.concatenate([products(values), across])
-        return np.concatenate([products(self.border), self._scattered(own)])
+        within = np.concatenate([products(values), across])
+        return np.concatenate([products(self.border), self._scattered(within)])
 
     def present_products(
         self,

@@ -147,8 +147,8 @@ class Forms:
     def restricted(self, kept: Sequence[RowMask]) -> Forms:
         """Forms of some of the rows, others of each vector."""
         n = len(kept)
-        own = [v.restricted(rows) for v, rows in zip(self.vectors[:n], kept, strict=True)]
-        return replace(self, vectors=(*own, *self.vectors[n:]))
+        vectors = [v.restricted(rows) for v, rows in zip(self.vectors[:n], kept, strict=True)]
+        return replace(self, vectors=(*vectors, *self.vectors[n:]))
 
     @property
     def n_blocks(self) -> int:
@@ -163,8 +163,8 @@ class Forms:
     @property
     def n_variables(self) -> int:
         """Number of variables: of each vector, common, of the noise."""
-        own = sum(vector.own.shape[1] for vector in self.vectors)
-        return int(own) + self.n_common + len(self.noise)
+        n_own = sum(vector.own.shape[1] for vector in self.vectors)
+        return int(n_own) + self.n_common + len(self.noise)
 
     @property
     def covariance(self) -> Float[np.ndarray, "variables variables"]:
@@ -220,32 +220,34 @@ class Forms:
     ) -> Float[np.ndarray, "variables columns"]:
         """Sum over forms of loadings times columns, of the first scalars and of predictors."""
         pairs = list(zip(self.vectors, linear, strict=True))
-        own = [vector.own.T @ c for vector, c in pairs]
+        of_own = [vector.own.T @ c for vector, c in pairs]
         common = sum(vector.common.T @ c for vector, c in pairs)
         noise = sum(v.noise.T @ c for v, c in zip(self.vectors, first, strict=True))
-        return np.concatenate([*own, common, noise])
+        return np.concatenate([*of_own, common, noise])
 
     def loaded_with(
         self, rows: Int[np.ndarray, " columns"], values: Float[np.ndarray, "kinds vectors columns"]
     ) -> Float[np.ndarray, "variables columns"]:
         """``loaded`` of columns that are zero but for the scalars of one row each."""
-        own = [np.zeros((vector.own.shape[1], len(rows))) for vector in self.vectors]
+        of_own = [np.zeros((vector.own.shape[1], len(rows))) for vector in self.vectors]
         common = np.zeros((self.n_common, len(rows)))
         noise = np.zeros((len(self.noise), len(rows)))
         for k, vector in enumerate(self.with_rows):
             linear = (vector.slopes[:, rows] * values[:, k]).sum(axis=0)
-            own[k] = vector.own[rows].T * linear
+            of_own[k] = vector.own[rows].T * linear
             common += vector.common[rows].T * linear
             noise += vector.noise[rows].T * values[0, k]
-        return np.concatenate([*own, common, noise])
+        return np.concatenate([*of_own, common, noise])
 
     def predicted(
         self, variables: Float[np.ndarray, "variables columns"]
     ) -> tuple[list[Columns], list[Columns]]:
         """Predictors of all forms at values of the variables, and the effects of the noise."""
         sizes = np.cumsum([vector.own.shape[1] for vector in self.vectors] + [self.n_common])
-        *own, common, noise = np.split(variables, sizes)
-        predictors = [v.own @ z + v.common @ common for v, z in zip(self.vectors, own, strict=True)]
+        *of_own, common, noise = np.split(variables, sizes)
+        predictors = [
+            v.own @ z + v.common @ common for v, z in zip(self.vectors, of_own, strict=True)
+        ]
         return predictors, [vector.noise @ noise for vector in self.vectors]
 
     def statistics(self) -> Float[np.ndarray, "vectors entries variables"]:
@@ -356,9 +358,9 @@ def _pairs(loadings: Float[np.ndarray, "forms variables"]) -> Float[np.ndarray, 
     pairs = np.empty((n * (n + 1) // 2, n_forms), dtype=loadings.dtype)
     starts = accumulate(range(n, 1, -1), initial=0)
     for number, start in enumerate(starts):
-        own = pairs[start : start + n - number]
-        np.multiply(by_variable[number:], by_variable[number], out=own)
-        own[1:] *= math.sqrt(2.0)
+        part = pairs[start : start + n - number]
+        np.multiply(by_variable[number:], by_variable[number], out=part)
+        part[1:] *= math.sqrt(2.0)
     return pairs
 
 

@@ -77,8 +77,10 @@ def student_alternative(
             break
         students[number] = fit
         with ignoring_user_warnings():
-            own = elpd(fit, results[chosen].kind)
-        gap, error = sum_and_error(own.pointwise - results[chosen].pointwise, own.weights, ddof=0)
+            criterion = elpd(fit, results[chosen].kind)
+        gap, error = sum_and_error(
+            criterion.pointwise - results[chosen].pointwise, criterion.weights, ddof=0
+        )
         margin = max(LIMITS.equal_elpd, LIMITS.standard_errors * error)
         if gap < -margin:
             break

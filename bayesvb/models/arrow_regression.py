@@ -229,8 +229,8 @@ class ArrowRegressions:
         root = np.linalg.inv(np.linalg.cholesky(operator.marginal.matrix))
         drawn = np.empty((len(index), size))
         for at in pieces(len(index), n_shared**2, IN_CACHE):
-            own = np.einsum("ds,dst->dt", noise[at, :n_shared], root[index[at]])
-            drawn[at, :n_shared] = self.mean[index[at], :n_shared] + sigma[at, None] * own
+            shared = np.einsum("ds,dst->dt", noise[at, :n_shared], root[index[at]])
+            drawn[at, :n_shared] = self.mean[index[at], :n_shared] + sigma[at, None] * shared
         log_det = operator.marginal.log_det
         if operator.is_complete:
             each = (sigma[:, None] * noise[:, n_shared:]).reshape(operator.split(drawn)[1].shape)

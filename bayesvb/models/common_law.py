@@ -58,8 +58,8 @@ class CommonLaw:
         """Log density with the mean of each precision in the spread of ``bbar``, and gradient."""
         parts = _Parts.of(u[:, :, 0], t[:, :, 0], self.places)
         value, precision = self.differences.log_density(parts.squares)
-        own = precision[:, self.places]
-        extra = 1.0 / (own * parts.total)
+        deviations = precision[:, self.places]
+        extra = 1.0 / (deviations * parts.total)
         of_wide, by_centre, by_extra = self._wide(parts.centre, extra)
         of_penalised, weight = self.penalised.log_density(parts.centre**2)
         by_centre = by_centre - weight * parts.centre
@@ -68,7 +68,7 @@ class CommonLaw:
         value = value - 0.5 * len(self.places) * np.log(parts.total[:, 0])
         member = self.differences.membership[:, self.places]
         shared = (by_extra @ member.T / self.differences.shape) @ member
-        by_square = 0.5 * (shared / parts.total - own)
+        by_square = 0.5 * (shared / parts.total - deviations)
         by_u, by_t = parts.chain(by_square, by_centre)
         by_t -= (0.5 * len(self.places) + (by_extra * extra).sum(axis=1))[:, None] * parts.share
         by_all = -fixed
@@ -96,9 +96,9 @@ class CommonLaw:
     ) -> tuple[tuple[np.ndarray, ...], DrawVector]:
         """Precisions of differences and of penalised common coefficients, and their log density."""
         parts = _Parts.of(u[:, :, 0], t[:, :, 0], self.places)
-        own, log_own = self.differences.draw(parts.squares, rng)
+        drawn, log_own = self.differences.draw(parts.squares, rng)
         common, log_common = self.penalised.draw(parts.centre**2, rng)
-        return (own, common), log_own + log_common
+        return (drawn, common), log_own + log_common
 
 
 @dataclass(frozen=True)
@@ -134,13 +134,13 @@ class _Parts:
         places: Int[np.ndarray, " columns"],
     ) -> _Parts:
         """Parts of the coefficients of these columns."""
-        root, own = np.exp(0.5 * t), u[:, :, places]
+        root, scaled = np.exp(0.5 * t), u[:, :, places]
         total = (root * root).sum(axis=1, keepdims=True)
-        centre = np.einsum("ck,ckj->cj", root, own) / total
-        deviation = own - root[:, :, None] * centre[:, None]
+        centre = np.einsum("ck,ckj->cj", root, scaled) / total
+        deviation = scaled - root[:, :, None] * centre[:, None]
         squares = np.zeros((len(u), u.shape[2]))
         squares[:, places] = (deviation * deviation).sum(axis=1)
-        return cls(root, total, own, deviation, centre, squares)
+        return cls(root, total, scaled, deviation, centre, squares)
 
     @property
     def share(self) -> DrawExperts:

@@ -81,7 +81,7 @@ class Ensemble:
 
     def update(self, stats: Sequence[object]) -> tuple[object, ...]:
         """Posterior of every member."""
-        return tuple(core.update(own) for core, own in zip(self.members, stats, strict=True))
+        return tuple(core.update(sums) for core, sums in zip(self.members, stats, strict=True))
 
     def log_lik(self, draws: Draws, block: Block) -> DrawRows:
         """Log likelihood of each row for each draw."""
@@ -100,9 +100,9 @@ class Ensemble:
     ) -> object:
         """Mixture of one response given each draw, of members whose experts complete the draws."""
         places, result = [], []
-        for at, core, own in self._divided(draws):
+        for at, core, part in self._divided(draws):
             places.append(at)
-            result.append(core.drawn(own, weights[at], block, response, scaling))
+            result.append(core.drawn(part, weights[at], block, response, scaling))
         order = np.argsort(np.concatenate(places))
         each = {
             name: np.concatenate([vars(one)[name] for one in result], axis=1)[:, order]
@@ -122,7 +122,7 @@ class Ensemble:
         """
         if len(self._coefficient_meanings) > 1:
             return {}
-        parts = [(at, core.gate_coefficients(own)) for at, core, own in self._divided(draws)]
+        parts = [(at, core.gate_coefficients(part)) for at, core, part in self._divided(draws)]
         common = set.intersection(*(set(coefficients) for _, coefficients in parts))
         whole = {}
         for k in sorted(common):
@@ -138,7 +138,7 @@ class Ensemble:
     def responsibilities(self, posterior: Sequence[object], block: Block) -> ExpertRows:
         """Probability of each component given the row's response, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
-        responsibilities = np.stack([core.responsibilities(own, block) for core, own in each])
+        responsibilities = np.stack([core.responsibilities(q, block) for core, q in each])
         return np.asarray(np.tensordot(self.weights, responsibilities, 1))
 
     def drawn_responsibilities(self, draws: Draws, block: Block) -> DrawExpertRows:
@@ -153,7 +153,7 @@ class Ensemble:
         """Mixture of the members' mixtures: components of the first member, then of the next."""
         each = zip(self.members, posterior, strict=True)
         predictive: list[AbstractComponentMixture] = [
-            core.predictive(own, block, response) for core, own in each
+            core.predictive(q, block, response) for core, q in each
         ]
         return predictive[0].stacked(predictive[1:], self.weights)
 
@@ -166,7 +166,7 @@ class Ensemble:
     ) -> Float[np.ndarray, "classes rows"]:
         """Predictive probabilities of classes, averaged by weight."""
         each = zip(self.weights, self.members, posterior, strict=True)
-        return np.asarray(sum(w * core.probabilities(own, block) for w, core, own in each))
+        return np.asarray(sum(w * core.probabilities(q, block) for w, core, q in each))
 
     def drawn_probabilities(
         self, draws: Draws, block: Block, few_points: bool = False
@@ -181,13 +181,13 @@ class Ensemble:
     def mean_weights(self, posterior: Sequence[object], block: Block) -> ExpertRows:
         """Expected weights of the components, averaged by weight."""
         each = zip(self.members, posterior, strict=True)
-        weights = [core.mean_weights(own, block) for core, own in each]
+        weights = [core.mean_weights(q, block) for core, q in each]
         return np.asarray(sum(w * one for w, one in zip(self.weights, weights, strict=True)))
 
     def _evaluated(self, draws: Draws, function: Evaluate) -> object:
         whole = None
-        for at, core, own in self._divided(draws):
-            values = function(core, own)
+        for at, core, part in self._divided(draws):
+            values = function(core, part)
             if whole is None:
                 whole = np.empty((len(draws[MEMBER]), *values.shape[1:]))
             whole[at] = values
@@ -198,8 +198,8 @@ class Ensemble:
         for number, core in enumerate(self.members):
             at = np.flatnonzero(draws[MEMBER] == number)
             if len(at):
-                own = {name: values[at] for name, values in draws.items() if name != MEMBER}
-                yield at, core, own
+                part = {name: values[at] for name, values in draws.items() if name != MEMBER}
+                yield at, core, part
 
 
 def joined(
@@ -210,7 +210,7 @@ def joined(
     order = rng.permutation(len(member))
     names = draws[0].keys()
     whole = {
-        name: np.concatenate([own[name][:n] for own, n in zip(draws, counts, strict=True)])[order]
+        name: np.concatenate([part[name][:n] for part, n in zip(draws, counts, strict=True)])[order]
         for name in names
     }
     return whole | {MEMBER: member[order].astype(float)}, order

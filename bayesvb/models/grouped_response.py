@@ -143,8 +143,8 @@ class GroupedResponse(AbstractSharedResponse):
 
     def perturbations(self) -> DirectionEntries:
         gate = self.gate.coordinates(self._gate_law).perturbations()
-        own = np.diag(ScaleCoordinates(self.scales).tilts())
-        return np.asarray(block_diag(self.experts.border.perturbations(), gate, own))
+        of_scales = np.diag(ScaleCoordinates(self.scales).tilts())
+        return np.asarray(block_diag(self.experts.border.perturbations(), gate, of_scales))
 
     def metric(self, directions: DirectionEntries) -> DirectionEntries:
         return np.asarray(directions @ self.covariance)
@@ -211,8 +211,8 @@ class GroupedResponse(AbstractSharedResponse):
                 at = [self._place_of_effect(k, i, effect) for effect in some]
                 each = [weights[e] * self._lean(solved, groups, (k, i, e)) for e in some]
                 lean = sum(each[1:], each[0])
-                own = solved.inverse[:, at][:, :, at]
-                alone = np.einsum("a,gab,b->g", weights[some], own, weights[some])
+                within = solved.inverse[:, at][:, :, at]
+                alone = np.einsum("a,gab,b->g", weights[some], within, weights[some])
                 variances[k, i, groups] = alone + ((lean @ shared) * lean).sum(axis=1)
         return np.asarray(variances / self.experts.noise_precision[:, :, None])
 
@@ -233,8 +233,8 @@ class GroupedResponse(AbstractSharedResponse):
         follows, within = [], []
         for piece in self._pieces:
             solved, groups = self._solved(piece), slice(piece.first, piece.stop)
-            own = [self._lean_of_logit(solved, groups, *one) for one in each]
-            leans = np.stack(own, axis=1)
+            slopes = [self._lean_of_logit(solved, groups, *one) for one in each]
+            leans = np.stack(slopes, axis=1)
             across = leans @ shared
             follows.append(across[..., border] @ precision)
             alone = solved.inverse[:, at][:, :, at] + across @ leans.swapaxes(1, 2)
@@ -322,12 +322,12 @@ class GroupedResponse(AbstractSharedResponse):
         if self.logits is None:
             known = gate.row_derivatives(posterior, block, share)
             moved = (one.moved(self.entries.size) for one in known.scalars)
-            own = tuple(GroupScalars.without_groups(one) for one in moved)
+            without_groups = tuple(GroupScalars.without_groups(one) for one in moved)
             slopes, bends = known.slopes, known.bends
         else:
-            own = self.logits.scalars(block)
+            without_groups = self.logits.scalars(block)
             slopes, bends = gate.logit_slopes(posterior, block, share)
-        return (experts, *own), mixture_hessian(share, slopes, bends)
+        return (experts, *without_groups), mixture_hessian(share, slopes, bends)
 
     def lifted(self, direction: EntryVector) -> Float[np.ndarray, " whole"]:
         """A change of the shared statistics, as a change of all statistics: groups follow."""
@@ -357,9 +357,9 @@ class GroupedResponse(AbstractSharedResponse):
 
     def _of_group(self, group: int, way: Float[np.ndarray, " all"]) -> Float[np.ndarray, " whole"]:
         """A change of a group's statistics, as one of all statistics."""
-        own = np.zeros((len(way), self.experts.n_groups))
-        own[:, group] = way
-        return self._whole(np.zeros(len(self.covariance)), own)
+        change = np.zeros((len(way), self.experts.n_groups))
+        change[:, group] = way
+        return self._whole(np.zeros(len(self.covariance)), change)
 
 
 def expert_entries(experts: MixedElimination) -> Int[np.ndarray, "experts entries"]:
@@ -377,11 +377,11 @@ def _couplings(
     experts, logits, entries = response.experts, response.logits, response.entries
     first, n_terms = entries.size + response.n_gate, experts.shape[2]
     shared, effects = [], []
-    own = np.arange(experts.n_statistics).reshape(len(entries), -1)
+    columns = np.arange(experts.n_statistics).reshape(len(entries), -1)
     for scale, term in np.argwhere(of_experts.membership > 0.0).tolist():
         if term >= n_terms:
             effect = term - n_terms
-            squares = own[:, experts.squares_of(effect)]
+            squares = columns[:, experts.squares_of(effect)]
             features = experts.effect_features(effect)
             effects.append(EffectCoupling(first + scale, entries, features, squares))
         else:

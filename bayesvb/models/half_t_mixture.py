@@ -83,8 +83,8 @@ class HalfTMixture(ScaledMixture):
             return None
         gram, laws = scales.model.sums.gram, None
         if not gram.is_complete:
-            own = EffectsGivenScales(*gram.parts, xy=scales.model.sums.xy)
-            laws = EffectLaws((Normal(self._linear.prior.mean[0], own),))
+            regression = EffectsGivenScales(*gram.parts, xy=scales.model.sums.xy)
+            laws = EffectLaws((Normal(self._linear.prior.mean[0], regression),))
         return replace(self, effect_laws=laws, integrated=scales)
 
     @property
@@ -194,8 +194,8 @@ class HalfTMixture(ScaledMixture):
         variance = 1.0 / (precision * draws["precision"][:, :, 0])
         total = variance @ design**2
         for columns, matrix in self.correlation_matrices(draws):
-            own, sd = design[columns], np.sqrt(variance[:, columns[:, 0]])
-            products = np.einsum("agr,bgr->abr", own, own)
+            design_columns, sd = design[columns], np.sqrt(variance[:, columns[:, 0]])
+            products = np.einsum("agr,bgr->abr", design_columns, design_columns)
             beside = matrix - np.eye(len(columns))
             total = total + np.einsum("dab,da,db,abr->dr", beside, sd, sd, products)
         return np.asarray(total)
@@ -206,9 +206,9 @@ class HalfTMixture(ScaledMixture):
         xp = namespace(scales)
         sd = 1.0 / xp.sqrt(scales * noise)
         # of the precision, whose root is sd: d sd / d scale = -sd / (2 scale)
-        own = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * scales)
+        of_scales = log_half_t(sd, self.unit) + xp.log(sd) - xp.log(2.0 * scales)
         groups = [i for i in range(len(self.unit)) if i not in self.curves]
-        change = (own - self.prior.log_density(scales))[:, groups].sum(axis=1)
+        change = (of_scales - self.prior.log_density(scales))[:, groups].sum(axis=1)
         total: DrawVector = super().log_prior(draws) + change
         total = total + self._log_correlated(draws)
         return total
@@ -229,7 +229,7 @@ class HalfTMixture(ScaledMixture):
     def _places(self, terms: Int[np.ndarray, "effects _"]) -> Int[np.ndarray, "effects groups"]:
         """Places of the coefficients of terms in draws that hold all of them."""
         owner = np.repeat(np.arange(len(self.of_experts.sizes)), self.of_experts.sizes.astype(int))
-        return np.stack([np.flatnonzero(np.isin(owner, own)) for own in terms])
+        return np.stack([np.flatnonzero(np.isin(owner, term)) for term in terms])
 
     def prior_draws(self, n: int, rng: np.random.Generator) -> Draws:
         """Noise and standard deviations, then coefficients given these."""
@@ -275,8 +275,8 @@ class HalfTMixture(ScaledMixture):
         sums, prior = self.integrated.model.sums, effect_precision(draws[EFFECT_SCALE])
         border, cross, blocks = sums.gram.parts
         # Any precision of the shared coefficients will do: effects are given these.
-        own = border + np.eye(len(border)), cross, blocks + prior[:, None, :, :, None]
-        operator = ArrowPrecision(*own)
+        precision = border + np.eye(len(border)), cross, blocks + prior[:, None, :, :, None]
+        operator = ArrowPrecision(*precision)
         law = Normal(operator.solve(sums.xy[None])[..., 0, :], operator)
         return EffectLaws((law,)).completed({k: v for k, v in draws.items() if k != EFFECT_SCALE})
 

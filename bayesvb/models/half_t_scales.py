@@ -133,8 +133,8 @@ class ScaledRegression:
             inverse = np.linalg.inv(root)
             whole = np.swapaxes(inverse, -1, -2) @ inverse
             columns = np.stack([np.flatnonzero(self.membership[block]) for block in blocks])
-            for i, own in enumerate(columns):
-                precision[:, own] = whole[:, i, i, None]
+            for i, column in enumerate(columns):
+                precision[:, column] = whole[:, i, i, None]
             correlated.append(CorrelatedEffects(columns, whole))
         return self.sums.regressions(precision, correlated)
 

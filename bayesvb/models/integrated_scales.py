@@ -73,11 +73,11 @@ class IntegratedScales:
     def constant(self) -> float:
         """Terms of the log density that do not depend on the coefficients."""
         known = ~self.membership.any(axis=0)
-        own = self.fixed[np.ix_(known, known)]
-        log_det = np.linalg.slogdet(own)[1] if len(own) else 0.0
+        block = self.fixed[np.ix_(known, known)]
+        log_det = np.linalg.slogdet(block)[1] if len(block) else 0.0
         first = np.broadcast_to(self.prior.shape, self.counts.shape)
         total = gammaln(self.shape) - gammaln(first) + first * np.log(self.prior.rate)
-        n_numbers = self.n_vectors * len(own) + self.counts.sum()
+        n_numbers = self.n_vectors * len(block) + self.counts.sum()
         return float(
             0.5 * self.n_vectors * log_det + (total * np.ones(len(self.counts))).sum()
             - 0.5 * n_numbers * LOG_2PI

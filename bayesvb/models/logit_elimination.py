@@ -71,11 +71,13 @@ class LogitElimination:
         """``-E u^2 / 2`` and ``E u`` of the logits of rows."""
         groups, design = GroupRows.from_matrix(block.designs[GATE_GROUPS]), block.designs[GATING]
         n_effects, n_terms = len(groups.values), len(design)
-        squares, own = self.without_noise.features_of(groups, design, np.zeros((1, block.n_rows)))
+        squares, linear = self.without_noise.features_of(
+            groups, design, np.zeros((1, block.n_rows))
+        )
         n_pairs = n_effects * (n_effects + 1) // 2 + n_effects * n_terms
         through = np.swapaxes(self.without_noise.operator.regression, -3, -2)
         return (
-            GroupScalars(self.entries, squares[:, 1:-1], own[:n_pairs], self.own[:, :n_pairs]),
+            GroupScalars(self.entries, squares[:, 1:-1], linear[:n_pairs], self.own[:, :n_pairs]),
             GroupScalars(
                 self.entries[:, -n_terms:],
                 design - groups.linear(through),

@@ -84,9 +84,9 @@ class MixedElimination:
     def _of_response(self, i: int, n_pairs: int) -> Int[np.ndarray, " places"]:
         """Places of ``b b'``, of the response's ``b``, and of its ``tau``."""
         _, n_responses, n_terms, _ = self.shape
-        own = 1 + n_pairs + i * n_terms + np.arange(n_terms)
+        at = 1 + n_pairs + i * n_terms + np.arange(n_terms)
         last = 1 + n_pairs + n_responses * n_terms + i
-        return np.concatenate([1 + np.arange(n_pairs), own, [last]])
+        return np.concatenate([1 + np.arange(n_pairs), at, [last]])
 
     def features(
         self, block: Block
@@ -96,9 +96,9 @@ class MixedElimination:
         The latter are ``z z'``, ``z x'`` and ``y_i z``, the same of all experts.
         """
         groups = GroupRows.from_matrix(block.designs[GROUP_ROWS])
-        features, own = self.features_of(groups, block.designs[MEAN], block.response)
+        features, terms = self.features_of(groups, block.designs[MEAN], block.response)
         features[:, 0] = 1.0
-        return features, own
+        return features, terms
 
     def features_of(
         self, groups: GroupRows, design: TermRows, response: ResponseRows
@@ -247,7 +247,7 @@ class MixedElimination:
             mean[..., n_effects:-1] = border.mean[:, None, i]
             tau = border.expected_precision[:, i, None, None, None]
             scaled = tau * mean[..., :, None] * mean[..., None, :] + shared
-            own = sign[:, None] * product_covariance(scaled, spread, pairs) * sign
+            block_covariance = sign[:, None] * product_covariance(scaled, spread, pairs) * sign
             at = np.concatenate([np.arange(n_common), n_common + i * n_effects + every])
-            covariance[..., at[:, None], at] += own
+            covariance[..., at[:, None], at] += block_covariance
         return covariance

@@ -157,12 +157,14 @@ class Mixture(
         for piece in block.split(BLOCK_ROWS):
             experts = self.experts.local(posterior.experts, piece)
             gate = self.gate.local(posterior.gate, piece)
-            norm, own = log_sum_exp(experts.expected_log_density + gate.expected_log_density)
-            own = piece.weighted(own)
+            norm, responsibilities = log_sum_exp(
+                experts.expected_log_density + gate.expected_log_density
+            )
+            responsibilities = piece.weighted(responsibilities)
             bound += float(norm.sum() if piece.weight is None else norm @ piece.weight)
-            shares.append(own)
+            shares.append(responsibilities)
             locals_.append(experts)
-            sums.append(gate.sufficient_stats(own))
+            sums.append(gate.sufficient_stats(responsibilities))
         whole = locals_[0].joined(locals_[1:]).sufficient_stats(np.concatenate(shares, axis=1))
         return LocalStep(bound, MixtureStats(whole, total(partial_sums(sums))))
 
@@ -203,8 +205,8 @@ class Mixture(
 
     def expected_sum(self, before: MixtureStats, posterior: MixturePosterior) -> float:
         """Statistics times expectations: linear, as responsibilities of these rows stay."""
-        own = MixtureStats(before.experts, before.gate).to_vector()
-        return float(own @ Mixture.expectations(self, posterior))
+        earlier = MixtureStats(before.experts, before.gate).to_vector()
+        return float(earlier @ Mixture.expectations(self, posterior))
 
     def is_linear_in_rows(self, source: AbstractSource) -> bool:
         """Whether one component has a log likelihood that is linear in its statistics."""
@@ -288,8 +290,8 @@ class Mixture(
         from bayesvb.models.grouped_response import GroupedResponse
 
         none = Gamma(np.empty(0), np.empty(0))
-        own = (self.gate, stats.gate)
-        return GroupedResponse.of((self, posterior, source), own, none, ()).if_few()
+        gate = (self.gate, stats.gate)
+        return GroupedResponse.of((self, posterior, source), gate, none, ()).if_few()
 
     def _eliminates_groups(self, posterior: MixturePosterior, source: AbstractSource) -> bool:
         """Whether there are very many groups, and derivatives of the weights of a row."""
@@ -446,8 +448,8 @@ class Mixture(
     ) -> AbstractDrawnMixture:
         """Mixture of one response given each draw."""
         assert isinstance(self.experts, AbstractRegressionExperts)
-        own = self._effects.at_lines(draws, block)
-        return self.experts.drawn(own, weights, block, response, scaling)
+        lines = self._effects.at_lines(draws, block)
+        return self.experts.drawn(lines, weights, block, response, scaling)
 
     def gate_coefficients(self, draws: Draws) -> dict[int, DrawTerms]:
         """Coefficients of the gate by component, where it has them."""

@@ -106,9 +106,9 @@ class MixtureRows:
             return 0.0, at_rows
         if self.is_stick_breaking:
             passed = np.logaddexp(0.0, at_rows)
-            for stick, own in enumerate(passed):
+            for stick, log_passed in enumerate(passed):
                 terms[stick] += at_rows[stick]
-                terms[stick:] -= own
+                terms[stick:] -= log_passed
             return 0.0, np.exp(at_rows - passed)
         terms[:-1] += at_rows
         top = np.maximum(at_rows.max(axis=0), 0.0)

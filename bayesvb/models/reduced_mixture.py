@@ -201,8 +201,8 @@ def _join(u: Coefficients, t: LogPrecisions, logits: Logits) -> DrawParameters:
 def reduce_mixture(core: Any, block: Block) -> AbstractReducedSpace | None:
     """Return the reduced space of a mixture with fixed scales at these rows, or None."""
     if _has_predictors(core.experts):
-        own = IntegratedScales.from_precision(_precision(core.experts), core.n_components)
-        return _build(core, block, own, None, ("", ""))
+        scales = IntegratedScales.from_precision(_precision(core.experts), core.n_components)
+        return _build(core, block, scales, None, ("", ""))
     if not _has_reduced_experts(core.experts):
         return None
     precision = core.experts.prior.precision
@@ -303,9 +303,9 @@ def _build(
         of_zeros = np.diagonal(law.fixed)[n_terms:]
         zeros = core.experts if isinstance(core.experts, ZeroInflatedExperts) else None
         counts = core.experts if zeros is None else zeros.experts
-        own = PredictorRows(*known, experts=counts, block=block, zeros=zeros)
+        predictors = PredictorRows(*known, experts=counts, block=block, zeros=zeros)
         law = law.first_terms(n_terms)
-        return ReducedPredictors(core, own, law, gate, order, names, of_zeros)
+        return ReducedPredictors(core, predictors, law, gate, order, names, of_zeros)
     return ReducedMixture(core, MixtureRows(*known), law, gate, order, scale_names)
 
 

@@ -84,8 +84,8 @@ class ScaledCoordinates(AbstractCoordinates):
 
     def expectations(self) -> EntryVector:
         """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
-        own = (-0.5 * self.squares, -0.5 * self.precision)
-        return np.concatenate([self.mixture.expectations(), *own])
+        of_scales = (-0.5 * self.squares, -0.5 * self.precision)
+        return np.concatenate([self.mixture.expectations(), *of_scales])
 
     def centre_slopes(
         self, change: Float[np.ndarray, "changes entries"]
@@ -113,8 +113,8 @@ class ScaledCoordinates(AbstractCoordinates):
         self, parts: Sequence[Forms], scale: BlockVector
     ) -> Float[np.ndarray, "coordinates variables"]:
         """Changes of the mixture and of the logarithms of the drawn precisions."""
-        own = self._log_slopes.T * scale
-        return np.asarray(block_diag(self.mixture.centre_by_variables(parts, scale), own))
+        slopes = self._log_slopes.T * scale
+        return np.asarray(block_diag(self.mixture.centre_by_variables(parts, scale), slopes))
 
     def perturbations(self) -> Float[np.ndarray, "coordinates entries"]:
         """Perturbations of the mixture change its statistics; of a precision, its squares."""
@@ -138,8 +138,8 @@ class ScaledCoordinates(AbstractCoordinates):
 
     def log_volume(self, draws: Draws) -> DrawVector:
         """Log volume of the mixture, and ``sum log lambda``."""
-        own = np.log(np.asarray(joined(draws))).sum(axis=1)
-        return np.asarray(self.mixture.log_volume(draws) + own)
+        logs = np.log(np.asarray(joined(draws))).sum(axis=1)
+        return np.asarray(self.mixture.log_volume(draws) + logs)
 
 
 def joined(draws: Draws) -> Float[np.ndarray, "draws blocks"]:

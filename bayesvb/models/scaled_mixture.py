@@ -213,8 +213,8 @@ class ScaledMixture(Mixture):
         gate: Any = self.gate
         if not len(self.of_gate.start):
             return gate
-        own = precision[..., len(self.of_experts.start) :]
-        return gate.with_coefficient_precision(self.of_gate.by_term(own))
+        of_gate = precision[..., len(self.of_experts.start) :]
+        return gate.with_coefficient_precision(self.of_gate.by_term(of_gate))
 
     def effective_dof(self, posterior: MixturePosterior) -> ExpertTerms | None:
         """Effective degrees of freedom of each coefficient, given the expected precisions."""
@@ -234,8 +234,8 @@ class ScaledMixture(Mixture):
     def squares(self, posterior: MixturePosterior) -> BlockVector:
         """Expected sums of squares of the coefficients of every block."""
         squares = []
-        for part, scales, own in self._parts(posterior.experts, posterior.gate):
-            squares.append(scales.by_block(part.coefficient_squares(own)))
+        for part, scales, law in self._parts(posterior.experts, posterior.gate):
+            squares.append(scales.by_block(part.coefficient_squares(law)))
         return np.concatenate([np.empty(0), *squares])
 
     def _parts(self, experts: object, gate: object) -> list[tuple[Any, TermScales, object]]:
@@ -290,17 +290,17 @@ class ScaledMixture(Mixture):
         assert isinstance(posterior, ScaledPosterior)
         expected = posterior.scales.mean
         sums = self.given(expected).gradient_stats(posterior, stats, before)
-        own = ScaleStats(expected, self.squares(posterior))
-        return ScaledStats(sums.experts, sums.gate, own)
+        scale_stats = ScaleStats(expected, self.squares(posterior))
+        return ScaledStats(sums.experts, sums.gate, scale_stats)
 
     def kl(self, posterior: MixturePosterior) -> float:
         """Divergences given the precisions, averaged over them, and the precisions' divergence."""
         assert isinstance(posterior, ScaledPosterior)
         scales, rate = posterior.scales, self.prior.rate
-        own = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
+        of_scales = self.prior.shape * np.log(scales.rate / rate) + self.shape * (
             rate / scales.rate - 1.0
         )
-        total = float(own[self._is_gamma].sum()) + float(posterior.spread_divergence)
+        total = float(of_scales[self._is_gamma].sum()) + float(posterior.spread_divergence)
         return float(self.given(scales.mean).kl(posterior)) + total + self._known_divergence
 
     @cached_property
@@ -401,18 +401,21 @@ class ScaledMixture(Mixture):
     ) -> Float[np.ndarray, "kept kept"]:
         """Second derivative of ``-E[lambda] E[tau b^2] / 2``, a product of two expectations."""
         last, n_kept = 2 * len(self.counts), int(kept.sum())
-        of_both, own = np.zeros((last, last)), kept[len(kept) - last :]
+        of_both, kept_scales = np.zeros((last, last)), kept[len(kept) - last :]
         first, second = np.arange(last).reshape(2, -1)
         of_both[first, second] = of_both[second, first] = -2.0
-        curvature, at = np.zeros((n_kept, n_kept)), np.arange(n_kept - int(own.sum()), n_kept)
-        curvature[np.ix_(at, at)] = of_both[np.ix_(own, own)]
+        curvature, at = (
+            np.zeros((n_kept, n_kept)),
+            np.arange(n_kept - int(kept_scales.sum()), n_kept),
+        )
+        curvature[np.ix_(at, at)] = of_both[np.ix_(kept_scales, kept_scales)]
         return curvature
 
     def expectations(self, posterior: MixturePosterior) -> EntryVector:
         """Expectations of the mixture, ``-sum E[tau b^2] / 2`` and ``-E[lambda] / 2``."""
         assert isinstance(posterior, ScaledPosterior)
-        own = (-0.5 * self.squares(posterior), -0.5 * posterior.scales.mean)
-        return np.concatenate([super().expectations(posterior), *own])
+        of_scales = (-0.5 * self.squares(posterior), -0.5 * posterior.scales.mean)
+        return np.concatenate([super().expectations(posterior), *of_scales])
 
     def expectations_along(
         self, posterior: MixturePosterior, change: MixtureStats
@@ -431,8 +434,8 @@ class ScaledMixture(Mixture):
             of_gate = self.gate.prior.operator.packed_squares(gate.curvature)
             squares.append(self.of_gate.by_block(of_gate.sum(axis=-2)))
         law = posterior.scales
-        own = 0.25 * law.shape / law.rate**2 * change.scales.squares
-        return ScaledStats(experts[0], gate, ScaleStats(np.concatenate(squares, axis=1), own))
+        of_scales = 0.25 * law.shape / law.rate**2 * change.scales.squares
+        return ScaledStats(experts[0], gate, ScaleStats(np.concatenate(squares, axis=1), of_scales))
 
     def permuted(
         self, order: Sequence[int], stats: MixtureStats
@@ -462,8 +465,10 @@ class ScaledMixture(Mixture):
             drawn[:, at] = scale.draws(n, rng)
         of_experts, of_gate = np.split(drawn, [len(self.of_experts.start)], axis=1)
         if self.common is not None:
-            own = self.common.spread.draws(n, rng)
-            of_experts = np.where(self.has_draws[: of_experts.shape[1]], of_experts, own[:, None])
+            spread = self.common.spread.draws(n, rng)
+            of_experts = np.where(
+                self.has_draws[: of_experts.shape[1]], of_experts, spread[:, None]
+            )
         names = (("coefficients", EFFECT_SCALE), ("gate", GATE_EFFECT_SCALE))
         parts = ((of_experts, self.of_experts), (of_gate, self.of_gate))
         for (name, of_effects), (scales, part) in zip(names, parts, strict=True):
@@ -491,8 +496,8 @@ class ScaledMixture(Mixture):
         if terms is None:
             return experts
         first = self._n_lines - (0 if self.common is None else len(self.common.places))
-        own = np.concatenate([terms[:first], terms[self._n_lines :]])
-        return experts.with_coefficient_precision(own)
+        line_terms = np.concatenate([terms[:first], terms[self._n_lines :]])
+        return experts.with_coefficient_precision(line_terms)
 
     def parameter_space(self) -> ParameterSpace | None:
         """Supports of the mixture's parameters, and of the precisions, which are positive."""
@@ -500,8 +505,8 @@ class ScaledMixture(Mixture):
         if space is None:
             return None
         sizes = zip(SCALE_DRAWS, self.draw_sizes, strict=True)
-        own = {name: Positive((size,)) for name, size in sizes if size}
-        return ParameterSpace({**space.supports, **own})
+        supports = {name: Positive((size,)) for name, size in sizes if size}
+        return ParameterSpace({**space.supports, **supports})
 
     def reduced_space(self, block: Block) -> AbstractReducedSpace | None:
         """Space of the mixture, with the precisions of the terms integrated out."""
@@ -557,8 +562,8 @@ class ScaledMixture(Mixture):
         """Log ratio of the prior density of the experts' coefficients to that at ones."""
         xp, part = namespace(scales), self.of_experts
         if self.common is None:
-            own: Any = self.experts
-            squares = part.by_block(own.drawn_squares(draws))
+            experts: Any = self.experts
+            squares = part.by_block(experts.drawn_squares(draws))
             change = part.counts * xp.log(scales) - (scales - 1.0) * squares
             plain: DrawVector = 0.5 * change.sum(axis=1)
             return plain
@@ -571,10 +576,10 @@ class ScaledMixture(Mixture):
     def _spread_change(self, draws: Draws, scales: Float[np.ndarray, "draws blocks"]) -> DrawVector:
         """Change by the coefficients of the spread, whose blocks come last."""
         membership = self.of_experts.membership[self._of_spread, self._n_lines :]
-        own = scales[:, -len(membership) :]
+        of_spread = scales[:, -len(membership) :]
         squares = (draws[self.further_draws] ** 2).sum(axis=1) @ membership.T
         counts = self.of_experts.counts[self._of_spread]
-        change = counts * namespace(scales).log(own) - (own - 1.0) * squares
+        change = counts * namespace(scales).log(of_spread) - (of_spread - 1.0) * squares
         return 0.5 * change.sum(axis=1)  # type: ignore[no-any-return]
 
     def _drawn_precisions(
@@ -599,5 +604,5 @@ class ScaledMixture(Mixture):
     def log_posterior(self, posterior: MixturePosterior, draws: Draws) -> DrawVector:
         assert isinstance(posterior, ScaledPosterior)
         law = Gamma(posterior.scales.shape[self.has_draws], posterior.scales.rate[self.has_draws])
-        own = law.log_density(np.asarray(joined(draws))).sum(axis=1)
-        return np.asarray(super().log_posterior(posterior, draws) + own)
+        of_scales = law.log_density(np.asarray(joined(draws))).sum(axis=1)
+        return np.asarray(super().log_posterior(posterior, draws) + of_scales)

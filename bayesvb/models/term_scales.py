@@ -51,10 +51,10 @@ class TermScales:
         membership = np.zeros((len(blocks), len(precision)))
         for number, columns in enumerate(blocks):
             membership[number, list(columns)] = 1.0
-        own = membership.any(axis=0)
+        learned = membership.any(axis=0)
         start = np.array([precision[list(columns)].mean() for columns in blocks])
         each = np.ones(len(precision)) if sizes is None else sizes
-        fixed = np.where(own, 0.0, precision)
+        fixed = np.where(learned, 0.0, precision)
         return cls(membership, fixed, start.reshape(-1), n_vectors, each)
 
     def followed_by(self, others: TermScales) -> TermScales:

@@ -143,8 +143,8 @@ def second_moments(weights: ExpertRows, x: TermRows) -> Float[np.ndarray, "exper
     if sparse is not None:
         return np.ascontiguousarray((sparse.T @ weights.T).T)
     moments = np.empty((len(weights), len(x) * (len(x) + 1) // 2))
-    for own, result in zip(weights, moments, strict=True):
-        result[:] = pack((x * own) @ x.T)
+    for weight, result in zip(weights, moments, strict=True):
+        result[:] = pack((x * weight) @ x.T)
     return moments
 
 
@@ -379,16 +379,16 @@ def quadratic_at(matrix: Float[np.ndarray, "... terms terms"], x: TermRows) -> E
     """
     # Terms from which products of a row with its own matrices are faster than of packed ones.
     if matrix.ndim > 3 and len(x) >= 10:
-        own = x.T[:, None, :]
-        return np.asarray(np.vecdot(np.matmul(matrix, own[..., None])[..., 0], own).T)
+        one_matrix = x.T[:, None, :]
+        return np.asarray(np.vecdot(np.matmul(matrix, one_matrix[..., None])[..., 0], one_matrix).T)
     if matrix.ndim > 3 or not one_by_one(len(matrix), len(x)):
         return linear_at(quadratic_weights(matrix), products(x))
     sparse = sparse_products(x)
     if sparse is not None:
         return np.ascontiguousarray((sparse @ quadratic_weights(matrix).T).T)
     values = np.empty((len(matrix), x.shape[1]))
-    for own, result in zip(matrix, values, strict=True):
-        np.einsum("in,in->n", own @ x, x, out=result)
+    for one_matrix, result in zip(matrix, values, strict=True):
+        np.einsum("in,in->n", one_matrix @ x, x, out=result)
     return values
 
 

@@ -129,10 +129,10 @@ def _of_ranks(
     intervals = [_Interval(low, float(np.nextafter(high, np.inf)), 0.0)] * len(ranks)
     while True:
         edges = {one: _edges(one) for one in dict.fromkeys(intervals)}
-        counts = {one: np.zeros((2, len(own) - 1)) for one, own in edges.items()}
+        counts = {one: np.zeros((2, len(interval) - 1)) for one, interval in edges.items()}
         for values, weight in read():
-            for one, own in edges.items():
-                counts[one] += _counted(values, weight, own)
+            for one, interval in edges.items():
+                counts[one] += _counted(values, weight, interval)
         sizes: dict[_Interval, float] = {}
         for number, rank in enumerate(ranks.tolist()):
             one = intervals[number]
@@ -171,10 +171,10 @@ def _counted(values: Vector, weight: Vector | None, edges: Vector) -> Float[np.n
 
 def _joined(blocks: Sequence[Weighted]) -> Weighted:
     """Values of all blocks, and their weights."""
-    values = np.concatenate([own for own, _ in blocks])
+    values = np.concatenate([part for part, _ in blocks])
     if all(weight is None for _, weight in blocks):
         return values, None
-    return values, np.concatenate([np.ones(len(own)) if w is None else w for own, w in blocks])
+    return values, np.concatenate([np.ones(len(part)) if w is None else w for part, w in blocks])
 
 
 def _sorted_within(
@@ -214,9 +214,9 @@ def distinct_values(read: Read, most: int) -> Vector | None:
     """
     distinct, waiting, size = np.empty(0), [np.empty(0)], 0
     for values in read():
-        own = np.unique(values)
-        waiting.append(own)
-        size += len(own)
+        distinct_here = np.unique(values)
+        waiting.append(distinct_here)
+        size += len(distinct_here)
         if size > max(len(distinct) // 2, PER_PASS):
             distinct, waiting, size = np.unique(np.concatenate([distinct, *waiting])), [], 0
             if len(distinct) > most:

@@ -94,15 +94,15 @@ def _sweep_steps(size: int, n_rows: int) -> tuple[Step, ...]:
         steps.append((np.multiply, pivot, ONE, n_entries + k))
         steps.append((np.divide, ONE, pivot, pivot))
         for i in range(size, n_rows):  # the border, whose own entry of the column none needs
-            own = _place(i, k)
-            steps.append((np.multiply, own, pivot, own))
-            steps += _elimination(i, range(size), k, own, np.subtract)
+            at = _place(i, k)
+            steps.append((np.multiply, at, pivot, at))
+            steps += _elimination(i, range(size), k, at, np.subtract)
         for i in reversed(range(size)):
             if i != k:
-                own, add = _place(i, k), np.add if i < k else np.subtract
-                steps.append((np.multiply, own, pivot, MULTIPLIER))
+                at, add = _place(i, k), np.add if i < k else np.subtract
+                steps.append((np.multiply, at, pivot, MULTIPLIER))
                 steps += _elimination(i, range(i + 1), k, MULTIPLIER, add)
-                steps.append((np.multiply, MULTIPLIER, MINUS_ONE if i < k else ONE, own))
+                steps.append((np.multiply, MULTIPLIER, MINUS_ONE if i < k else ONE, at))
     return tuple(steps)
 
 

@@ -75,8 +75,8 @@ def softplus(logits: SameShape) -> SameShape:
 def softmax_spread(share: ExpertRows) -> Float[np.ndarray, "experts experts rows"]:
     """``diag(p) - p p'`` of every row: the derivative of a softmax in its logits."""
     spread = -share[:, None] * share
-    own = np.arange(len(share))
-    spread[own, own] += share
+    experts = np.arange(len(share))
+    spread[experts, experts] += share
     return np.asarray(spread)
 
 

@@ -58,8 +58,8 @@ def benchmark(table: pd.DataFrame, value: str = "lpd", *, ax: Axes | None = None
     palette = palette_of(axes)
     marks.dress(axes, palette, x=LABELS[value], y="", grid="x")
     for number, method in enumerate(methods):
-        own = table[(table["method"] == method) & (table["failure"] == "")]
-        groups = own.groupby(["data", "model"], sort=False)[value]
+        rows = table[(table["method"] == method) & (table["failure"] == "")]
+        groups = rows.groupby(["data", "model"], sort=False)[value]
         mean, error = groups.mean(), groups.sem().fillna(0.0)
         shown = [place for place in places if place in mean.index]
         y = np.array([places.index(place) for place in shown], dtype=float)
@@ -79,6 +79,6 @@ def benchmark(table: pd.DataFrame, value: str = "lpd", *, ax: Axes | None = None
 def _label(table: pd.DataFrame, data: str, model: str) -> str:
     """Names of a row, and how many of its fits failed."""
     one = table["data"].nunique() == 1
-    own = table[(table["data"] == data) & (table["model"] == model)]
-    failed = int((own["failure"] != "").sum())
+    rows = table[(table["data"] == data) & (table["model"] == model)]
+    failed = int((rows["failure"] != "").sum())
     return (model if one else f"{data}, {model}") + (f" ({failed} failed)" if failed else "")

@@ -130,7 +130,7 @@ def _panels(fit: AbstractFit, response: str | None) -> list[Panel]:
             for name in observed
         ]
     name = response or names[0]
-    own = partial(_residual_bars, fit, name)
+    bars = partial(_residual_bars, fit, name)
     return [
         (
             "Replicated data: the dark line resembles the light lines",
@@ -142,11 +142,11 @@ def _panels(fit: AbstractFit, response: str | None) -> list[Panel]:
             partial(calibration, fit, response=name),
         ),
         ("Confidence: the mass is on the right", partial(_confidence, fit)),
-        ("Mean: bars at zero", own),
-        ("Spread: bars on the line", partial(own, absolute=True)),
+        ("Mean: bars at zero", bars),
+        ("Spread: bars on the line", partial(bars, absolute=True)),
         ("Tails: points within the band", partial(_quantiles, fit, name)),
         ("Influence: no row far above all others", partial(influence, fit)),
-        ("Order of rows: bars at zero", partial(own, ordered=True)),
+        ("Order of rows: bars at zero", partial(bars, ordered=True)),
     ]
 
 

@@ -184,9 +184,9 @@ def _reliability(fit: AbstractFit, axes: Axes) -> Axes:
     palette, table = palette_of(axes), calibration_of(fit)
     marks.dress(axes, palette, x="predicted probability", y="observed share")
     axes.plot([0.0, 1.0], [0.0, 1.0], color=palette.line, linewidth=1.0)
-    for number, (label, own) in enumerate(table.groupby(level="class", sort=False)):
-        x, colour = own["expected"], palette.colour(number)
-        axes.vlines(x, own["lower"], own["upper"], color=colour, linewidth=3.0, alpha=0.25)
-        axes.plot(x, own["observed"], marker(number), color=colour, label=str(label))
+    for number, (label, curve) in enumerate(table.groupby(level="class", sort=False)):
+        x, colour = curve["expected"], palette.colour(number)
+        axes.vlines(x, curve["lower"], curve["upper"], color=colour, linewidth=3.0, alpha=0.25)
+        axes.plot(x, curve["observed"], marker(number), color=colour, label=str(label))
     marks.legend(axes, palette, ", ".join(fit.model.design.response_names))
     return axes

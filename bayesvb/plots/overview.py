@@ -156,12 +156,12 @@ def _panels(fit: AbstractFit, along: str | None) -> list[Panel]:
     if along is not None:
         _check_along(fit, along)
     drawn = _drawn(fit) if along is None else [along]
-    own: list[Panel] = [partial(_probabilities, fit, name) for name in drawn]
+    panels: list[Panel] = [partial(_probabilities, fit, name) for name in drawn]
     if fit.model.response.is_categorical:
-        return [*own, partial(calibration, fit)]
+        return [*panels, partial(calibration, fit)]
     if fit.model.response.is_probability:
         last = [] if fit.model.response.is_binary else [partial(residual, fit)]
-        return [*own, partial(calibration, fit), *last, partial(replicates, fit)]
+        return [*panels, partial(calibration, fit), *last, partial(replicates, fit)]
     name = design.response_names[0]
     seen: list[Panel] = [partial(quantiles, fit, one, response=name) for one in drawn]
     if drawn and _has_weights(fit):

@@ -50,10 +50,10 @@ def survival(fit: AbstractFit, *, ax: Axes | None = None) -> Axes:
     axes = marks.new_axes((6.4, 4.0)) if ax is None else ax
     palette = palette_of(axes)
     marks.dress(axes, palette, x=fit.model.design.label(curves.name), y="share of rows above it")
-    own = curves.observed
-    axes.fill_between(own.times, own.lower, own.upper, step="post", color=palette.ink, alpha=0.12,
-                      linewidth=0)  # fmt: skip
-    start = np.append(curves.points[0], own.times), np.append(1.0, own.survival)
+    observed = curves.observed
+    band = observed.times, observed.lower, observed.upper
+    axes.fill_between(*band, step="post", color=palette.ink, alpha=0.12, linewidth=0)
+    start = np.append(curves.points[0], observed.times), np.append(1.0, observed.survival)
     axes.step(*start, where="post", color=palette.ink, linewidth=1.4)
     axes.plot(curves.points, curves.fitted, color=palette.accent, linewidth=1.8)
     axes.set_ylim(0.0, 1.02)

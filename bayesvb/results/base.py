@@ -430,8 +430,8 @@ class AbstractFit(abc.ABC):
     @property
     def chains(self) -> int:
         """Chains of the draws, one after the other."""
-        own = self.n_chains if self.covariance == "engine" else 1
-        return own if self.sampler is None else self.sampler.n_chains
+        n = self.n_chains if self.covariance == "engine" else 1
+        return n if self.sampler is None else self.sampler.n_chains
 
     @property
     def predictive_draws(self) -> Draws:
@@ -514,9 +514,9 @@ class AbstractFit(abc.ABC):
         DataError
             If that is of another model, or is something else.
         """
-        own = (self.model.formula.canonical(), self.model.description())
+        description = (self.model.formula.canonical(), self.model.description())
         other = (calibration.formula, calibration.description)
-        if own != other:
+        if description != other:
             raise DataError(
                 f"calibration belongs to another model, {other[1]}: {other[0]}",
                 hint="give this model or this fit to bayesvb.sbc",

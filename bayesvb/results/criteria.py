@@ -182,10 +182,10 @@ def _by_response(fit: AbstractFit, *, groups: object, exact: bool, refits: bool 
 
 def _check_ungrouped(fit: AbstractFit, groups: object) -> None:
     """Raise if groups are requested for a fit that holds out its own groups."""
-    own = grouping_of(fit.model)
-    if groups is not None and own is not None:
+    grouping = grouping_of(fit.model)
+    if groups is not None and grouping is not None:
         raise DataError(
-            f"groups= is given, but the model has group={own.name!r}",
+            f"groups= is given, but the model has group={grouping.name!r}",
             hint="omit groups=: loo() holds out all rows of a group together",
         )
 
@@ -237,9 +237,9 @@ def left_out(fit: AbstractFit, at: Indices | None = None) -> Elpd:
         stats: SufficientStats, rows: Int[np.ndarray, " fold"]
     ) -> Float[np.ndarray, " fold"]:
         one = replace(fit, stats=stats)
-        own = fit.core.log_predictive(one.q, source.take(rows))
-        if own is not None:
-            return np.asarray(own - model.log_jacobian)
+        log_density = fit.core.log_predictive(one.q, source.take(rows))
+        if log_density is not None:
+            return np.asarray(log_density - model.log_jacobian)
         return np.asarray(one.log_density(model.design.data_at(rows)), dtype=float)
 
     if fit.held_out is not None:

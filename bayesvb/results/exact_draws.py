@@ -282,7 +282,7 @@ def _choose(
     n_chains, n_each = weights.shape
     each = max(n // n_chains, 1)
     return np.concatenate(
-        [np.sort(resample(own, each, rng)) + k * n_each for k, own in enumerate(weights)]
+        [np.sort(resample(weight, each, rng)) + k * n_each for k, weight in enumerate(weights)]
     )
 
 

@@ -125,10 +125,10 @@ def integrated_covariances(
     matrices = [matrix for _, matrix in core.correlation_matrices(draws)]
     covariances = []
     for term in design.group_terms(MEAN):
-        own = sds[:, [places[block.name] for block in term.term_blocks]]
+        term_sds = sds[:, [places[block.name] for block in term.term_blocks]]
         correlated = term.correlated and EFFECT_CORRELATION in draws
         matrix = matrices[joint.index(term.term)] if correlated else None
-        covariances.append(GroupCovariance.from_sds(term, own, matrix))
+        covariances.append(GroupCovariance.from_sds(term, term_sds, matrix))
     return covariances
 
 

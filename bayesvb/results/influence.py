@@ -40,16 +40,16 @@ def influence(fit: AbstractFit) -> pd.DataFrame:
     import pandas as pd
 
     one = fit.parts[0].fit
-    own = jackknife(one, "influence of rows")
-    named = NamedChanges(one, own)
-    points = changes_without_rows(own)
+    sensitivity = jackknife(one, "influence of rows")
+    named = NamedChanges(one, sensitivity)
+    points = changes_without_rows(sensitivity)
     changes, means = named.parameters(points), named.means(points)
     relative = named.in_sds(means, named.sd_of_means)
     ordered = bool(fit.model.response.order.values)
     columns: dict[str, object] = {
         "cooks_distance": named.distances(changes),
         # An ordered response has no values next to a level.
-        "leverage": np.full(len(points), np.nan) if ordered else leverages(own),
+        "leverage": np.full(len(points), np.nan) if ordered else leverages(sensitivity),
         "prediction": np.abs(relative).max(axis=1, initial=0.0),
     }
     each = named.in_sds(changes, named.sd)

@@ -184,7 +184,7 @@ class Fitted:
         passes = float((fit.restarts["n_iter"] * fit.restarts["rows"]).sum())
         whole = fit.model.weight_type == "sampling"
         limit = 0.0 if is_sample(fit.model) else max(REFITS.share * passes, LIMITS.little_work)
-        own = None if fit.response.failure else fit.response
+        response = None if fit.response.failure else fit.response
         return cls(
             fit.core,
             fit.model.source,
@@ -193,7 +193,7 @@ class Fitted:
             streams,
             limit,
             whole,
-            response=own,
+            response=response,
         )
 
     @property
@@ -493,11 +493,11 @@ def group_sums(deletion: Deletion, groups: RowIntegers) -> Float[np.ndarray, "gr
     for rows in deletion.parts(np.arange(len(groups))):
         block = deletion.source.take(rows)
         weight = np.ones(len(rows)) if block.weight is None else block.weight
-        own = deletion.of_rows(block) * weight[:, None]
+        row_sums = deletion.of_rows(block) * weight[:, None]
         if alone:
-            sums[groups[rows]] = own
+            sums[groups[rows]] = row_sums
         else:
-            np.add.at(sums, groups[rows], own)
+            np.add.at(sums, groups[rows], row_sums)
     return sums
 
 
@@ -523,10 +523,10 @@ def _refits(
             left = np.flatnonzero(groups == groups[at[place]])
             together = np.flatnonzero(np.isin(at, left))
         rest = without_one(source, int(left[0])) if groups is None else source.without(left)
-        block, own = source.take(at[together]), fitted.streams.branch(int(left[0]))
+        block, branch = source.take(at[together]), fitted.streams.branch(int(left[0]))
         change = -deletion.solve(_together(deletion, source.take(left), groups)[None])[0]
         refits, passes = refitted(
-            deletion, change, rest, block, evaluate, fitted.engine, own,
+            deletion, change, rest, block, evaluate, fitted.engine, branch,
             most=(limit - spent) / max(rest.n_rows, REFITS.least_rows),
         )  # fmt: skip
         spent += passes * max(rest.n_rows, REFITS.least_rows)

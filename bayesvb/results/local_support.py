@@ -142,10 +142,10 @@ def local_support(fit: AbstractFit) -> LocalSupport:
 
     def left_out(block: Block) -> RowVector:
         x = model.regressors(block.ungrouped())
-        own = _members(block, core.responsibilities(posterior, block))
+        members = _members(block, core.responsibilities(posterior, block))
         leverage = quadratic_at(inverse, x)
-        without = counted[:, None] * leverage / np.maximum(1.0 - own * leverage, 1e-12)
-        weights = np.broadcast_to(core.mean_weights(posterior, block), (len(own), block.n_rows))
+        without = counted[:, None] * leverage / np.maximum(1.0 - members * leverage, 1e-12)
+        weights = np.broadcast_to(core.mean_weights(posterior, block), (len(members), block.n_rows))
         return _shared(_members(block, weights), without)
 
     values = _chosen(source, fit.seed).map_rows(left_out)

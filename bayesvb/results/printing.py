@@ -281,12 +281,12 @@ def interval_line(fit: AbstractFit) -> str:
 
 def _made_with(fit: AbstractFit) -> str:
     """The covariance, in a sentence."""
-    own = fit.engine.interval_words(fit.covariance)
+    words = fit.engine.interval_words(fit.covariance)
     if fit.is_point_estimate:
         return f"Standard errors are not available: {fit.response.failure}."
-    if own is not None:
-        failure = "" if own.endswith(".") else f": {fit.response.failure}."
-        return own + failure
+    if words is not None:
+        failure = "" if words.endswith(".") else f": {fit.response.failure}."
+        return words + failure
     if fit.covariance == "mean-field":
         return f"{NARROW}{'' if fit.response.failure is None else f': {fit.response.failure}'}."
     if fit.covariance == "engine":

@@ -52,8 +52,8 @@ def _thinned(model: AbstractPublicModel) -> tuple[Rows, Block]:
         return rows, model.block(rows)
     n_groups = len(grouping.labels)
     groups = _evenly(n_groups, max(n_groups * most // design.n_rows, 1))
-    own = grouping.order[np.isin(grouping.number[grouping.order], groups)]
-    return design.rows_at(own), model.source.take(groups)
+    kept = grouping.order[np.isin(grouping.number[grouping.order], groups)]
+    return design.rows_at(kept), model.source.take(groups)
 
 
 def _evenly(n_all: int, most: int) -> Indices:

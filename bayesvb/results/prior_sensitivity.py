@@ -87,12 +87,14 @@ def changes_with_numbers(
             hint="fit with prior=True, or with method='cavi'",
         )
     one = fit.parts[0].fit
-    own = jackknife(one, "sensitivity to its prior")
-    named, values = NamedChanges(one, own), numbers(one.model.priors)
+    sensitivity = jackknife(one, "sensitivity to its prior")
+    named, values = NamedChanges(one, sensitivity), numbers(one.model.priors)
     with single_threaded_blas(), np.errstate(all="ignore"):
-        start = _pass(one, own.deletion.model)
-    posteriors = [[_moved(one, own, start, (name, step)) for step in steps] for name in values]
-    points = [own.centre(posterior) for several in posteriors for posterior in several]
+        start = _pass(one, sensitivity.deletion.model)
+    posteriors = [
+        [_moved(one, sensitivity, start, (name, step)) for step in steps] for name in values
+    ]
+    points = [sensitivity.centre(posterior) for several in posteriors for posterior in several]
     # all points at once: what a batch costs hardly depends on how many there are
     moved = named.in_sds(named.parameters(np.stack(points)), named.sd)
     each = moved.reshape(len(values), len(steps), -1)

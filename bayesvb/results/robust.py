@@ -100,9 +100,9 @@ def robust_covariance(fit: AbstractFit, clusters: RowIntegers | None) -> RobustC
     from bayesvb.results.leave_one_out import group_sums
     from bayesvb.sensitivity.robust import RobustCovariance
 
-    own = jackknife(fit, "robust covariance")
+    sensitivity = jackknife(fit, "robust covariance")
     rows = np.arange(fit.model.source.n_rows)
-    weights, sums = units_of(fit.model).weights, group_sums(own.deletion, rows)
+    weights, sums = units_of(fit.model).weights, group_sums(sensitivity.deletion, rows)
     n_clusters, copies = float(len(rows)), np.ones(len(rows))
     if clusters is not None:
         sums = _by_cluster(sums, clusters, weights)
@@ -114,9 +114,9 @@ def robust_covariance(fit: AbstractFit, clusters: RowIntegers | None) -> RobustC
             copies, n_clusters = weights[kept], float(weights.sum())
             sums = sums / copies[:, None]
     with single_threaded_blas():
-        change = own.changes(-sums) * np.sqrt(copies)[:, None]
+        change = sensitivity.changes(-sums) * np.sqrt(copies)[:, None]
         spread = change.T @ change * (n_clusters / (n_clusters - 1.0))
-        prior = own.covariance @ own.prior_information @ own.covariance
+        prior = sensitivity.covariance @ sensitivity.prior_information @ sensitivity.covariance
     return RobustCovariance(spread + prior, n_clusters, clusters is not None)
 
 
@@ -144,13 +144,13 @@ def cluster_numbers(fit: AbstractFit, cluster: object) -> RowIntegers | None:
     grouping = units_of(fit.model).grouping
     if grouping is None:
         return numbers
-    own = numbers[grouping.first]
-    if (numbers != own[grouping.number]).any():
+    values = numbers[grouping.first]
+    if (numbers != values[grouping.number]).any():
         raise DataError(
             f"cluster has several labels within a group of `{grouping.name}`",
             hint="put each group into one cluster; with cluster=None each group is a cluster",
         )
-    return np.unique(own, return_inverse=True)[1]
+    return np.unique(values, return_inverse=True)[1]
 
 
 def moved(fit: AbstractFit, robust: RobustCovariance) -> AbstractFit:

@@ -139,7 +139,7 @@ def _state(fit: AbstractFit) -> xr.Dataset:
         if one.engine_log_q is not None:
             arrays[f"{prefix}engine_log_q"] = one.engine_log_q
         arrays |= {f"{prefix}{name}": values for name, values in _found_out(one).items()}
-        arrays |= {f"{prefix}imputed.{j}": own for j, own in enumerate(_imputed(fit, one))}
+        arrays |= {f"{prefix}imputed.{j}": imputed for j, imputed in enumerate(_imputed(fit, one))}
     arrays |= {f"trace.{key}": trace for key, trace in fit.traces.items()}
     source, complete = fit.model.source, fit.model.design.complete
     if is_sample(fit.model):

@@ -169,8 +169,8 @@ class SimulationCalibration:
 
     def described(self) -> dict[str, object]:
         """All that it holds, JSON-able."""
-        own = {one.name: getattr(self, one.name) for one in fields(self)}
-        return own | {
+        settings = {one.name: getattr(self, one.name) for one in fields(self)}
+        return settings | {
             "options": {name: as_text(value) for name, value in self.options.items()},
             "ranks": self.ranks.to_numpy().tolist(),
             "ranked": self.ranks.index.tolist(),

@@ -133,16 +133,16 @@ def draws_between_tables(fits: Sequence[AbstractFit]) -> list[Draws]:
     """
     given = [one.draws for one in fits]
     core = fits[0].core.with_complete_draws()
-    own = core.coordinates(fits[0].q) if core is fits[0].core else None
-    if own is None:  # eliminated groups: draws do not hold all coordinates
+    coordinates = core.coordinates(fits[0].q) if core is fits[0].core else None
+    if coordinates is None:  # eliminated groups: draws do not hold all coordinates
         return given
-    standard = [own.standard(draws) for draws in given]
+    standard = [coordinates.standard(draws) for draws in given]
     centres = np.stack([one.mean(axis=0) for one in standard])
     m = min(INDEPENDENT_TABLES, len(fits))
     further = np.sqrt((m + 1.0) / max(m - 1.0, 1.0)) - 1.0
     shifts = further * (centres - centres.mean(axis=0))
     return [
-        {**draws, **own.parameters(one + shift)}
+        {**draws, **coordinates.parameters(one + shift)}
         for draws, one, shift in zip(given, standard, shifts, strict=True)
     ]
 

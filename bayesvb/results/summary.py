@@ -160,9 +160,9 @@ def coefficient_draws(fit: AbstractFit) -> pd.DataFrame:
     tables = []
     for name in shown:
         flat = named.values[name].reshape(len(named.values[name]), -1)
-        own = pd.DataFrame(flat, columns=labels(named, name, named.parts[name]))
+        table = pd.DataFrame(flat, columns=labels(named, name, named.parts[name]))
         varies = np.ptp(flat, axis=0) > 0.0
-        tables.append(own if fit.is_point_estimate else own.loc[:, varies])
+        tables.append(table if fit.is_point_estimate else table.loc[:, varies])
     whole: pd.DataFrame = pd.concat(tables, axis=1)
     whole.columns = in_reading_order(whole.columns)
     return whole

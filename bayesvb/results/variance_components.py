@@ -97,9 +97,11 @@ class VarianceParts:
         zero, mean, apart = [], [], []
         for one, multipliers in self.groups:
             first = int(one.term.intercept)
-            own = np.average(multipliers, axis=0, weights=self.weights)[first:] + one.term.centres
+            multiplier = (
+                np.average(multipliers, axis=0, weights=self.weights)[first:] + one.term.centres
+            )
             zero.append(_with_levels(one.term, np.zeros(one.n_covariates), {}))
-            mean.append(_with_levels(one.term, own, {}))
+            mean.append(_with_levels(one.term, multiplier, {}))
             apart += list(np.abs(mean[-1] - zero[-1]) > 0.01 * multipliers.std(axis=0)[first:])
         return [zero, mean] if any(apart) else [zero]
 
@@ -110,8 +112,8 @@ class VarianceParts:
         levels = {(i.factor, i.level): i.first for term in terms for i in term.indicators if i}
         return [
             [
-                _with_levels(term, own, {factor: level})
-                for term, own in zip(terms, self.places[-1], strict=True)
+                _with_levels(term, place, {factor: level})
+                for term, place in zip(terms, self.places[-1], strict=True)
             ]
             for (factor, level), first in levels.items()
             if level != first
@@ -120,7 +122,8 @@ class VarianceParts:
     def at(self, place: list[Float[np.ndarray, " covariates"]]) -> str:
         """Return words for a place, each covariate once."""
         words = [
-            values_text(one.term, own) for (one, _), own in zip(self.groups, place, strict=True)
+            values_text(one.term, position)
+            for (one, _), position in zip(self.groups, place, strict=True)
         ]
         return ", ".join(dict.fromkeys(word for word in words if word))
 
@@ -157,7 +160,10 @@ class VarianceParts:
         """Return intraclass correlations: shares of the variance given the covariates."""
         coefficients = {}
         for place in (*self.places, *self.further_places) if self.noise is not None else ():
-            each = [one.variance(own) for (one, _), own in zip(self.groups, place, strict=True)]
+            each = [
+                one.variance(position)
+                for (one, _), position in zip(self.groups, place, strict=True)
+            ]
             total = np.sum(each, axis=0) + self.noise
             for (one, _), variance in zip(self.groups, each, strict=True):
                 coefficients["icc", one.term.term, self.at(place)] = variance / total

@@ -190,8 +190,8 @@ class Deletion:
 
     def _step_without(self, row: Block) -> EntryVector:
         """Statistics of the next posterior from the sums without a row."""
-        own = self.model.e_step(self.posterior, row).stats
-        return full_step(self.model, self.posterior, self._sums + (-1.0) * own)
+        row_stats = self.model.e_step(self.posterior, row).stats
+        return full_step(self.model, self.posterior, self._sums + (-1.0) * row_stats)
 
     def without(
         self, rows: Int[np.ndarray, " some"], block: Block, share: Float[np.ndarray, " some"]

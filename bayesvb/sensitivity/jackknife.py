@@ -215,8 +215,8 @@ class Jackknife:
         Curvature of the log prior at the centre, in coordinates in which the posterior's is the
         identity: it is the identity without information from data, whatever the shape of the prior.
         """
-        own, prior = self._curvatures()
-        values, axes = np.linalg.eigh(own)
+        curvatures, prior = self._curvatures()
+        values, axes = np.linalg.eigh(curvatures)
         # Smallest curvature of a posterior in its own coordinates; it is one where it is normal.
         root = axes / np.sqrt(np.maximum(values, 1e-6)) @ axes.T
         values, axes = np.linalg.eigh(root @ prior @ root)

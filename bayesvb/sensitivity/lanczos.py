@@ -141,9 +141,9 @@ class _Space:
 
         ``F'`` is self-adjoint, so products with earlier answers, which are not kept, are these.
         """
-        *before, own = [metric @ answers.T for metric in self.metric]
+        *before, latest = [metric @ answers.T for metric in self.metric]
         beside = np.concatenate([np.empty((0, len(answers))), *before])
-        self.sweep = np.block([[self.sweep, beside], [beside.T, 0.5 * (own + own.T)]])
+        self.sweep = np.block([[self.sweep, beside], [beside.T, 0.5 * (latest + latest.T)]])
 
     def inverse_columns(self) -> Float[np.ndarray, "all tilts"]:
         """Columns of the inverse of ``I - F'`` on the space that belong to the perturbations.
@@ -192,8 +192,8 @@ class _Space:
         columns : ndarray, shape (all, tilts)
             ``inverse_columns``.
         """
-        gram, own = 0.5 * (gram + gram.T), columns[: len(self.first)]
-        root = np.linalg.cholesky(0.5 * (own + own.T))
+        gram, columns_first = 0.5 * (gram + gram.T), columns[: len(self.first)]
+        root = np.linalg.cholesky(0.5 * (columns_first + columns_first.T))
         weights = solve_triangular(root, columns[self.latest].T, lower=True)
         effect, axes = np.linalg.eigh(weights @ gram @ weights.T)
         kept = effect > NEGLIGIBLE
@@ -210,8 +210,8 @@ class _Space:
 
     def covariance(self) -> Float[np.ndarray, "tilts tilts"]:
         """Covariance of the perturbations."""
-        own = self.gram[: len(self.first), : len(self.first)]
-        covariance = own @ self.inverse_columns()[: len(own)] @ own
+        first_gram = self.gram[: len(self.first), : len(self.first)]
+        covariance = first_gram @ self.inverse_columns()[: len(first_gram)] @ first_gram
         return np.asarray(0.5 * (covariance + covariance.T))
 
 

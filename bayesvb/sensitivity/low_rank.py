@@ -133,12 +133,12 @@ def low_rank_sensitivity(
     known : RowDerivatives
         Of the rows.
     """
-    own, of_prior = _of_prior(model, stats, kept, known)
-    directions = RowDirections(each, own, len(kept))
+    single, of_prior = _of_prior(model, stats, kept, known)
+    directions = RowDirections(each, single, len(kept))
     size = directions.size
     bends, among = np.zeros((2, size, size))
     _add_bends(bends, directions, known, block.weight)
-    bends[size - len(own) :, size - len(own) :] = of_prior
+    bends[size - len(single) :, size - len(single) :] = of_prior
     along: Any = partial(expectations_along, model, stats, model.update(stats))
     closed = along(np.zeros((1, len(kept)))) is not None
     changes = np.empty((0 if closed else size, len(kept)))
@@ -189,7 +189,7 @@ def _changes(
         if not one.scalars.entries.size:  # scalars of which no feature is other than zero
             continue
         entries, features = one.scalars.entries, one.features.T
-        factors = [_factor_of(own, known) for own in entries]
+        factors = [_factor_of(scalar_entries, known) for scalar_entries in entries]
         at_once = len({int(factor[0]) for factor in factors}) == len(factors)
         every = np.arange(len(factors))
         for some in [every] if at_once else every[:, None]:
@@ -210,7 +210,7 @@ def _factor_of(
     entries: Int[np.ndarray, " features"], known: RowDerivatives
 ) -> Int[np.ndarray, " own"]:
     """Entries of the independent factor of the posterior that these are of."""
-    return next(own for factors in known.factors for own in factors if entries[0] in own)
+    return next(factor for factors in known.factors for factor in factors if entries[0] in factor)
 
 
 def _along_single(

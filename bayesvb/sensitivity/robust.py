@@ -59,26 +59,26 @@ class RobustCovariance:
         They are multivariate t: the symmetric root of the covariance times the standard
         coordinates, and a scale that all coordinates of a draw share.
         """
-        own = coordinates_of(model, posterior)
+        coordinates = coordinates_of(model, posterior)
         values, axes = np.linalg.eigh(self.covariance)
         # Smallest variance of a coordinate, which draws need to have a density.
         values = np.maximum(values, 1e-10)
         root, inverse = axes * np.sqrt(values) @ axes.T, axes / np.sqrt(values) @ axes.T
-        standard = own.standard(draws) @ root
+        standard = coordinates.standard(draws) @ root
         scales = np.ones(1)
         # Degrees of freedom from which a Student t is a normal.
         if self.dof < 500.0:
             standard *= np.sqrt(self.dof / rng.chisquare(self.dof, len(standard)))[:, None]
             probs = (np.arange(NODES) + 0.5) / NODES
             scales = np.sqrt(self.dof / (2.0 * gammaincinv(0.5 * self.dof, probs)))
-        moved: Draws = own.parameters(standard)
+        moved: Draws = coordinates.parameters(standard)
         each = [
-            _log_density(model, posterior, own, standard @ inverse / scale)
+            _log_density(model, posterior, coordinates, standard @ inverse / scale)
             - standard.shape[1] * np.log(scale)
             for scale in scales
         ]
         whole = logsumexp(each, axis=0) - np.log(len(each)) - 0.5 * np.log(values).sum()
-        return moved, np.asarray(whole - own.log_volume(moved))
+        return moved, np.asarray(whole - coordinates.log_volume(moved))
 
 
 def _log_density(

@@ -39,8 +39,8 @@ class Directions:
             return cls(scalars, np.eye(len(features)), csr_array(scalars.features.T))
         every = np.arange(number.size + 1)
         shape = (number.size, features.shape[1])
-        own = csr_array((np.ones(number.size), number.reshape(-1), every), shape=shape)
-        return cls(scalars, features, own)
+        numbers = csr_array((np.ones(number.size), number.reshape(-1), every), shape=shape)
+        return cls(scalars, features, numbers)
 
     @property
     def size(self) -> int:
@@ -104,8 +104,8 @@ class RowDirections:
         """``B' v`` of each of these."""
         products = np.zeros((len(vectors), self.size))
         for one, entries, places in self.scalars():
-            if (own := vectors[:, entries]).any():
-                products[:, places] = own @ one.features
+            if (part := vectors[:, entries]).any():
+                products[:, places] = part @ one.features
         products[:, self.size - len(self.single) :] = vectors[:, self.single]
         return products
 

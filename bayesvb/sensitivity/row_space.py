@@ -173,7 +173,7 @@ class RowSpace:
         bend = np.abs(self.hessian) * deviations[:, :, None] * deviations[:, None, :]
         kept = bend.max(axis=2) > NEGLIGIBLE
         parts = [
-            part.restricted([kept[:, own].any(axis=1) for own in slots.T])
+            part.restricted([kept[:, slot].any(axis=1) for slot in slots.T])
             for part, slots in zip(self.parts, self.slots, strict=True)
         ]
         return RowSpace(tuple(parts), self.hessian, self.scale)
@@ -197,10 +197,10 @@ class RowSpace:
     def _collect(self, scalars: Scalars, number: int, firsts: Sequence[Columns]) -> None:
         """Fill in the first scalars of a part, the transpose of ``_firsts``."""
         part, squares = self.parts[number], scalars.squares[self.scale_slices[number]]
-        for vector, own in zip(part.vectors, firsts, strict=True):
-            squares += vector.squares.T @ own[len(vector.rows) :]
-        for vector, own, slot in zip(part.with_rows, firsts, self.slots[number][0], strict=False):
-            scalars.rows[vector.rows, slot] = own[: len(vector.rows)]
+        for vector, first in zip(part.vectors, firsts, strict=True):
+            squares += vector.squares.T @ first[len(vector.rows) :]
+        for vector, first, slot in zip(part.with_rows, firsts, self.slots[number][0], strict=False):
+            scalars.rows[vector.rows, slot] = first[: len(vector.rows)]
 
     def loaded(self, values: Scalars) -> Float[np.ndarray, "variables columns"]:
         """``L'`` times each column."""
@@ -209,9 +209,13 @@ class RowSpace:
             firsts = self._firsts(values, number)
             linear = [v.slopes[0][:, None] * c for v, c in zip(part.vectors, firsts, strict=True)]
             for kind in range(1, len(slots)):
-                for vector, own, slot in zip(part.with_rows, linear, slots[kind], strict=True):
+                for vector, linear_part, slot in zip(
+                    part.with_rows, linear, slots[kind], strict=True
+                ):
                     n = len(vector.rows)
-                    own[:n] += vector.slopes[kind, :n, None] * values.rows[vector.rows, slot]
+                    linear_part[:n] += (
+                        vector.slopes[kind, :n, None] * values.rows[vector.rows, slot]
+                    )
             loaded.append(part.loaded(firsts, linear))
         return np.concatenate([*loaded, self.scale[:, None] * values.precisions])
 
@@ -223,9 +227,11 @@ class RowSpace:
             each = zip(part.vectors, predictors, noises, strict=True)
             self._collect(loadings, number, [v.slopes[0][:, None] * u + e for v, u, e in each])
             for kind in range(1, len(slots)):
-                for vector, own, slot in zip(part.with_rows, predictors, slots[kind], strict=True):
+                for vector, predictor, slot in zip(
+                    part.with_rows, predictors, slots[kind], strict=True
+                ):
                     n = len(vector.rows)
-                    loadings.rows[vector.rows, slot] = vector.slopes[kind, :n, None] * own[:n]
+                    loadings.rows[vector.rows, slot] = vector.slopes[kind, :n, None] * predictor[:n]
         loadings.precisions[:] = self.scale[:, None] * variables[self.places[-1]]
         return loadings
 

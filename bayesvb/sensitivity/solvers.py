@@ -82,29 +82,29 @@ class DenseSensitivity(AbstractSensitivity):
     @cached_property
     def _factor(self) -> object:
         """Triangular factors of ``I - F'`` in the entries that answer."""
-        own = self.rows[:, self.answering]
-        return lu_factor(np.eye(len(own)) - own)
+        among = self.rows[:, self.answering]
+        return lu_factor(np.eye(len(among)) - among)
 
     def solve(
         self, added: Float[np.ndarray, "groups entries"]
     ) -> Float[np.ndarray, "groups entries"]:
         """``(I - F')^-1`` times each of these."""
-        own, rows = self.answering, self.rows
-        moved = added[:, own]
-        if (rest := added[:, ~own]).any():
-            moved = moved + rest @ rows[:, ~own].T
+        answering, rows = self.answering, self.rows
+        moved = added[:, answering]
+        if (rest := added[:, ~answering]).any():
+            moved = moved + rest @ rows[:, ~answering].T
         solution = np.array(added, dtype=float)
-        solution[:, own] = lu_solve(self._factor, moved.T).T
+        solution[:, answering] = lu_solve(self._factor, moved.T).T
         return solution
 
     def solve_transposed(
         self, slopes: Float[np.ndarray, "values entries"]
     ) -> Float[np.ndarray, "values entries"]:
         """Product of each of these slopes with ``(I - F')^-1``."""
-        own, rows = self.answering, self.rows
+        answering, rows = self.answering, self.rows
         solution = np.array(slopes, dtype=float)
-        solution[:, own] = lu_solve(self._factor, slopes[:, own].T, trans=1).T
-        solution[:, ~own] += solution[:, own] @ rows[:, ~own]
+        solution[:, answering] = lu_solve(self._factor, slopes[:, answering].T, trans=1).T
+        solution[:, ~answering] += solution[:, answering] @ rows[:, ~answering]
         return solution
 
     def whole(self) -> Float[np.ndarray, "entries entries"]:
@@ -296,9 +296,9 @@ def _by_factor(
     place, shared = np.cumsum(kept) - 1, known.shared[kept[known.shared]]
     product = curvature[:, place[shared]] @ covariance[place[shared]]
     for entries in known.factors:
-        for own in entries:
-            at = np.setdiff1d(place[own[kept[own]]], place[shared])
-            product[:, own] += curvature[:, at] @ covariance[np.ix_(at, own)]
+        for scalar_entries in entries:
+            at = np.setdiff1d(place[scalar_entries[kept[scalar_entries]]], place[shared])
+            product[:, scalar_entries] += curvature[:, at] @ covariance[np.ix_(at, scalar_entries)]
     product[:, known.shared] = curvature @ covariance[:, known.shared]
     return np.asarray(product)
 
@@ -331,18 +331,18 @@ def expectation_changes(
         some = np.flatnonzero(kept[entries].any(axis=0))
         known = model.factor_covariance(posterior, kind, some)
         if known is not None:
-            for own, change in zip(entries, known, strict=True):
-                there = kept[own[some]]
-                result[place[own[some[there]]][:, None], own] = change[there]
+            for scalar_entries, change in zip(entries, known, strict=True):
+                there = kept[scalar_entries[some]]
+                result[place[scalar_entries[some[there]]][:, None], scalar_entries] = change[there]
             continue
         steps = np.zeros((len(some), centre.size))
-        for own in entries:
-            steps[np.arange(len(some)), own[some]] = size[own[some]]
+        for scalar_entries in entries:
+            steps[np.arange(len(some)), scalar_entries[some]] = size[scalar_entries[some]]
         moved = changes_along(model, stats, steps)
-        for own in entries:
-            there = kept[own[some]]
-            changes = moved[there][:, own] / size[own[some[there]], None]
-            result[place[own[some[there]]][:, None], own] = changes
+        for scalar_entries in entries:
+            there = kept[scalar_entries[some]]
+            changes = moved[there][:, scalar_entries] / size[scalar_entries[some[there]], None]
+            result[place[scalar_entries[some[there]]][:, None], scalar_entries] = changes
     moved = changes_along(model, stats, units(shared, centre.size))
     result[:, shared] = moved[:, kept].T
     result[place[shared[kept[shared]]]] = moved[kept[shared]]

@@ -196,11 +196,11 @@ def _ways(
     if isinstance(methods, str):
         methods = (methods,)
     given = methods if isinstance(methods, Mapping) else {name: {} for name in methods}
-    for own in given.values():
-        check_names("methods", own)
-    ways = {name: {"method": name, **own} for name, own in given.items()}
-    for own in ways.values():
-        check_choice("methods", own["method"], tuple(ENGINES))
+    for options in given.values():
+        check_names("methods", options)
+    ways = {name: {"method": name, **options} for name, options in given.items()}
+    for options in ways.values():
+        check_choice("methods", options["method"], tuple(ENGINES))
     if not ways:
         raise DataError(f"methods={methods!r} holds no method", hint='write ("cavi",)')
     return ways

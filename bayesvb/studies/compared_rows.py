@@ -91,14 +91,14 @@ def _own_data(models: Mapping[str, object]) -> tuple[pd.DataFrame, int]:
     for name, model in models.items():
         assert isinstance(model, AbstractEstimator)
         check_all_rows(model, f"models: {name!r} without data=", "fits are made of most of them")
-        own = model.design.given[common[model.design.complete]]
+        given = model.design.given[common[model.design.complete]]
         if data is None:
-            data = own
+            data = given
             continue
-        shared = [column for column in own if column in data]
-        if not own.index.equals(data.index) or not own[shared].equals(data[shared]):
+        shared = [column for column in given if column in data]
+        if not given.index.equals(data.index) or not given[shared].equals(data[shared]):
             raise DataError(f"models: {name!r} has other data than the first", hint="give data=")
-        data = pd.concat([data, own.drop(columns=shared)], axis=1)
+        data = pd.concat([data, given.drop(columns=shared)], axis=1)
     assert data is not None
     return data, int((~common).sum())
 
@@ -166,11 +166,11 @@ def _labels(groups: object, frame: pd.DataFrame) -> pd.Series | None:
 def _check_same_response(made: Mapping[str, AbstractEstimator], *, jacobian: bool) -> None:
     """Raise unless all models explain the same thing; with ``jacobian``, once it is undone."""
     (first, reference), *others = ((name, _explains(model)) for name, model in made.items())
-    for name, own in others:
-        alike = (untransformed(own[0]), own[1]) == (untransformed(reference[0]), reference[1])
-        if not (alike if jacobian else own == reference):
+    for name, other in others:
+        alike = (untransformed(other[0]), other[1]) == (untransformed(reference[0]), reference[1])
+        if not (alike if jacobian else other == reference):
             raise DataError(
-                f"models: {name!r} explains {', '.join(own[0])}, {first!r} explains "
+                f"models: {name!r} explains {', '.join(other[0])}, {first!r} explains "
                 f"{', '.join(reference[0])}: their scores describe different responses",
                 hint=SAME_SCALE if alike else None,
             )

@@ -196,18 +196,18 @@ class CrossValidation:
         """
         check_choice("score", score, [n for n in self.score_names if not n.startswith("coverage")])
         table = self.differences()
-        own = table[table["score"] == score].set_index("model").reindex(self.models)
-        axes = marks.new_axes((6.6, 1.4 + 0.4 * len(own))) if ax is None else ax
+        scores = table[table["score"] == score].set_index("model").reindex(self.models)
+        axes = marks.new_axes((6.6, 1.4 + 0.4 * len(scores))) if ax is None else ax
         palette = palette_of(axes)
         marks.dress(axes, palette, x=f"{score}, difference from {self.best}", y="", grid="x")
-        y, x = np.arange(len(own)), own["difference"].fillna(0.0).to_numpy()
+        y, x = np.arange(len(scores)), scores["difference"].fillna(0.0).to_numpy()
         for name, width in (("se_resampled", 1.2), ("se", 4.0)):
-            half = LIMITS.standard_errors * own[name].fillna(0.0).to_numpy()
+            half = LIMITS.standard_errors * scores[name].fillna(0.0).to_numpy()
             axes.hlines(y, x - half, x + half, color=palette.accent, linewidth=width)
         axes.plot(x, y, "o", color=palette.ink, markersize=5)
         axes.axvline(0.0, color=palette.mute, linewidth=0.8)
-        axes.set_yticks(y, list(own.index))
-        axes.set_ylim(len(own) - 0.5, -0.5)
+        axes.set_yticks(y, list(scores.index))
+        axes.set_ylim(len(scores) - 0.5, -0.5)
         return axes
 
     def table(self) -> pd.DataFrame:
@@ -243,10 +243,12 @@ class CrossValidation:
         if self.dropped:
             lines.append(f"{self.dropped} rows with missing values were left to no model.")
         failed = self.fits[self.fits["failure"] != ""]
-        for model, own in failed.groupby("model", sort=False):
+        for model, failures in failed.groupby("model", sort=False):
             n = int(self.rows.loc[self.rows["model"] == model, "unit"].nunique())
             seen = f"its means are of {n} of {len(self._units)} rows"
-            lines.append(f"{model}: {len(own)} fits failed, {seen}; {own['failure'].iloc[0]}")
+            lines.append(
+                f"{model}: {len(failures)} fits failed, {seen}; {failures['failure'].iloc[0]}"
+            )
         unknown = self.fits.groupby("model", sort=False)["n_unknown"].sum()
         for name, n in unknown[unknown > 0].items():
             lines.append(
@@ -271,25 +273,25 @@ class CrossValidation:
 
     def _log_densities(self, models: Sequence[str]) -> pd.DataFrame:
         """Log density of every row or group by each model, the mean over repetitions."""
-        own = self.rows[self.rows["model"].isin(models)]
+        rows = self.rows[self.rows["model"].isin(models)]
         with np.errstate(invalid="ignore"):
-            wide = own.pivot_table("log_density", "unit", "model", dropna=False)
+            wide = rows.pivot_table("log_density", "unit", "model", dropna=False)
         return wide.reindex(columns=list(models))
 
     def _scored(self, model: str, score: str) -> Scored:
         """Scores of one model by repetition and row."""
-        own = self.rows[self.rows["model"] == model]
+        rows = self.rows[self.rows["model"] == model]
         scores = np.full(self._folds.shape, np.nan)
-        scores[own["repeat"].to_numpy() - 1, own["unit"].to_numpy()] = own[score].to_numpy()
+        scores[rows["repeat"].to_numpy() - 1, rows["unit"].to_numpy()] = rows[score].to_numpy()
         return scores
 
     def _calibration_error(self, model: str) -> float:
         """Mean over repetitions of the error over all their rows."""
-        own = self.rows[self.rows["model"] == model]
-        columns = [name for name in own if str(name).startswith("p[")]
+        rows = self.rows[self.rows["model"] == model]
+        columns = [name for name in rows if str(name).startswith("p[")]
         labels = [str(name)[2:-1] for name in columns]
         errors = []
-        for _, part in own.groupby("repeat"):
+        for _, part in rows.groupby("repeat"):
             codes = pd.Index(labels).get_indexer(pd.Index(part["class"]))
             p = part[columns].fillna(0.0).to_numpy()
             errors.append(calibration_error(p, codes).error)
@@ -367,10 +369,10 @@ def resampled_error(scores: Scored, folds: Int[np.ndarray, "repeats rows"]) -> f
     estimator of the variance of K-fold cross-validation, JMLR 5.
     """
     means = [
-        float(np.mean(own))
+        float(np.mean(of_fold))
         for row, numbers in zip(scores, folds, strict=True)
         for fold in np.unique(numbers)
-        if not np.isnan(own := row[numbers == fold]).any()
+        if not np.isnan(of_fold := row[numbers == fold]).any()
     ]
     n_folds = int(folds.max()) + 1
     if len(means) < 2 or not np.isfinite(means).all():

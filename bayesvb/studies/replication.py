@@ -84,13 +84,13 @@ class Replicator:
     def _made(self, number: int) -> dict[str, Any]:
         streams = EngineStreams(self.seed).branch("calibrate")
         order = streams.rng("posterior draws").permutation(self.simulation.n_posterior)
-        own = streams.branch(number)
-        truth = self.simulation.truth(number, own.rng("parameters"), order)
-        source = self.simulation.rows(truth, own.rng("responses"))
-        seed = int(own.rng("fit").integers(2**32))
+        branch = streams.branch(number)
+        truth = self.simulation.truth(number, branch.rng("parameters"), order)
+        source = self.simulation.rows(truth, branch.rng("responses"))
+        seed = int(branch.rng("fit").integers(2**32))
         fit = quiet_fit(self.model.over(source), {**self.options, "seed": seed, "n_jobs": 1})
         true = self.quantities(truth, source)[0]
-        ranks = ranks_among(true, self.quantities(fit, source), own.rng("ties"))
+        ranks = ranks_among(true, self.quantities(fit, source), branch.rng("ties"))
         return {
             "ranks": tuple(ranks.tolist()),
             "n_draws": count(fit.draws),

@@ -91,10 +91,10 @@ def row_scores(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
         scores[MANY] += row_jacobian(fit, rows)
     several = len(design.response_names) > 1
     for i, name in enumerate(design.response_names):
-        own = _of_numbers(fit, test, name, observed[:, i], asked)
+        columns = _of_numbers(fit, test, name, observed[:, i], asked)
         if INTERVAL in rows.matrices:
-            own = _of_seen(own, rows.matrices[INTERVAL])
-        for score, values in own.items():
+            columns = _of_seen(columns, rows.matrices[INTERVAL])
+        for score, values in columns.items():
             scores[f"{score}: {name}" if several else score] = values
     return scores
 
@@ -153,10 +153,10 @@ def _of_classes(fit: Fit, test: pd.DataFrame) -> pd.DataFrame:
 
 def _of_groups(fit: Fit, test: pd.DataFrame, asked: Asked) -> pd.DataFrame:
     """Log density of all responses of each group; of models of single rows their sum."""
-    own, labels = fit.log_density(test), test[asked.unit].to_numpy()
+    densities, labels = fit.log_density(test), test[asked.unit].to_numpy()
     if grouping_of(fit.model) is None:
-        own = own.groupby(labels, sort=False).sum()
+        densities = densities.groupby(labels, sort=False).sum()
     if asked.jacobian and fit.model.response.is_numeric:
         gain = pd.Series(row_jacobian(fit, fit.model.rows(test, response=True)), labels)
-        own = own + gain.groupby(level=0, sort=False).sum().reindex(own.index)
-    return pd.DataFrame({MANY: own})
+        densities = densities + gain.groupby(level=0, sort=False).sum().reindex(densities.index)
+    return pd.DataFrame({MANY: densities})

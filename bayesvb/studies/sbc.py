@@ -128,12 +128,12 @@ def _settled(
     """Engine and options: by default the fit's."""
     if not isinstance(model, AbstractFit):
         return method or DEFAULT_METHOD, dict(options)
-    own: dict[str, object] = {}
+    settings: dict[str, object] = {}
     if not model.automatic and model.covariance in INTERVALS:
-        own = {"covariance": model.covariance}
+        settings = {"covariance": model.covariance}
     if method in (None, model.method):
-        own |= model.method_options
-    return method or model.method, {**own, **options}
+        settings |= model.method_options
+    return method or model.method, {**settings, **options}
 
 
 def _replicator(

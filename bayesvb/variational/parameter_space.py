@@ -44,8 +44,8 @@ class ParameterSpace:
         draws, first = {}, 0
         volume: DrawVector = namespace(vectors).zeros(len(vectors))
         for name, support in self.supports.items():
-            own = vectors[:, first : first + support.size]
-            draws[name], added = support.constrained(own)
+            part = vectors[:, first : first + support.size]
+            draws[name], added = support.constrained(part)
             volume, first = volume + added, first + support.size
         return draws, volume
 

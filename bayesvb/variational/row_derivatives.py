@@ -73,8 +73,8 @@ class RowScalars:
         over all features once for each direction, which takes three times as long.
         """
         changes = np.zeros((len(self.entries), len(change), self.features.shape[1]))
-        for own, result in zip(self.entries, changes, strict=True):
-            part = change[:, own]
+        for entries, result in zip(self.entries, changes, strict=True):
+            part = change[:, entries]
             touched = part.any(axis=1)
             if touched.all():
                 np.matmul(part, self.features, out=result)
@@ -190,9 +190,9 @@ class RowDerivatives:
         place = np.cumsum(kept) - 1
         scalars = []
         for one in self.scalars:
-            own, other = kept[one.entries[0]], kept[one.others[0]]
-            places = place[one.entries[:, own]], place[one.others[:, other]]
-            scalars.append(RowScalars(one.features[own], *places))
+            first, other = kept[one.entries[0]], kept[one.others[0]]
+            places = place[one.entries[:, first]], place[one.others[:, other]]
+            scalars.append(RowScalars(one.features[first], *places))
         return replace(self, scalars=tuple(scalars))
 
     @property
@@ -206,8 +206,8 @@ class RowDerivatives:
         n_rows = self.gradient.shape[1]
         statistics = np.zeros((n_rows, self.n_entries))
         for one, place in zip(self.scalars, self._places, strict=True):
-            own = self.gradient[place].T[:, :, None] * one.features.T[:, None, :]
-            statistics[:, one.entries.ravel()] = own.reshape(n_rows, -1)
+            products = self.gradient[place].T[:, :, None] * one.features.T[:, None, :]
+            statistics[:, one.entries.ravel()] = products.reshape(n_rows, -1)
         return statistics
 
     def curvature(self, weight: RowVector | None) -> Float[np.ndarray, "entries entries"]:
@@ -234,8 +234,8 @@ class RowDerivatives:
         slopes = np.ascontiguousarray(slopes.transpose(1, 2, 0))
         product = np.zeros_like(change)
         for one, place in zip(self.scalars, self._places, strict=True):
-            for own, slope in zip(one.entries, slopes[place], strict=True):
-                product[:, own] = slope @ one.features.T
+            for entries, slope in zip(one.entries, slopes[place], strict=True):
+                product[:, entries] = slope @ one.features.T
         return product
 
 

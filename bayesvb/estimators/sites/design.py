@@ -197,8 +197,8 @@ class RowsOfSite(AbstractSampledRows):
 
     def ends(self, name: str) -> Float[np.ndarray, "2 columns"]:
         """Extremes of this site: sites pool none, which would be values of single rows."""
-        own = self._own_moments[name]
-        return np.stack([own.lowest, own.highest])
+        moments = self._own_moments[name]
+        return np.stack([moments.lowest, moments.highest])
 
     def source(self, standardise: Callable[[EncodedRows], Block]) -> AbstractSource | None:
         """Blocks of the rows of this site; None without others."""
@@ -280,14 +280,14 @@ def responses_told(design: Design) -> Float[np.ndarray, "responses shares"]:
 def _own_rows(choice: Choice, frames: SiteFrames) -> Representatives:
     """All rows of the site that can be used, with the counts of all sites."""
     given = as_frame(frames.frame)
-    own, pooled = choice.of_frame(0, given), frames.rows
+    site_rows, pooled = choice.of_frame(0, given), frames.rows
     usable = ~given[list(choice.names)].isna()
     kept = usable.any(axis=1) if choice.keeps_missing else usable.all(axis=1)
-    own = replace(own, sample=given[kept.to_numpy()])
+    site_rows = replace(site_rows, sample=given[kept.to_numpy()])
     if pooled is None:
-        return own
+        return site_rows
     return replace(
-        own,
+        site_rows,
         n_rows=(pooled.n_given, pooled.n_rows),
         missing=pooled.missing,
         total_weight=pooled.total_weight,
@@ -318,7 +318,7 @@ def _learned(encoder: Encoder) -> list[str]:
         if state
     ]
     codes += [
-        code for own in encoder.own.values() for term in own.part.own for code in term.expressions
+        code for part in encoder.own.values() for term in part.part.own for code in term.expressions
     ]
     priors: dict[str, None] = {}
     for code in codes:

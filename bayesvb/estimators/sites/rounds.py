@@ -138,14 +138,14 @@ def site_statistics(
             "agreed= is finished, and needs no more statistics",
             hint="fit_from_sites(model, data, agreed) returns the fit",
         )
-    own = model_at_site(model, data, weights, sums)
-    part = partial(replace, sums, n_sites=1, n_rows=own.design.n_rows)
+    at_site = model_at_site(model, data, weights, sums)
+    part = partial(replace, sums, n_sites=1, n_rows=at_site.design.n_rows)
     if sums.round == "columns":
-        return part(round="scales", own=_scales(own, data, weights, sums))
+        return part(round="scales", own=_scales(at_site, data, weights, sums))
     if sums.round == "scales":
-        starts = [_own_start(own, seed + number) for number in range(restarts)]
+        starts = [_own_start(at_site, seed + number) for number in range(restarts)]
         return part(round="starts", own={"starts": np.stack(starts)})
-    answers = _answers(own, sums)
+    answers = _answers(at_site, sums)
     return part(round="sums" if answers else "finished", own=answers)
 
 
@@ -224,9 +224,9 @@ def fit_from_sites(
             hint="agreed = merge_site_statistics([site_statistics(model, rows, agreed) "
             "for rows of every site])",
         )
-    own = model_at_site(model, data, weights, sums)
-    remote = _found(own, sums, runs_of(sums.known))
-    whole = own.over(PartlyKept(own.source, sums.n_rows, _weight(sums)))
+    at_site = model_at_site(model, data, weights, sums)
+    remote = _found(at_site, sums, runs_of(sums.known))
+    whole = at_site.over(PartlyKept(at_site.source, sums.n_rows, _weight(sums)))
     return _fit(whole, remote, draws, seed, time.perf_counter() - began)
 
 
@@ -238,8 +238,8 @@ def _first(
     columns = columns_told(design)
     check_levels(columns.levels)
     levels = {name: list(values) for name, values in columns.levels.items()}
-    described, own = _described(model, settings), _quantiles(columns)
-    return SiteStatistics("columns", described, 1, design.n_rows, own=own, levels=levels)
+    described, quantiles = _described(model, settings), _quantiles(columns)
+    return SiteStatistics("columns", described, 1, design.n_rows, own=quantiles, levels=levels)
 
 
 def model_at_site(

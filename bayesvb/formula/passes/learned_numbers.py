@@ -42,9 +42,9 @@ def with_learned_numbers(encoder: Encoder, numbers: Float[np.ndarray, " numbers"
     DataError
         If they are not as many.
     """
-    own = learned_numbers(encoder)
-    if own.shape != numbers.shape:
-        raise DataError(f"the formula learns {len(own)} numbers, and there are {len(numbers)}")
+    values = learned_numbers(encoder)
+    if values.shape != numbers.shape:
+        raise DataError(f"the formula learns {len(values)} numbers, and there are {len(numbers)}")
     rest = iter(numbers.tolist())
     specs = {
         part: spec.update(transform_state=_changed(dict(spec.transform_state), rest, []))

@@ -262,10 +262,10 @@ def columns_to_read(
     levels = dict.fromkeys(role.column for role in roles if role.role in ("levels", "groups"))
     if isinstance(response, Ordered) and RESPONSE in bound.parts:  # numbers are levels too
         levels |= dict.fromkeys(role.column for role in bound.parts[RESPONSE].roles)
-    own = tuple(name for name in names if name in read)
-    known = bound.absent({name: head[name] for name in own})
-    lacking = tuple(name for name in own if name not in known)
-    return Choice(own, tuple(dict.fromkeys(together)), tuple(levels), weights, may_lack=lacking)
+    columns = tuple(name for name in names if name in read)
+    known = bound.absent({name: head[name] for name in columns})
+    lacking = tuple(name for name in columns if name not in known)
+    return Choice(columns, tuple(dict.fromkeys(together)), tuple(levels), weights, may_lack=lacking)
 
 
 def _head(frames: AbstractFrames, names: Sequence[str]) -> pd.DataFrame:
@@ -289,7 +289,7 @@ def _after_all_rows(
     for spec in encoder.specs.values():
         states |= {code: state for code, state in spec.transform_state.items() if state}
     known = exact_states(states, values, rows.n_rows[1])
-    own = {
+    exact = {
         part: replace(
             one,
             each=tuple(
@@ -303,7 +303,7 @@ def _after_all_rows(
         part: spec.update(transform_state={**spec.transform_state, **known})
         for part, spec in encoder.specs.items()
     }
-    return replace(encoder, specs=specs, own=own)
+    return replace(encoder, specs=specs, own=exact)
 
 
 def _check_rowwise(encoder: Encoder, rows: UsableRows) -> None:

@@ -365,12 +365,12 @@ def drawn_probabilities(
     # Several draws of few rows at once, as components of one draw are.
     for at in pieces(len(coefficients), n_experts * n_rows * len(points), AT_ONCE):
         location, variance = latents.location[at], latents.variance[at]
-        own = np.repeat(coefficients[at], n_experts, axis=0)
-        flat = location.reshape(len(own), *location.shape[2:])  # also of no rows
-        centre, spread = _logits(own, flat, variance.reshape(len(own), n_latents), points)
+        repeated = np.repeat(coefficients[at], n_experts, axis=0)
+        flat = location.reshape(len(repeated), *location.shape[2:])  # also of no rows
+        centre, spread = _logits(repeated, flat, variance.reshape(len(repeated), n_latents), points)
         centre, moderate = _moderate(centre, spread)
         means = _stick_products if moderate else _stick_sums
-        log_weights = latents.log_weights[at].reshape(len(own), n_rows)
+        log_weights = latents.log_weights[at].reshape(len(repeated), n_rows)
         weights = np.where(log_weights > least, np.exp(log_weights), 0.0)
         # Here fewer components would take longer: those of each expert are computed one by one.
         kept = log_weights > LEAST_LOG_WEIGHT

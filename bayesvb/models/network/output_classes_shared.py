@@ -137,9 +137,9 @@ class SharedClassOutput(AbstractOutput[SharedPosterior, SharedStats]):
 
     def expectations(self, posterior: SharedPosterior) -> EntryVector:
         """Expectations as in ``ClassOutput``; covariances of earlier latent vectors stay."""
-        own = self.classes.expectations(posterior.coefficients)
+        of_classes = self.classes.expectations(posterior.coefficients)
         n_experts = len(posterior.omega)
-        return np.concatenate([own, np.zeros(n_experts * self.n_classes)])
+        return np.concatenate([of_classes, np.zeros(n_experts * self.n_classes)])
 
     def kl(self, posterior: SharedPosterior) -> float:
         return self.classes.kl(posterior.coefficients)

@@ -302,13 +302,13 @@ def _one_response(
     observed = block.response[0] - coefficients[:, -1:]
     constant = -0.5 * (np.log(variance) + LOG_2PI)[:, :, None]
     scale = (-0.5 / variance)[:, :, None]
-    for s, own in enumerate(log_densities):
-        np.matmul(coefficients[s, :-1], latents.location[s], out=own)
-        own -= observed[s]
-        own *= own
-        own *= scale[s]
-        own += constant[s]
-        own += latents.log_weights[s]
+    for s, densities in enumerate(log_densities):
+        np.matmul(coefficients[s, :-1], latents.location[s], out=densities)
+        densities -= observed[s]
+        densities *= densities
+        densities *= scale[s]
+        densities += constant[s]
+        densities += latents.log_weights[s]
     return log_densities
 
 

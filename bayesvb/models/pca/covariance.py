@@ -136,10 +136,10 @@ class LoadingsAndNoise(AbstractStandardCoordinates):
             variances = np.diagonal(q.covariance, axis1=1, axis2=2)[:, : self.n_moved] / tau
             if len(variances) > 1:  # without those of variables that no row has observed
                 variances = variances[np.diagonal(information.centre) > 0.0]
-            own = information.loadings.covariance(
+            of_loadings = information.loadings.covariance(
                 loadings, relevance[: self.n_moved] * tau, float(variances.mean())
             )
-            whole[n_dims:, n_dims:] = with_doubtful_angles(own, loadings, 1.0 / tau)
+            whole[n_dims:, n_dims:] = with_doubtful_angles(of_loadings, loadings, 1.0 / tau)
         result = np.eye(len(whole) + 1)
         result[:-1, :-1] = tau * self._standardised(whole)
         dof = float(information.residual[0])

@@ -107,8 +107,8 @@ class PcaPosterior:
         q = self.loadings
         loadings = q.mean[:, :-1]
         spread = 1.0 + np.trace(q.covariance, axis1=1, axis2=2)
-        own = q.rate / (q.shape - 1.0) * spread
-        return np.asarray(loadings @ loadings.T + np.diag(np.broadcast_to(own, len(loadings))))
+        of_noise = q.rate / (q.shape - 1.0) * spread
+        return np.asarray(loadings @ loadings.T + np.diag(np.broadcast_to(of_noise, len(loadings))))
 
 
 @dataclass(frozen=True)
@@ -296,8 +296,8 @@ class PrincipalComponents(AbstractStreamedModel[PcaPosterior, PcaStats]):
             prior.noise_shape,
             prior.noise_rate,
         )
-        own = gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
-        return loadings + float(own.sum())
+        of_relevance = gamma_kl(shape, rate, prior.relevance_shape, prior.relevance_rate)
+        return loadings + float(of_relevance.sum())
 
     def partition_stats(self, block: Block, responsibilities: ExpertRows) -> Any:
         """Sums of these rows under the initial loadings; there is nothing to divide."""

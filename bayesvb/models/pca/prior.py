@@ -95,7 +95,9 @@ class PcaPrior:
         shift = draws["centre"] - draws["loadings"] @ self._scores(n_scores)
         square = ((shift - self.mean(n_dims, n_scores)[:, -1]) ** 2).sum(axis=1)
         centre = 0.5 * (n_dims * (xp.log(flat) - LOG_2PI) - flat * square)
-        own = gamma_log_density(relevance, self.relevance_shape, self.relevance_rate).sum(axis=1)
-        own = own + gamma_log_density(precision, self.noise_shape, self.noise_rate)
-        density: DrawVector = loadings + centre + own
+        relevances = gamma_log_density(relevance, self.relevance_shape, self.relevance_rate).sum(
+            axis=1
+        )
+        relevances = relevances + gamma_log_density(precision, self.noise_shape, self.noise_rate)
+        density: DrawVector = loadings + centre + relevances
         return density

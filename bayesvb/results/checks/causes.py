@@ -154,8 +154,8 @@ def sorted_by_cause(
     first = [name for name in followers if by_name[name].grade != "ok"]
     placed: list[Check] = []
     for number, cause in enumerate(result):
-        own = by_name.pop(cause.name)
-        placed.append(replace(own, remedy=cause.remedy) if cause.remedy else own)
+        of_cause = by_name.pop(cause.name)
+        placed.append(replace(of_cause, remedy=cause.remedy) if cause.remedy else of_cause)
         follows = f"Fix *{cause.name}* first: it may explain this."
         for name in (*cause.explains, *(first if number == 0 else ())):
             if name in by_name:

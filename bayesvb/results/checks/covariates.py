@@ -77,7 +77,7 @@ def covariate_tests(fit: AbstractFit, seen: Observed, whose: str) -> list[Misfit
     if np.isfinite(mean).all() and len(numbers) + len(levels) > 0:
         sets = [powers(mean)]
         line, square = sets[0].T
-        distinct_values = {name: len(np.unique(own)) for name, own in numbers.items()}
+        distinct_values = {name: len(np.unique(values)) for name, values in numbers.items()}
         bend = float((square - (line**3).mean() * line - 1.0) @ seen.scores)
         curved = remedies.curved(distinct_values, convex=bend > 0.0)
         tests += _mean(f"Mean by prediction{whose}", seen.scores, sets, fitted, curved)

@@ -317,9 +317,9 @@ class Remedies:
 
     def _larger_basis(self, name: str, distinct: int) -> str | tuple[str, Edit]:
         """A smooth with twice as many basis functions; only in words if it has a ``by=``."""
-        own = re.compile(rf"s\(\s*`?{re.escape(name)}`?\s*(?:,\s*k\s*=\s*\d+\s*)?\)")
+        pattern = re.compile(rf"s\(\s*`?{re.escape(name)}`?\s*(?:,\s*k\s*=\s*\d+\s*)?\)")
         terms = listed_terms(self.fit.model.formula.parts[MEAN])
-        present = tuple(term for _, term in terms if own.fullmatch(term))
+        present = tuple(term for _, term in terms if pattern.fullmatch(term))
         larger = f"s({written(name)}, k={min(2 * self._knots[name], distinct)})"
         edit = Edit(part=MEAN, terms=(larger,), replaced=present)
         return (code(larger), edit) if present else code(larger)
@@ -352,8 +352,8 @@ class Remedies:
 
     def _term(self, name: str) -> str:
         """The term that a column enters by: effects of groups if it is one of these elsewhere."""
-        own = written(name)
-        return f"(1 | {own})" if name in self.fit.model.design.groupings else own
+        text = written(name)
+        return f"(1 | {text})" if name in self.fit.model.design.groupings else text
 
     def _reads(self, part: str, name: str) -> bool:
         """Whether a part of the formula has a term of this column, not of one whose name has it."""
